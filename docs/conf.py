@@ -18,6 +18,7 @@ copyright = f"2026, {author}"
 release = version = fastbpe.__version__
 
 extensions = [
+    "annotation_names",
     "api_tables",
     "benchmark_tables",
     "command_help",

@@ -7,12 +7,12 @@ Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-
 from fastbpe._utils.named_tuples import NamedTuple
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from fastbpe.model import Buffer
 
 #: Address of OpenAI's vocabularies.

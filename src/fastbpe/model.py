@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import accumulate, chain
-from typing import Any
 
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.patterns import PatternLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 Buffer = bytes | bytearray | memoryview
 

@@ -9,12 +9,15 @@ True
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
 
 from fastbpe.errors import PatternError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import TypeAlias
 
 #: A split pattern. str: a regex. tuple: several regexes; each splits the pieces of the regex before it. None: no
 #: splitting.
@@ -355,7 +358,8 @@ def as_regex(text: str) -> str:
 
 
 def _is_word(text: str) -> bool:
-    return len(text) > 1 and re.fullmatch(r"[\w-]+", text) is not None and re.search(r"[^\W\d_]", text) is not None
+    letters = text.replace("-", "").replace("_", "")
+    return len(text) > 1 and letters.isalnum() and not letters.isdecimal()
 
 
 def _mistaken_name(text: str) -> str | None:
@@ -373,4 +377,4 @@ def _mistaken_name(text: str) -> str | None:
     )
     if near := _ALSO_CALLED.get(plain) or next(iter(close), ""):
         return f", did you mean {near!r}?"
-    return ";" if "-" not in text or re.search(r"[0-9_]", text) else None
+    return ";" if "-" not in text or not set("0123456789_").isdisjoint(text) else None

@@ -26,6 +26,8 @@ HEAVY = {
 #: Modules of Python, and packages, that are slow to import: what needs one imports it at its first use.
 QUICK = "asyncio bz2 hashlib lzma numpy regex shutil tempfile zipfile"
 SLOW = f"{QUICK} ast dataclasses inspect"
+PLAIN = "typing random tqdm json pathlib"
+FACE = "fastbpe.tokenizers.trainers fastbpe.tokenizers.implementations"
 TRAINING = "fastbpe.corpus.sources fastbpe.corpus.remote fastbpe.training.options fastbpe.training.train"
 BY_PYTHON = {"ast", "dataclasses"} if sys.version_info >= (3, 14) else set()  # its own modules import them
 READING = "fastbpe.published.find fastbpe.formats.gpt2"  # of vocabularies by name
@@ -50,16 +52,19 @@ print(sorted({HEAVY!r} & set(sys.modules)))
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("fastbpe", f"{SLOW} random tqdm json pathlib fastbpe.tokenizer {TRAINING}"),
-        ("fastbpe.tokenizer.tokenizer", f"{SLOW} random tqdm json pathlib fastbpe.formats.detect {TRAINING}"),
-        ("fastbpe.tokenizer.load", f"{SLOW} random tqdm json pathlib fastbpe.formats.huggingface {TRAINING}"),
-        ("fastbpe.tiktoken", f"{SLOW} random tqdm json pathlib {TRAINING}"),
-        ("fastbpe.sentencepiece", f"{SLOW} sentencepiece {TRAINING}"),
+        ("fastbpe", f"{SLOW} {PLAIN} re enum contextlib fastbpe.tokenizer {TRAINING}"),
+        (
+            "fastbpe.tokenizer.tokenizer",
+            f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}",
+        ),
+        ("fastbpe.tokenizer.load", f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}"),
+        ("fastbpe.tiktoken", f"{SLOW} {PLAIN} re fastbpe.formats.tiktoken {TRAINING}"),
+        ("fastbpe.sentencepiece", f"{SLOW} typing sentencepiece {TRAINING}"),
         ("fastbpe.minbpe", f"{SLOW} random {TRAINING}"),
         ("fastbpe.rustbpe", f"{QUICK} random"),
         (
             "fastbpe.tokenizers",
-            f"{QUICK} dataclasses random runpy ssl subprocess transformers {TRAINING} {READING}",
+            f"{SLOW} typing decimal random runpy ssl subprocess transformers {FACE} {TRAINING} {READING}",
         ),
     ],
 )

@@ -143,11 +143,11 @@ def test_imports_form_no_circles() -> None:
 
 
 def test_package_init_files_hold_no_logic() -> None:
-    """Allow imports, docstrings and tables; the root may also load names lazily and explain a core that is not
-    built."""
+    """Allow imports, docstrings and tables. The root, and the face of tokenizers, may also load names lazily. The
+    root may explain a core that is not built."""
     plain = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
     for path in PACKAGE.rglob("__init__.py"):
-        allowed = (*plain, ast.Try, ast.FunctionDef) if path.parent == PACKAGE else plain
+        allowed = (*plain, ast.Try, ast.FunctionDef) if path.parent in (PACKAGE, PACKAGE / "tokenizers") else plain
         body = ast.parse(path.read_text(encoding="utf-8")).body
         assert not [ast.unparse(statement) for statement in body if not isinstance(statement, allowed)], path
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import operator
-from typing import SupportsIndex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-def integer(name: str, value: object) -> int:
+def integer(name: str, value: Any) -> int:
     """Convert an argument to int.
 
     Args:
@@ -21,6 +24,6 @@ def integer(name: str, value: object) -> int:
     """
     if type(value) is int:  # the general way below takes a microsecond
         return value
-    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
+    if not hasattr(type(value), "__index__") or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
     return operator.index(value)

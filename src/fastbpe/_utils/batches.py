@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
 
 _ROWS = 1 << 12  # rows of a column that become Python objects at a time
 _COLUMNS = ("columns", "column_names")  # attributes of the tables of pandas, polars, pyarrow, datasets

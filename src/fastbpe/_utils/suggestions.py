@@ -6,8 +6,9 @@ near: llama2 is no misspelling of llama3.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _CUTOFF = 0.7  # least ratio of difflib at which two names are near
 _MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long
@@ -80,8 +81,8 @@ def choose_one_of(name: str, value: object, choices: Iterable[str], others: str 
 
 def _plain(name: str) -> str:
     """Return the letters and digits of a name, in lower case."""
-    return re.sub(r"[\W_]", "", name).casefold()
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def _digits(name: str) -> str:
-    return re.sub(r"\D", "", name)
+    return "".join(filter(str.isdecimal, name))

@@ -11,16 +11,15 @@ import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from weakref import WeakSet
 
 from fastbpe._utils.arguments import integer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from queue import SimpleQueue
-
-T = TypeVar("T")
+    from typing import Any
 
 _MAX_THREADS = 256  # most threads of a call: each may hold memory of its own
 _POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
@@ -209,7 +208,7 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
         raise interrupt
 
 
-class Future(Generic[T]):
+class Future:
     """Result of a call that some thread will run.
 
     Storing the outcome allocates nothing (slots, and a lock made before), so that a MemoryError can be stored too.
@@ -220,9 +219,9 @@ class Future(Generic[T]):
 
     __slots__ = ("_call", "_done_lock", "_error", "_is_done", "_value")
 
-    def __init__(self, call: Callable[[], T]) -> None:
+    def __init__(self, call: Callable[[], Any]) -> None:
         self._call = call
-        self._value: T | None = None
+        self._value: Any = None
         self._error: BaseException | None = None
         self._is_done = False
         self._done_lock = _thread.allocate_lock()
@@ -251,13 +250,13 @@ class Future(Generic[T]):
         """Tell whether there is an outcome."""
         return self._is_done
 
-    def result(self) -> T:
+    def result(self) -> Any:
         """Wait for the result and hand it over, or raise the error of the call. Call this once."""
         self._done_lock.acquire()
         value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
             raise error
-        return cast("T", value)
+        return value
 
 
 class CallPool:
@@ -270,12 +269,12 @@ class CallPool:
     """
 
     def __init__(self, n_threads: int) -> None:
-        self._futures: SimpleQueue[Future[Any] | None] = _queue()  # None: there will be no more calls
+        self._futures: SimpleQueue[Future | None] = _queue()  # None: there will be no more calls
         self._working: deque[None] = deque()
         self._n_wanted, self._n_started = n_threads, 0
         self._ended = False
 
-    def submit(self, call: Callable[[], T]) -> Future[T]:
+    def submit(self, call: Callable[[], Any]) -> Future:
         """Queue a call."""
         future = Future(call)
         if self._n_started < self._n_wanted:
@@ -286,7 +285,7 @@ class CallPool:
             future.run()
         return future
 
-    def result(self, future: Future[T]) -> T:
+    def result(self, future: Future) -> Any:
         """Wait for a result; until then the calling thread runs queued calls too."""
         from queue import Empty
 
@@ -316,7 +315,7 @@ class CallPool:
             del future  # frees the objects that it holds: the next call may come much later
         self._futures.put(None)  # for the next thread
 
-    def _run(self, future: Future[Any]) -> None:
+    def _run(self, future: Future) -> None:
         self._working.append(None)
         try:
             if not self._ended:  # after append(): __exit__ sets _ended before it reads _working

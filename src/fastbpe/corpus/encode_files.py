@@ -289,7 +289,7 @@ class _Run:
         self._earlier = self._done.pop("earlier", None)  # progress at the end of the file before the current one
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
-        self._writing_out: Future[None] | None = None
+        self._writing_out: Future | None = None
         self._error: Exception | None = None
 
     def go(
@@ -308,7 +308,7 @@ class _Run:
         Raises:
             Exception: the first error of reading or encoding; all batches before it are written and noted.
         """
-        waiting: deque[tuple[_Batch, Future[Encoded]]] = deque()
+        waiting: deque[tuple[_Batch, Future]] = deque()
         total = sum(path.stat().st_size for path in files)
         with (
             reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,

@@ -6,14 +6,17 @@ import contextlib
 import errno
 import mmap
 import os
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import methodcaller
-from typing import IO
 
 from fastbpe._utils import file_locks
 from fastbpe._utils.own_places import own_file
 from fastbpe.model import Buffer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import IO
 
 
 def map_file(path: str | os.PathLike[str]) -> Buffer:

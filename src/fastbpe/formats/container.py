@@ -13,12 +13,15 @@ from __future__ import annotations
 import re
 import sys
 import zlib
-from collections.abc import Collection, Mapping
-from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from typing import Any
 
 _ALIGNMENT = 64  # bytes
 _DIGITS = 8  # hexadecimal digits of the checksum

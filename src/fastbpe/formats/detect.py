@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import foreign, limits, native, sequences, tiktoken
@@ -13,7 +11,10 @@ from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike, as_regex
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # imported at run time where a folder is read
+    from collections.abc import Mapping
+
     from fastbpe.formats.huggingface.classes import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 

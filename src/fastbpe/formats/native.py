@@ -10,16 +10,18 @@ layout: then the tables are built from the tokens.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from math import isnan
-from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # imported at run time only for code-point models
+    from collections.abc import Mapping
+    from typing import Any
+
     from fastbpe.model import CodePointModel
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")

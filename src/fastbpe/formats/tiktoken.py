@@ -9,9 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from array import array
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import rank_lines
@@ -20,7 +18,10 @@ from fastbpe.formats.limits import HEAD_BYTES, check_entries, check_spread
 from fastbpe.model import AddedToken, Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # imported at run time when a file is read
+    from collections.abc import Mapping, Sequence
+
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.known_vocabularies import KnownVocabulary
 

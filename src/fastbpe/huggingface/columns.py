@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.frames import Frame, Item
 from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
 Span = tuple[int, int]
 

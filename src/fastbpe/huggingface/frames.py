@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe._utils.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Item(NamedTuple):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe._core.text.utf8_text import has_surrogates
 from fastbpe._utils.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Inputs(NamedTuple):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, islice, pairwise
-from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Encoded, Span, truncate
@@ -15,9 +13,14 @@ from fastbpe.huggingface.truncation import Truncation
 from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-#: Ids of each text, and spans of each; None: the call does not ask for spans.
-_Lists = tuple[list[list[int]], list[list[Span]] | None]
-_Encode = Callable[[Sequence[Any]], _Lists]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    #: Ids of each text, and spans of each; None: the call does not ask for spans.
+    _Lists = tuple[list[list[int]], list[list[Span]] | None]
+    _Encode = Callable[[Sequence[Any]], _Lists]
 
 
 class HandOver(Exception):

@@ -12,11 +12,14 @@ character or have no text: then they belong to the first text and are kept with 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from operator import index
-from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 REPLACEMENT = "\ufffd"
 _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 
@@ -18,6 +17,10 @@ from fastbpe._core.normalize.charsmap_builder import build_trie
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
 from fastbpe.normalization import sentencepiece_tables as tables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import Any
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, out_of_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def whole_number(value: Any) -> int:

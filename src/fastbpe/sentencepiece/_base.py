@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FastbpeError
 from fastbpe.formats.sentencepiece import model_file as model_format
@@ -16,7 +14,11 @@ from fastbpe.sentencepiece._model import MODEL_TYPES, LoadedModel
 from fastbpe.sentencepiece._threads import n_threads
 from fastbpe.sentencepiece._words import WordModel
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from typing_extensions import Self
 
 _RETURN_TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_mapping")

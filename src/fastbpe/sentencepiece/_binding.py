@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
-_Batch = Sequence[Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    _Batch = Sequence[Any]
 
 
 class Binding:

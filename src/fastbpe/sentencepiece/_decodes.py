@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import checked_ids, not_integers
@@ -12,6 +11,11 @@ from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, Miss
 from fastbpe.sentencepiece._messages import mapping, serialize
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 _ENCODE = "encode(text, return_type={})"
 _NBEST = "nbest_encode(text, return_type={}), which only unigram models have"

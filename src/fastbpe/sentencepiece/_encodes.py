@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from operator import index
-from typing import Any
 
 from fastbpe._utils import optional_imports
 from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field
@@ -16,6 +14,11 @@ from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, Mode
 from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _NBESTS, _SCORE = 1, 3  # fields of NBestSentencePieceText, and of SentencePieceText
 _PLAIN = ("serialized_proto", "proto", "offset_mapping")  # types that allow no <s>, </s>, reversal or <unk>

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import Any
 
 from fastbpe.sentencepiece._errors import ArgumentTypeError, ModelError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
 
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, Tokens
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -23,8 +21,14 @@ from fastbpe.tokenizer.families.codepoint_tables import make_normalizer, token_e
 from fastbpe.tokenizer.internals import denormalizer_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, TypeVar
+
+    Name = TypeVar("Name", str, bytes)
+
 Text = str | bytes
-Name = TypeVar("Name", str, bytes)
 
 MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this face runs and trains
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NoReturn
 
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._errors import ModelError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 
 def set_min_log_level(level: int, /) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.utf8_text import has_surrogates
@@ -17,6 +16,10 @@ from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._normalizing import normalize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NORMALIZER_SPEC = 3  # field number in a model
 _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")

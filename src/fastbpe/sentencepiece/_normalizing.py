@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._messages import normalized_in_characters
 from fastbpe.sentencepiece._model import to_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._normalizing import normalize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SETTINGS = (
     "_return_type",

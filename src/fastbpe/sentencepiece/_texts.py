@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _TEXT, _PIECES = 1, 2
 _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any
 
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
@@ -17,7 +16,11 @@ from fastbpe.model import Spec
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, TrainerError
 from fastbpe.sentencepiece._model import MODEL_TYPES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import IO, Any
+
     from fastbpe.training.codepoints import CodePointReport
 
 _BLOCK = 1 << 20  # bytes of a file that are read at a time

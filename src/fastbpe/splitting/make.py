@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as SequenceOf
 from functools import lru_cache, reduce
-from typing import TYPE_CHECKING
 
 from fastbpe._core.split.composite import Sequence
 from fastbpe._core.split.regex_engine import Engine
@@ -15,7 +13,10 @@ from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence as SequenceOf
+
     from fastbpe.splitting.program import Program
 
 MAX_STEPS = 64  # splitters one after another: each is one more level of calls

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.patterns import PATTERNS, Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 class ScannerSpec(NamedTuple):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from struct import Struct
-from typing import Any, Literal, NoReturn
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.completions import Completions, last_piece
@@ -20,13 +18,19 @@ from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any, Literal, NoReturn
+
+    Allowed = Literal["all"] | Collection[str]
+    Disallowed = Literal["all"] | Iterable[str] | None
+
 _BYTE = Struct("B")
 _BLANKS = b" \n\t"
 _EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
 _CHECKED = 1 << 16  # ids that are checked in one call of max()
 _CHECKED_LISTS = 1 << 6  # and lists
-Allowed = Literal["all"] | Collection[str]
-Disallowed = Literal["all"] | Iterable[str] | None
 
 
 class Encoding(Methods):

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any, cast
 
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import VocabularyError
-from fastbpe.tiktoken import published
 from fastbpe.tiktoken.core import Encoding
 
-Constructor = Callable[[], dict[str, Any]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    Constructor = Callable[[], dict[str, Any]]
 
 _lock = ForkSafeLock()
 #: Name → encoding, of those that get_encoding has made.
@@ -66,7 +68,9 @@ Encoding._by_name = staticmethod(get_encoding)  # type: ignore[method-assign, as
 
 
 def _made(constructor: Constructor) -> Encoding:
-    if isinstance(constructor, published.Published):
+    from fastbpe.tiktoken.published import Published  # here, as below
+
+    if isinstance(constructor, Published):
         return Encoding._of_model(constructor.model())
     with _known_as_tiktoken():
         return Encoding(**constructor())
@@ -85,7 +89,9 @@ def list_encoding_names() -> list[str]:
 def _find_constructors() -> dict[str, Constructor]:
     global ENCODING_CONSTRUCTORS
     if ENCODING_CONSTRUCTORS is None:
-        found = {**cast("dict[str, Constructor]", published.ENCODING_CONSTRUCTORS)}
+        from fastbpe.tiktoken import published  # here: programs may have encodings of their own only
+
+        found: dict[str, Any] = {**published.ENCODING_CONSTRUCTORS}
         with _known_as_tiktoken():
             for name in _available_plugin_modules():
                 _add(name, found)

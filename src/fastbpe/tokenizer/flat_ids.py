@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 from fastbpe._utils.batches import check_no_table
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import Buffer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 _Batch = Iterable[Sequence[int] | Buffer]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, Model
 from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 

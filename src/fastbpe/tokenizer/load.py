@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
 
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.formats import detect, sequences, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from fastbpe.known_vocabularies import KnownVocabulary
 
 
@@ -88,6 +90,8 @@ def load(
             raise find.missing(path_or_bytes, f"no such file or folder; {near}")
     if _holds_sequences(path_or_bytes):
         return _load_sequences(path_or_bytes, pattern)
+    from fastbpe.formats import detect  # here: programs that only import `load` do not wait for it
+
     model = detect.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     return _make(model, where, pattern, special_tokens, cache_bytes)
@@ -95,6 +99,8 @@ def load(
 
 def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
     """Tell whether a file, or its bytes, begins as one of a SequenceTokenizer."""
+    from fastbpe.formats import sequences  # here, as `detect`
+
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source[: len(sequences.MAGIC)]) == sequences.MAGIC
     if not os.path.isfile(source):
@@ -108,7 +114,8 @@ def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
 
     if pattern is not None:
         raise FormatError("pattern= is for text, but this is a tokenizer of sequences of integers; leave it out")
-    return cast("Tokenizer", SequenceTokenizer.load(source))
+    tokenizer: Any = SequenceTokenizer.load(source)
+    return tokenizer  # type: ignore[no-any-return]
 
 
 def _make(
@@ -145,6 +152,8 @@ def check_published(
         special_tokens_too: compare special tokens as well.
     """
     import hashlib  # here: importing it is slow, and few files are checked
+
+    from fastbpe.formats import tiktoken
 
     named = vocabulary.special_tokens()
     tokens = tokenizer.vocab

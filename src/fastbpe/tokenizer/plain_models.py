@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
-from typing import Any
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import PatternLike
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 
 def of_ranks(

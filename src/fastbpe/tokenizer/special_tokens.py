@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection
 from functools import cache
 from itertools import chain
 from operator import itemgetter
-from typing import Protocol
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -16,18 +15,23 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Protocol
+
+    class Ordinary(Protocol):
+        """Vocabulary of ordinary tokens, with which special tokens may clash."""
+
+        @property
+        def n_ids(self) -> int: ...
+        def has(self, token_id: int) -> bool: ...
+        def find(self, token: bytes) -> int | None: ...
+
+
 _MAX_MATCHERS = 32  # matchers to keep, one for each set of special tokens that callers allow or forbid
 _MAX_SEARCHED_FIRSTS = 16  # characters to search for one by one; more are compared as sets
 _MAX_COMPARED_CHARACTERS = 1 << 16  # of added tokens to compare with each other; more are matched in two steps
-
-
-class Ordinary(Protocol):
-    """Vocabulary of ordinary tokens, with which special tokens may clash."""
-
-    @property
-    def n_ids(self) -> int: ...
-    def has(self, token_id: int) -> bool: ...
-    def find(self, token: bytes) -> int | None: ...
 
 
 class SpecialTokens:

@@ -11,32 +11,13 @@ compiled code takes the place of their bodies, because a Python frame would cost
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast, overload
 
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.choices import (
-    Boundary,
-    ChunkOptions,
-    CutOptions,
-    DecodeErrors,
-    DocumentFormat,
-    EncodeOptions,
-    Format,
-    Header,
-    IdType,
-    OnError,
-    ReadErrors,
-    Side,
-    SpanOptions,
-    Special,
-    Unit,
-    UnknownIds,
-)
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
@@ -44,12 +25,34 @@ from fastbpe.tokenizer import flat_ids, numpy_output, own_tokens, plain_models
 from fastbpe.tokenizer.surgery import adding
 from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES, TokenizerBase
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Literal, TypeAlias, TypeVar, overload
+
     import numpy as np
     import numpy.typing as npt
     from typing_extensions import Self, Unpack
 
     from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe._utils.choices import (
+        Boundary,
+        ChunkOptions,
+        CutOptions,
+        DecodeErrors,
+        DocumentFormat,
+        EncodeOptions,
+        Format,
+        Header,
+        IdType,
+        OnError,
+        ReadErrors,
+        Side,
+        SpanOptions,
+        Special,
+        Unit,
+        UnknownIds,
+    )
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.listing import Path_
@@ -66,18 +69,20 @@ if TYPE_CHECKING:
     NumpyArray: TypeAlias = npt.NDArray[Any]
     DType: TypeAlias = npt.DTypeLike | None
 
+    Declared = TypeVar("Declared", bound=Callable[..., Any])
+
 Text = str | bytes
 Span = tuple[int, int]  # (start, end)
 Ids = Sequence[int] | Buffer
 Batch = Iterable[Ids] | tuple[Buffer, Buffer]  # the tuple: ids and offsets
-Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
 def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
     """Replace a declaration by its compiled method, which keeps the signature and docstring of the declaration."""
 
     def bind(declared: Declared) -> Declared:
-        return cast("Declared", update_wrapper(method, declared))
+        bound: Any = update_wrapper(method, declared)
+        return bound  # type: ignore[no-any-return]
 
     return bind
 
@@ -262,14 +267,16 @@ class Tokenizer(TokenizerBase):
         """
         return own_tokens.fill_template(self._family.templates, self.encode, text, pair)
 
-    @overload  # type: ignore[override]
-    def encode_with_offsets(
-        self, text: Text, *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
-    ) -> tuple[list[int], list[Span]]: ...
-    @overload
-    def encode_with_offsets(
-        self, text: Text, *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def encode_with_offsets(
+            self, text: Text, *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
+        ) -> tuple[list[int], list[Span]]: ...
+        @overload
+        def encode_with_offsets(
+            self, text: Text, *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
+        ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
     @_compiled(Encoder.encode_with_offsets)
     def encode_with_offsets(
@@ -303,14 +310,16 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @overload  # type: ignore[override]
-    def encode_batch_with_offsets(
-        self, texts: Iterable[Text], *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
-    ) -> list[tuple[list[int], list[Span]]]: ...
-    @overload
-    def encode_batch_with_offsets(
-        self, texts: Iterable[Text], *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+    if TYPE_CHECKING:
+
+        @overload  # type: ignore[override]
+        def encode_batch_with_offsets(
+            self, texts: Iterable[Text], *, as_numpy: Literal[False] = ..., **options: Unpack[SpanOptions]
+        ) -> list[tuple[list[int], list[Span]]]: ...
+        @overload
+        def encode_batch_with_offsets(
+            self, texts: Iterable[Text], *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
+        ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
     @_compiled(Encoder.encode_batch_with_offsets)
     def encode_batch_with_offsets(
@@ -406,14 +415,16 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @overload
-    def encode_to_numpy(
-        self, text: Text, *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
-    ) -> npt.NDArray[np.uint32]: ...
-    @overload
-    def encode_to_numpy(
-        self, text: Text, *, dtype: DType = ..., out: NumpyArray | None = ..., **options: Unpack[EncodeOptions]
-    ) -> NumpyArray: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def encode_to_numpy(
+            self, text: Text, *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
+        ) -> npt.NDArray[np.uint32]: ...
+        @overload
+        def encode_to_numpy(
+            self, text: Text, *, dtype: DType = ..., out: NumpyArray | None = ..., **options: Unpack[EncodeOptions]
+        ) -> NumpyArray: ...
 
     def encode_to_numpy(
         self,
@@ -448,19 +459,21 @@ class Tokenizer(TokenizerBase):
         special = allowed_special, disallowed_special
         return numpy_output.encode(*facts, (text,), dtype, out, dropout, seed, *special, num_threads)[0]
 
-    @overload
-    def encode_batch_to_numpy(
-        self, texts: Iterable[Text], *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
-    @overload
-    def encode_batch_to_numpy(
-        self,
-        texts: Iterable[Text],
-        *,
-        dtype: DType = ...,
-        out: NumpyArray | None = ...,
-        **options: Unpack[EncodeOptions],
-    ) -> tuple[NumpyArray, npt.NDArray[np.int64]]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def encode_batch_to_numpy(
+            self, texts: Iterable[Text], *, dtype: None = ..., out: None = ..., **options: Unpack[EncodeOptions]
+        ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+        @overload
+        def encode_batch_to_numpy(
+            self,
+            texts: Iterable[Text],
+            *,
+            dtype: DType = ...,
+            out: NumpyArray | None = ...,
+            **options: Unpack[EncodeOptions],
+        ) -> tuple[NumpyArray, npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
         self,
@@ -782,14 +795,16 @@ class Tokenizer(TokenizerBase):
         n, allowed, disallowed = integer("max_tokens", max_tokens), allowed_special, disallowed_special
         return self.count(text, max_tokens=n, allowed_special=allowed, disallowed_special=disallowed) <= n
 
-    @overload
-    def truncate(
-        self, text: Text, max_tokens: int, *, with_total: Literal[False] = ..., **options: Unpack[CutOptions]
-    ) -> str: ...
-    @overload
-    def truncate(
-        self, text: Text, max_tokens: int, *, with_total: Literal[True], **options: Unpack[CutOptions]
-    ) -> tuple[str, int]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def truncate(
+            self, text: Text, max_tokens: int, *, with_total: Literal[False] = ..., **options: Unpack[CutOptions]
+        ) -> str: ...
+        @overload
+        def truncate(
+            self, text: Text, max_tokens: int, *, with_total: Literal[True], **options: Unpack[CutOptions]
+        ) -> tuple[str, int]: ...
 
     def truncate(
         self,
@@ -848,14 +863,16 @@ class Tokenizer(TokenizerBase):
         encoder, texts = self._finding_in_all(texts, allowed_special, disallowed_special)
         return truncate_batch(encoder, texts, max_tokens, side, boundary)
 
-    @overload
-    def chunk(
-        self, text: Text, max_tokens: int, *, with_spans: Literal[False] = ..., **options: Unpack[ChunkOptions]
-    ) -> Iterator[str]: ...
-    @overload
-    def chunk(
-        self, text: Text, max_tokens: int, *, with_spans: Literal[True], **options: Unpack[ChunkOptions]
-    ) -> Iterator[Chunk]: ...
+    if TYPE_CHECKING:
+
+        @overload
+        def chunk(
+            self, text: Text, max_tokens: int, *, with_spans: Literal[False] = ..., **options: Unpack[ChunkOptions]
+        ) -> Iterator[str]: ...
+        @overload
+        def chunk(
+            self, text: Text, max_tokens: int, *, with_spans: Literal[True], **options: Unpack[ChunkOptions]
+        ) -> Iterator[Chunk]: ...
 
     def chunk(
         self,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
-
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.batches import items_in
@@ -14,7 +11,11 @@ from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families.make import family_of
 from fastbpe.tokenizer.surgery import adding
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
     from typing_extensions import Self
 
     from fastbpe._core.decode.decoder import Decoder

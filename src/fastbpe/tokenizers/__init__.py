@@ -5,38 +5,41 @@ need not be installed.
 """
 
 from fastbpe.tokenizers import decoders as decoders
-from fastbpe.tokenizers import implementations as implementations
 from fastbpe.tokenizers import models as models
 from fastbpe.tokenizers import normalizers as normalizers
 from fastbpe.tokenizers import pre_tokenizers as pre_tokenizers
 from fastbpe.tokenizers import processors as processors
-from fastbpe.tokenizers import trainers as trainers
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.components import Regex
 from fastbpe.tokenizers.encoding import Encoding
-from fastbpe.tokenizers.implementations import (
-    BertWordPieceTokenizer,
-    ByteLevelBPETokenizer,
-    CharBPETokenizer,
-    SentencePieceBPETokenizer,
-    SentencePieceUnigramTokenizer,
-)
-from fastbpe.tokenizers.inputs import (
-    EncodeInput,
-    InputSequence,
-    OffsetReferential,
-    Offsets,
-    OffsetType,
-    PreTokenizedEncodeInput,
-    PreTokenizedInputSequence,
-    SplitDelimiterBehavior,
-    TextEncodeInput,
-    TextInputSequence,
-)
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
 from fastbpe.tokenizers.token import Token
 from fastbpe.tokenizers.tokenizer import Tokenizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fastbpe.tokenizers import implementations as implementations
+    from fastbpe.tokenizers import trainers as trainers
+    from fastbpe.tokenizers.implementations import (
+        BertWordPieceTokenizer,
+        ByteLevelBPETokenizer,
+        CharBPETokenizer,
+        SentencePieceBPETokenizer,
+        SentencePieceUnigramTokenizer,
+    )
+    from fastbpe.tokenizers.inputs import (
+        EncodeInput,
+        InputSequence,
+        OffsetReferential,
+        Offsets,
+        OffsetType,
+        PreTokenizedEncodeInput,
+        PreTokenizedInputSequence,
+        SplitDelimiterBehavior,
+        TextEncodeInput,
+        TextInputSequence,
+    )
 
 #: Version of tokenizers whose interface it is.
 __version__ = "0.23.3"
@@ -72,3 +75,41 @@ __all__ = [
     "processors",
     "trainers",
 ]
+
+_CLASSES = (
+    "BertWordPieceTokenizer",
+    "ByteLevelBPETokenizer",
+    "CharBPETokenizer",
+    "SentencePieceBPETokenizer",
+    "SentencePieceUnigramTokenizer",
+)
+_TYPES = (
+    "EncodeInput",
+    "InputSequence",
+    "OffsetReferential",
+    "OffsetType",
+    "Offsets",
+    "PreTokenizedEncodeInput",
+    "PreTokenizedInputSequence",
+    "SplitDelimiterBehavior",
+    "TextEncodeInput",
+    "TextInputSequence",
+)
+# Name → module that defines it. These modules are imported at the first use of a name.
+_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "inputs")}
+
+if not TYPE_CHECKING:  # type checkers then know the names above, and no others
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name in ("implementations", "trainers"):
+            return import_module(f"{__name__}.{name}")
+        if name not in _LATER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe.tokenizers.components import ignore, of_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 

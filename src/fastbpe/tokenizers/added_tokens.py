@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.tokenizers.added_token import FLAGS, AddedToken
 from fastbpe.tokenizers.model import Model
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class AddedTokens:

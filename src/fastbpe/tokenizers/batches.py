@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe.huggingface.columns import Encoded, Layout, lay_out, put_frame
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
 from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:

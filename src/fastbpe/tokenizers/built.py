@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError
 from fastbpe.model import AddedToken
@@ -12,6 +9,11 @@ from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document
 from fastbpe.tokenizers.model import Model
 from fastbpe.tokenizers.written import WrittenEngine, is_written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 #: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
 _LLAMA_DECODER = {

@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from operator import index
 from struct import pack, unpack
 from types import MappingProxyType
-from typing import Any, ClassVar, NoReturn, TypeVar
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats.huggingface.decoders import is_value
 from fastbpe.formats.huggingface.parts import Part
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, ClassVar, NoReturn, TypeVar
+
+    _Some = TypeVar("_Some", bound="Component")
 
 #: Number of changes of all components and tokenizers so far, in a list of one.
 n_changes = [0]
@@ -37,8 +43,6 @@ _EXPONENT = r"\de-0\d"
 _STRING_OR_EXPONENT = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d'
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
-
-_Some = TypeVar("_Some", bound="Component")
 
 
 class Regex:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
-from typing import Any, ClassVar
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.decoders import canonical
@@ -28,6 +27,10 @@ from fastbpe.tokenizers.components import (
     token_id,
 )
 from fastbpe.tokenizers.pre_tokenizers import scheme
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 __all__ = [
     "CTC",

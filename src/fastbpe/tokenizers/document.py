@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers import components
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from fastbpe.model import Model as NativeModel
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 

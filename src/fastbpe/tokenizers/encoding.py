@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
-from typing import Any, Protocol
 
 from fastbpe.huggingface.truncation import Truncation, parts_of
 from fastbpe.tokenizers.components import number, of_type
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    class Source(Protocol):
+        """Maker of the columns of lazy encodings. may_overflow: parts may have been cut off."""
+
+        @property
+        def may_overflow(self) -> bool: ...
+        @property
+        def n_sequences(self) -> int: ...
+        def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None: ...
+        def whole(self, i: int) -> Encoding: ...
+
+
 #: Columns in the order of the pickled form.
 COLUMNS = ("ids", "type_ids", "tokens", "words", "offsets", "special_tokens_mask", "attention_mask")
 _SIDES = ("left", "right")
-
-
-class Source(Protocol):
-    """Maker of the columns of lazy encodings. may_overflow: parts may have been cut off."""
-
-    @property
-    def may_overflow(self) -> bool: ...
-    @property
-    def n_sequences(self) -> int: ...
-    def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None: ...
-    def whole(self, i: int) -> Encoding: ...
 
 
 def _column(name: str, doc: str) -> Any:

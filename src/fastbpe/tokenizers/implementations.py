@@ -7,14 +7,18 @@ spaces by U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
 from fastbpe.tokenizers.base_tokenizer import BaseTokenizer, TrainedTokenizer
 from fastbpe.tokenizers.models import BPE
 from fastbpe.tokenizers.segmenting_implementations import BertWordPieceTokenizer, SentencePieceUnigramTokenizer
 from fastbpe.tokenizers.tokenizer import Tokenizer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
 __all__ = [
     "BaseTokenizer",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from operator import index, itemgetter
-from typing import Any, TypeVar
 
 from fastbpe._core.encode.offsets import traced_piece
 from fastbpe.errors import FormatError
@@ -22,7 +20,12 @@ from fastbpe.tokenizers.components import (
 )
 from fastbpe.tokenizers.token import Token
 
-_Made = TypeVar("_Made", bound="Model")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    _Made = TypeVar("_Made", bound="Model")
 
 
 class Model(Component):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read_segmented import type_of
 from fastbpe.formats.huggingface.vocabulary import read_merges
 from fastbpe.tokenizers.components import (
     field,
@@ -27,7 +25,11 @@ from fastbpe.tokenizers.components import (
 from fastbpe.tokenizers.model import CachingModel, Model, beginning, taken
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token
-from fastbpe.tokenizers.trainers import BpeTrainer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
@@ -208,6 +210,8 @@ class BPE(CachingModel):
 
     def get_trainer(self) -> Any:
         """Return a trainer with its defaults."""
+        from fastbpe.tokenizers.trainers import BpeTrainer  # here: few programs train
+
         return BpeTrainer()
 
     @staticmethod
@@ -309,5 +313,7 @@ _find = finder({kind.kind: kind for kind in (BPE, Unigram, WordPiece, WordLevel)
 def find(described: Any) -> Any:
     """Make the model that a tokenizer.json describes. Old files leave its type out."""
     if isinstance(described, Mapping) and "type" not in described:
+        from fastbpe.formats.huggingface.read_segmented import type_of  # here: few files leave it out
+
         described = {"type": type_of(Part(dict(described), "tokenizer.json", "model")), **described}
     return _find(described)

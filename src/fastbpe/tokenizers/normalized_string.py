@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from operator import index
-from typing import Any
 
 from fastbpe.errors import FastbpeError
 from fastbpe.tokenizers.components import WRITTEN, call_written, number, of_type
 from fastbpe.tokenizers.components import behavior as _behavior
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
 
 class NormalizedString:

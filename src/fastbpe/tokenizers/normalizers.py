@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
-from typing import Any, ClassVar
 
 from fastbpe.formats.huggingface.parts import typed_normalizer
 from fastbpe.tokenizers import components
@@ -21,6 +19,11 @@ from fastbpe.tokenizers.components import (
     plain,
 )
 from fastbpe.tokenizers.normalized_string import NormalizedString
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, ClassVar
 
 __all__ = [
     "NFC",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
 
 from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.components import character, number, of_type, real, sequence
 from fastbpe.tokenizers.trainer import number_or_none, option, text_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 #: Members of a state that may be missing.
 _OPTIONAL = (
@@ -241,5 +243,7 @@ def _shown(value: float) -> str:
     """Return a number as tokenizers shows it: without an exponent, and without a point where it is whole."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else str(value)
+    from decimal import Decimal  # here: few programs print a trainer
+
     shown = format(Decimal(repr(value)), "f")
     return shown.removesuffix(".0")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from typing import Any
 
 from fastbpe.tokenizers.components import WRITTEN, call_written, of_type, sequence
 from fastbpe.tokenizers.components import token_id as _number
@@ -12,6 +10,11 @@ from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.token import Token
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
 
 _REFERENTIALS = ("original", "normalized")
 _UNITS = ("byte", "char")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.huggingface.decoders import metaspace
 from fastbpe.tokenizers.components import (
@@ -22,6 +19,11 @@ from fastbpe.tokenizers.components import (
 )
 from fastbpe.tokenizers.components import behavior as _checked_behavior
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, ClassVar
 
 __all__ = [
     "BertPreTokenizer",

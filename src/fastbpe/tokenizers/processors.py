@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.templates import typed
 from fastbpe.tokenizers.components import Component, Indexed, field, finder, n_changes, number, of_type
 from fastbpe.tokenizers.encoding import Encoding, of_columns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, ClassVar
 
 __all__ = [
     "BertProcessing",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Span, padded_length
@@ -19,6 +17,11 @@ from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.tokenizers.processors import PostProcessor, process
 from fastbpe.tokenizers.written import WrittenEngine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from typing import Any
 
 
 class Row(NamedTuple):

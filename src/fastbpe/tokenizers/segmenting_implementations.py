@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
@@ -13,6 +11,11 @@ from fastbpe.tokenizers.components import Regex
 from fastbpe.tokenizers.models import Unigram, WordPiece
 from fastbpe.tokenizers.tokenizer import Tokenizer
 from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 #: Options of training a WordPiece, in the order of the arguments.

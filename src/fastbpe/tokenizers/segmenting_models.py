@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from fastbpe.errors import FormatError, VocabularyError
 from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
 from fastbpe.tokenizers.model import CachingModel, Model, beginning, changed, option, taken
 from fastbpe.tokenizers.token import Token
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
 
 def _real(value: Any) -> float | None:

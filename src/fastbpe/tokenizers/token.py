@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastbpe.tokenizers.components import number, of_type, token_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Token:

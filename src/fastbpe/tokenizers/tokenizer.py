@@ -9,8 +9,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
 
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
@@ -26,12 +24,20 @@ from fastbpe.tokenizers import (
     pre_tokenizers,
     processors,
     rows,
-    trainers,
 )
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.built import Built, build
 from fastbpe.tokenizers.components import is_theirs, number, of_type, sequence, token_id
 from fastbpe.tokenizers.encoding import Encoding, check_direction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeVar
+
+    from fastbpe.tokenizers import trainers
+
+    _Result = TypeVar("_Result")
 
 _FINDERS = {
     "normalizer": normalizers.find,
@@ -39,7 +45,6 @@ _FINDERS = {
     "post_processor": processors.find,
     "decoder": decoders.find,
 }
-_Result = TypeVar("_Result")
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
 
 

@@ -7,11 +7,8 @@ are left.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
 
-from fastbpe._utils.choices import Special
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizer.internals import find_words
@@ -23,6 +20,13 @@ from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString, of_sections
 from fastbpe.tokenizers.token import Token
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any
+
+    from fastbpe._utils.choices import Special
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # token of each id, below those of added tokens
 _STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}

@@ -22,7 +22,6 @@ from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
 
-from numbers import Real
 
 
 cdef enum:
@@ -31,8 +30,11 @@ cdef enum:
 
 cdef double rate_of(object dropout) except -1:
     """Return an argument dropout= as a number. Raises ValueError outside 0 to 1, TypeError for no number."""
-    if isinstance(dropout, bool) or not isinstance(dropout, Real):
-        raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
+        from numbers import Real  # here: few numbers are of other types, such as numpy's float32
+
+        if isinstance(dropout, bool) or not isinstance(dropout, Real):
+            raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
     cdef double rate = dropout
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout={dropout!r}: must be a probability from 0 to 1")

@@ -13,7 +13,6 @@ from fastbpe._core.normalize.text_steps cimport Mapped, TextStep, keep_text, put
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 
-import re
 import unicodedata
 from functools import lru_cache
 
@@ -275,7 +274,11 @@ cdef bint _has_long_run(str name, str text) except -1:
     """Tell whether a text has LONG_RUN characters in a row that are combining marks or decompose to some."""
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
-    return bool(marks) and re.search("[%s]{%d}" % ("".join(map(re.escape, marks)), LONG_RUN), text) is not None
+    if not marks:
+        return False
+    import re  # here: few texts have such marks
+
+    return re.search("[%s]{%d}" % ("".join(map(re.escape, marks)), LONG_RUN), text) is not None
 
 
 @lru_cache(1 << 12)

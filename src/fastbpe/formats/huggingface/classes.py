@@ -6,10 +6,12 @@ these settings with transformers 5.24.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from fastbpe._utils.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 _END = "<|endoftext|>"
 _GPT2_ROLES = dict.fromkeys(("bos", "eos", "unk"), _END)

@@ -6,11 +6,14 @@ Each is checked against the kinds and options that fastbpe runs. Anything else i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.huggingface.decoders import flattened, metaspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, NoReturn
 
 _MISSING = object()  # `default` was not given
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}

@@ -10,8 +10,6 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
@@ -22,9 +20,15 @@ from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, Buffer, Model
 
-_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
-_Made = TypeVar("_Made")
-Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any, TypeAlias, TypeVar
+
+    _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+    _Made = TypeVar("_Made")
+    Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
+
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 #: Bytes of ASCII that another character stands for.

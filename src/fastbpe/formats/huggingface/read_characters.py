@@ -8,9 +8,7 @@ what tokenizers refuses, and a few files more (docs/formats.md).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TypeAlias
 
 from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface.decoders import flattened
@@ -20,8 +18,13 @@ from fastbpe.formats.huggingface.read import check_bpe, check_version, kept_part
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, pairs_of, read_added_tokens
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
-_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
-_LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import TypeAlias
+
+    _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+    _LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
 
 
 def parse(

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
 
 from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.decoders import flattened
@@ -21,6 +19,11 @@ from fastbpe.formats.huggingface.read_characters import special_and_others
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
 from fastbpe.model import Buffer, Model, Spelling
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
 #: Types of models that merge nothing.
 TYPES = ("Unigram", "WordPiece", "WordLevel")

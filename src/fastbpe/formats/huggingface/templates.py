@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part, flat
 from fastbpe.model import PAIR, TEXT, Templates
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
 _KINDS = ("TemplateProcessing", "RobertaProcessing", "BertProcessing", "ByteLevel")
 _TEXTS = {"A": TEXT, "B": PAIR}

@@ -6,9 +6,11 @@ know the names and meanings of fields. Source: "Encoding" in the protobuf docume
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fastbpe._utils.named_tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 

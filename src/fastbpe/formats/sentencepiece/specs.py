@@ -6,14 +6,17 @@ A spec is written as sentencepiece writes it: the options that are set, by field
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import limits
 from fastbpe.formats.sentencepiece import piece_messages, protobuf
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import Spec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 MAX_INT32 = (1 << 31) - 1

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
 from fastbpe._core.encode.text_cuts import cut_near, may_cut
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-Made = TypeVar("Made")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    Made = TypeVar("Made")
+
 
 CHARACTERS_PER_ID = 6  # of a beginning; in English, and in code, an id takes 3 to 5
 

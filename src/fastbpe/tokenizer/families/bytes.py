@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 from zlib import compress
 
 from fastbpe._core.decode.decoder import Decoder
@@ -14,21 +12,27 @@ from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
-from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.errors import VocabularyError
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import components
-from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
+from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.families.superwords import phases_of
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.tokenizer.special_tokens import SpecialTokens
 from fastbpe.tokenizer.surgery import adding
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from typing import Any
+
     from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe._utils.choices import DecodeErrors, UnknownIds
     from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.special_tokens import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
     from fastbpe.vocabularies.between import Entry, Speller

@@ -17,12 +17,12 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Spelling
 from fastbpe.tokenizer.families.bytes import ByteFamily
-from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval

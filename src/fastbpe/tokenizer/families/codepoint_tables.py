@@ -8,8 +8,6 @@ import re
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
@@ -25,6 +23,11 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, PieceType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 METASPACE_UTF8 = METASPACE.encode()
 # Any: the types of `errors=` list the handlers for users.

@@ -34,14 +34,16 @@ from fastbpe.tokenizer.families.codepoint_tables import (
     make_names,
     make_normalizer,
 )
-from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens, Surfaces
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.tokenizer.families.family import Family
+from fastbpe.tokenizer.special_tokens import SpecialTokens
 from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.special_tokens import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing_pieces import PieceRemoval
     from fastbpe.vocabularies.between import Entry, Speller

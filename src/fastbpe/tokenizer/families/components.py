@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.text_steps import Front
@@ -15,7 +13,11 @@ from fastbpe.model import Buffer, Model, Spelling
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
     from fastbpe._core.encode.trim_spans import SpanTrimmer
     from fastbpe._core.merge.vocabulary import SpelledSymbols
     from fastbpe._core.segment.segmenter import Segmenter

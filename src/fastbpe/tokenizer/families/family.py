@@ -2,51 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Sequence
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import AddedToken, Buffer, Chat, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
+from fastbpe.tokenizer.special_tokens import SpecialTokens
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import Any, Protocol
+
     from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe._utils.choices import DecodeErrors, UnknownIds
     from fastbpe.tokenizer.export.exportable import Exportable, Files
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+    from fastbpe.tokenizer.special_tokens import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing import Removal
     from fastbpe.vocabularies.between import Entry, Speller
     from fastbpe.vocabularies.material import Material
 
+    class Decoding(Protocol):
+        """Decoding of ids. Arguments and errors are those that `Tokenizer.decode` describes."""
+
+        def decode(
+            self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+        ) -> str: ...
+        def decode_batch(
+            self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+        ) -> list[str]: ...
+        def decode_bytes(self, ids: Ids) -> bytes: ...
+
+    class Surfaces(Protocol):
+        """The bytes that ids add to a text. `decode_with_offsets` gives (text, place of each id in it)."""
+
+        def token(self, token_id: int) -> bytes: ...
+        def tokens(self, ids: Ids) -> list[bytes]: ...
+        def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]: ...
+
+    class SortedTokens(Protocol):
+        """Tokens in the order of their bytes."""
+
+        def beginning_with(self, prefix: bytes) -> list[int]: ...
+
+
 Ids = Sequence[int] | Buffer
-
-
-class Decoding(Protocol):
-    """Decoding of ids. Arguments and errors are those that `Tokenizer.decode` describes."""
-
-    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str: ...
-    def decode_batch(
-        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
-    ) -> list[str]: ...
-    def decode_bytes(self, ids: Ids) -> bytes: ...
-
-
-class Surfaces(Protocol):
-    """The bytes that ids add to a text. `decode_with_offsets` gives (text, place of each id in it)."""
-
-    def token(self, token_id: int) -> bytes: ...
-    def tokens(self, ids: Ids) -> list[bytes]: ...
-    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]: ...
-
-
-class SortedTokens(Protocol):
-    """Tokens in the order of their bytes."""
-
-    def beginning_with(self, prefix: bytes) -> list[int]: ...
 
 
 class Family:

@@ -6,7 +6,7 @@ model holds pieces: control symbols are its special tokens, user-defined pieces 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from struct import pack
 
@@ -14,7 +14,13 @@ from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import METASPACE, NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
-from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, check_names, checked_id
+from fastbpe.tokenizer.special_tokens import SpecialTokens, check_names, checked_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fastbpe.tokenizer.special_tokens import Ordinary
 
 Tokens = Mapping[str, int] | Sequence[str | AddedToken]
 
