@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "benchmarks" / "records"
 CHART = ROOT / "docs" / "static" / "speed.svg"
 GROWTH_CHART = ROOT / "docs" / "static" / "growth.svg"
-GROWTH = "growth.json"  # points of `compare.py growth`, which have no peers
+GROWTH = "growth.json"  # points of `compare.py growth`
+WITHOUT_PEERS = (GROWTH, "tokens.json")
 #: (file, title of a row) of the README's chart.
 CHART_ROWS = (
     ("batch", "2 KB documents → lists, all cores"),
@@ -78,7 +79,7 @@ def newest(file: str = "batch.json") -> Path:
 def read(folder: Path) -> list[Workload]:
     """Read all rows of a folder of records."""
     found = []
-    for path in sorted(set(folder.glob("*.json")) - {folder / GROWTH}):
+    for path in sorted(path for path in folder.glob("*.json") if path.name not in WITHOUT_PEERS):
         record = json.loads(path.read_text(encoding="utf-8"))
         rows, run = record["rows"], record["run"]
         if path.stem == "import":  # a row a library

@@ -75,7 +75,12 @@ class RecordCharts(Directive):
 
 
 def _title(one: records.Workload) -> str:
-    models = {"llama2-": "Llama 2: ", "transformers": "transformers, Llama 3: ", "phi3-": "transformers, Phi-3: "}
+    models = {
+        "llama2-": "Llama 2: ",
+        "transformers": "transformers, Llama 3: ",
+        "phi3-": "transformers, Phi-3: ",
+        "multilingual-": "many languages: ",
+    }
     model = next((shown for start, shown in models.items() if one.file.startswith(start)), "")
     load = "load " if one.file == "load" else "import" if one.file == "import" else ""
     return load if load == "import" else model + load + one.title
