@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError
 from fastbpe.model import AddedToken
@@ -87,7 +89,7 @@ def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
     vocab = described["model"]["vocab"]
     following = len(vocab)
     if isinstance(vocab, (list, tuple)):
-        vocab = {token: i for i, (token, _) in enumerate(vocab)}
+        vocab = dict(zip(map(itemgetter(0), vocab), range(following), strict=True))
     for token in described["added_tokens"]:
         if token["id"] != vocab.get(token["content"], following):
             return False

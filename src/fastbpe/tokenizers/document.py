@@ -25,17 +25,26 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """Parse a tokenizer.json. Raises FormatError if it is not one."""
-    from fastbpe.formats.huggingface.read import read_json  # here: it brings all of the format
+    """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them.
 
-    document = read_json(data, "<tokenizer.json>")
+    Raises:
+        FormatError: it is damaged.
+    """
+    from fastbpe.formats.huggingface.parts import Part  # here: they bring all of the format
+    from fastbpe.formats.huggingface.read_segmented import read_apart, scored
+
+    document, listed = read_apart(data, "<tokenizer.json>")
     if not isinstance(document, dict):
         raise FormatError("a tokenizer.json must be an object")
     version = document.get("version", "1.0")
     if version != "1.0":
         raise FormatError(f"version {version!r:.20} is not known")
-    if document.get("model") is None:
+    model = document.get("model")
+    if model is None:
         raise FormatError("Model missing.")
+    if isinstance(model, dict) and isinstance(model.get("vocab"), list):
+        found = (listed.pieces, listed.scores) if listed else scored(Part(model, "tokenizer.json", "model"), data)
+        model["vocab"] = [*zip(found[0], array("d", found[1]), strict=True)]
     return document
 
 
@@ -44,17 +53,6 @@ def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
     if pretty:
         return components.with_short_exponents(json.dumps(document, ensure_ascii=False, indent=2))
     return components.compact(document).decode()
-
-
-def with_scores(model: Any, data: bytes) -> Any:
-    """Return the "model" of a parsed tokenizer.json, of a Unigram with the scores that tokenizers reads."""
-    if not isinstance(model, Mapping) or not isinstance(model.get("vocab"), list):
-        return model
-    from fastbpe.formats.huggingface.parts import Part
-    from fastbpe.formats.huggingface.read_segmented import scored
-
-    pieces, scores = scored(Part(dict(model), "tokenizer.json", "model"), data)
-    return {**model, "vocab": [*zip(pieces, scores, strict=True)]}
 
 
 def native_of(described: Mapping[str, Any], name: str) -> Native:

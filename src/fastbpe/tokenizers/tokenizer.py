@@ -116,7 +116,7 @@ class Tokenizer:
             ImportError: only the original library has one of the components.
         """
         read = document.read(of_type(buffer, bytes))
-        made = Tokenizer(models.find(document.with_scores(read["model"], buffer)))
+        made = Tokenizer(models.find(read["model"]))
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])

@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from contextlib import suppress
 from itertools import accumulate
 
-from fastbpe.formats.huggingface import parts, templates
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface import parts, scored_vocab, templates
 from fastbpe.formats.huggingface.decoders import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
@@ -62,23 +64,30 @@ def parse(
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
     """
-    top = Part(read_json(bytes(data), where), where, "")
+    document, listed = read_apart(bytes(data), where)
+    top = Part(document, where, "")
     model = top.part("model")
     kind = None if model is None else type_of(model)
+    if listed is not None and kind != "Unigram":
+        top, listed = Part(read_json(bytes(data), where), where, ""), None
+        model = top.part("model")
     if model is None or kind not in TYPES:
         return None
     check_version(top)
-    scores = array("d")
+    scores = b""
     if kind == "Unigram":
-        pieces, scores = scored(model, bytes(data))
+        pieces, scores = scored(model, bytes(data)) if listed is None else (listed.pieces, listed.scores)
         vocabulary: dict[str, int] = _Pieces(pieces)
         spelling = _unigram(model, vocabulary, pieces)
     else:
         vocabulary = check_vocabulary(model)
         pieces = _by_id(vocabulary)
         spelling = _of_words(model, kind, vocabulary)
-    tokens = [*_encoded(pieces, model)]
-    ends = array("I", accumulate(map(len, tokens)))
+    if listed is None:
+        tokens = [*_encoded(pieces, model)]
+        token_bytes, ends = b"".join(tokens), array("I", accumulate(map(len, tokens)))
+    else:
+        token_bytes, ends = listed.token_bytes, array("I", listed.token_ends)
     special, others = special_and_others(read_added_tokens(top, vocabulary, named), ends)
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
@@ -86,7 +95,7 @@ def parse(
     unknown = spelling.unknown_token
     read = Model(
         tokens=None,
-        tables={"token_bytes": b"".join(tokens), "token_ends": ends.tobytes()},
+        tables={"token_bytes": token_bytes, "token_ends": ends.tobytes()},
         pattern=None,
         special_tokens=special,
         merges_rule="merges",
@@ -99,9 +108,22 @@ def parse(
         roles={"unk": unknown} if unknown is not None and spelling.unknown >= 0 else {},
         huggingface=kept_parts_of(top, vocabulary),
         spelling=spelling,
-        scores=scores.tobytes(),
+        scores=scores,
     )
     return with_special(read, special_tokens)
+
+
+def read_apart(data: bytes, where: str) -> tuple[Any, scored_vocab.ScoredVocab | None]:
+    """Parse a tokenizer.json. If the fast reader takes pieces and scores from it, its vocabulary is empty.
+
+    Raises:
+        FormatError: it is not JSON.
+    """
+    listed = scored_vocab.read(data)
+    if listed is not None:
+        with suppress(FormatError):  # the slow twin raises it, with the right place
+            return read_json(listed.rest, where), listed
+    return read_json(data, where), None
 
 
 def type_of(model: Part) -> str:
@@ -117,8 +139,8 @@ def type_of(model: Part) -> str:
     return "Unigram" if isinstance(value.get("vocab"), list) else "WordLevel"
 
 
-def scored(model: Part, data: bytes) -> tuple[list[str], array[float]]:
-    """Return the pieces and scores of a Unigram model, the scores as tokenizers reads them."""
+def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
+    """Return the pieces and scores (float64) of a Unigram model, the scores as tokenizers reads them."""
     listed = model.get("vocab", list)
     if len(listed) > MAX_TOKENS:
         model.fail(f"{len(listed)} pieces: the limit is {MAX_TOKENS}", "vocab")
@@ -135,7 +157,7 @@ def scored(model: Part, data: bytes) -> tuple[list[str], array[float]]:
             model.fail(str(error), f"vocab[{number}]")
         pieces.append(item[0])
         scores.append(score)
-    return pieces, scores
+    return pieces, scores.tobytes()
 
 
 def _unigram(model: Part, vocabulary: Mapping[str, int], pieces: list[str]) -> Spelling:
