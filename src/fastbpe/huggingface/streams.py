@@ -54,7 +54,7 @@ def is_byte_token(token: str) -> bool:
 
 
 class DecodeStream:
-    """Stream that decodes ids as they come, with the arguments and results of tokenizers' class.
+    """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:
         ids: ids that came before.
@@ -130,8 +130,7 @@ class DecodeStream:
         return text
 
     def _find_prefix(self, tokenizer: Any) -> None:
-        """Find the prefix as tokenizers does: an empty prefix becomes the text of the kept ids, if that is whole.
-        """
+        """Find the prefix as tokenizers does: an empty one becomes the text of the kept ids, if that is whole."""
         skips = bool(self._skips)
         if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
             self._has_prefix = True
@@ -142,7 +141,7 @@ class DecodeStream:
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         raise NotImplementedError
 
     def _attach(self, tokenizer: Any) -> None:

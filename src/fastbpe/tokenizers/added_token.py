@@ -46,17 +46,17 @@ class AddedToken:
 
     @property
     def single_word(self) -> bool:
-        """Whether the token matches only whole words."""
+        """True if the token matches only whole words."""
         return self._single_word
 
     @property
     def lstrip(self) -> bool:
-        """Whether the token also matches white space before it."""
+        """True if the token also matches white space before it."""
         return self._lstrip
 
     @property
     def rstrip(self) -> bool:
-        """Whether the token also matches white space after it."""
+        """True if the token also matches white space after it."""
         return self._rstrip
 
     @property
@@ -70,7 +70,7 @@ class AddedToken:
 
     @property
     def special(self) -> bool:
-        """Whether decoding can leave the token out."""
+        """True if decoding can leave the token out."""
         return self._special
 
     @special.setter
@@ -79,7 +79,7 @@ class AddedToken:
 
     @property
     def normalized(self) -> bool:
-        """Whether normalized text is searched for the token."""
+        """True if normalized text is searched for the token."""
         return not self._special if self._normalized is None else self._normalized
 
     def state(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Batch:
 
     @property
     def may_overflow(self) -> bool:
-        """Whether truncation is on, so that parts may be cut off."""
+        """True if truncation is on, so that parts may be cut off."""
         return self._plan.truncation is not None
 
     @property

@@ -360,7 +360,7 @@ class DecodeStream(streams.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         known = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
         if known is None:
             return None

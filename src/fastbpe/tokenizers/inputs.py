@@ -35,7 +35,7 @@ class OffsetType(Enum):
 
 
 class SplitDelimiterBehavior(Enum):
-    """What a split does with the separator."""
+    """Handling of the separator in a split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"

@@ -14,7 +14,7 @@ from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
 
 
 class NormalizedString:
-        """Text that is changed step by step, with the position in the original of each character.
+    """Text that is changed step by step, with the position in the original of each character.
 
     Args:
         sequence: the text.

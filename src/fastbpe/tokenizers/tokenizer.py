@@ -381,7 +381,7 @@ class Tokenizer:
 
     @property
     def encode_special_tokens(self) -> bool:
-        """Whether special tokens in texts are encoded like any other text."""
+        """True if special tokens in texts are encoded like any other text."""
         return self._splits_special
 
     @encode_special_tokens.setter
