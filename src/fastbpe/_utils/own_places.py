@@ -4,16 +4,13 @@ A temporary file or folder is called a place. Its name has a hash of the target'
 targets are kept, and a random number, so that two writers of one target use different names. A writer holds a lock
 as
 long as it lives: a place that another process can lock has no writer any more. A file is locked directly, a folder
-    by
-the file "lock" in it.
+by the file "lock" in it.
 
 No writer loses a place that is in use. A process that removes a place first locks it, and then checks that the
-locked
-file still has its name. The owner does the same before it uses a place, and creates a new place if the check
-fails.
+locked file still has its name. The owner does the same before it uses a place, and creates a new place if the
+check fails.
 Windows cannot rename an open file, so there another file, NAME.lock, is locked instead, and nobody can remove a
-locked
-file. On a file system without locks, places also have random names, but leftovers are never removed.
+locked file. On a file system without locks, places also have random names, but leftovers are never removed.
 """
 
 from __future__ import annotations

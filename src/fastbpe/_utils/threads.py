@@ -1,8 +1,7 @@
 """Threads of the process, which all tokenizers share.
 
 Threads are started when a call first needs them, and kept for the next call. A forked child forgets them, because
-they
-do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
+they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
 """
 
 from __future__ import annotations

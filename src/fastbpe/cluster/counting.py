@@ -3,8 +3,7 @@
 Tasks exchange records: pieces with their counts, and the position of each piece's first occurrence among all
 texts.
 Adding up records in any order and grouping leads to the same table. A task that runs twice returns the same
-records,
-and an engine uses the records of one run.
+records, and an engine uses the records of one run.
 """
 
 from __future__ import annotations

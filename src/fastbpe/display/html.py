@@ -1,8 +1,7 @@
 """Tokens as HTML: a fragment for notebooks, and a self-contained page.
 
 Every character of a user's text goes through `visible` and then `html.escape`. A `<bdi>` around each token
-confines
-right-to-left text to its token. There is no script, and the page's policy allows none.
+confines right-to-left text to its token. There is no script, and the page's policy allows none.
 """
 
 from __future__ import annotations

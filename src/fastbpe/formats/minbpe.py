@@ -149,7 +149,7 @@ def dump(
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(
-            "a minbpe file stores its split pattern as one line, without white space around it; it cannot store  "
+            "a minbpe file stores its split pattern as one line, without white space around it; it cannot store "
             f"{pattern!r:.120}"
         )
     for name in special_tokens:

@@ -4,10 +4,8 @@ place.
 In mode "codepoint" it contains the `.model` file of the same vocabulary, with a name and a training report.
 
 The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
-listed
-or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the tables
-are
-built from the tokens.
+listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
+tables are built from the tokens.
 """
 
 from __future__ import annotations

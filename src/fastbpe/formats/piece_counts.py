@@ -1,18 +1,14 @@
 """Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three or more sections.
 
 "pieces": the bytes of all pieces, concatenated. "lengths": number of bytes of each piece, uint32. "counts": number
-of
-occurrences of each piece, int64, 1 or more. No piece appears twice. They are in the order of their first
-appearance,
-which ties="first" needs. The header says how text was split, how many bytes were counted, and how much was left
-out.
+of occurrences of each piece, int64, 1 or more. No piece appears twice. They are in the order of their first
+appearance, which ties="first" needs. The header says how text was split, how many bytes were counted, and how much
+was left out.
 
 In code-point mode, the pieces are words of normalized sentences. The header contains the options with which they
-were
-counted, and "charsmap" contains the rules of the normalizer. "characters" (uint32) and "character_counts" (int64)
-are
-the characters of words that were pruned. In unigram mode, a byte 0xFF follows words that end a sentence, and the
-header contains the word that ends the last sentence.
+were counted, and "charsmap" contains the rules of the normalizer. "characters" (uint32) and "character_counts"
+(int64) are the characters of words that were pruned. In unigram mode, a byte 0xFF follows words that end a
+sentence, and the header contains the word that ends the last sentence.
 
 For runs of words, each piece is the ids of a run, three bytes per id, and the header has the fingerprint of the
 tokenizer whose tokens the ids are.

@@ -1,8 +1,7 @@
 """The `.tiktoken` format: in each line, the bytes of a token in base64, a space, and its rank.
 
 The file contains no split pattern and no special tokens: the caller passes them, unless the SHA-256 of the file
-equals
-a published vocabulary's (`fastbpe.known_vocabularies`).
+equals a published vocabulary's (`fastbpe.known_vocabularies`).
 """
 
 from __future__ import annotations

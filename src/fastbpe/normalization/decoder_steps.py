@@ -1,8 +1,7 @@
 """Decoders of Hugging Face's tokenizers: steps that change a list of tokens, which are joined at the end.
 
 Each step is built from its JSON (`formats.huggingface.decoders`). Tests compare them with tokenizers 0.23 on
-random
-lists. If tokenizers panics (a Strip whose two ends meet), a step removes what it can.
+random lists. If tokenizers panics (a Strip whose two ends meet), a step removes what it can.
 """
 
 from __future__ import annotations

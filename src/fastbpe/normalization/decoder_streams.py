@@ -1,10 +1,9 @@
 """Decoders of Hugging Face's tokenizers for tokens that arrive one by one. Text is returned once it is certain.
 
 Each step becomes one or more stages of a chain. A stage takes items and returns items: tokens before the first
-Fuse or
-ByteLevel, parts of one text after it. All items that a stage returns, including those from `finish`, equal the
-result
-of its step for the whole list. The state of a stage consists of immutable values, so that `copy.copy` saves it.
+Fuse or ByteLevel, parts of one text after it. All items that a stage returns, including those from `finish`, equal
+the result of its step for the whole list. The state of a stage consists of immutable values, so that `copy.copy`
+saves it.
 """
 
 from __future__ import annotations

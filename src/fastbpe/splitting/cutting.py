@@ -18,8 +18,7 @@ def make_cutter(
     """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if no cuts are known.
 
     special: tokens that are separated from the text before it is split. No cut is inside one, whatever text
-        follows. If
-        one has more than MAX_TOKEN_BYTES, no cuts are known.
+        follows. If one has more than MAX_TOKEN_BYTES, no cuts are known.
     crossed: the borders of pieces that tokens may cross, as for `last_safe_cut`.
     """
     tokens = [name.encode() for name in special]

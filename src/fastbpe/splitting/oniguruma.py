@@ -10,12 +10,9 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 - the flag that lets `.` match a line feed is m.
 
 Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
-syntax a
-repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references; and, if case
-is
-ignored, classes of letters, and all that matches characters such as ß and ligatures, which become several letters
-in
-another case.
+syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references;
+and, if case is ignored, classes of letters, and all that matches characters such as ß and ligatures, which become
+several letters in another case.
 """
 
 from __future__ import annotations

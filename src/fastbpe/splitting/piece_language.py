@@ -3,8 +3,8 @@ r"""Automaton that accepts every piece that a split pattern can make, to prove t
 The automaton may accept texts that are not pieces, but never rejects a piece. It is exact for characters,
 sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match less,
 so it ignores them; a back-reference counts as any text. It also takes into account that the first branch that
-matches wins: if a branch without those parts matches the
-beginning of a text, no later branch matches there, and the text between two matches does not begin there.
+matches wins: if a branch without those parts matches the beginning of a text, no later branch matches there, and
+the text between two matches does not begin there.
 """
 
 from __future__ import annotations

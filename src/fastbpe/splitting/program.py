@@ -136,10 +136,8 @@ def compile_program(node: Node) -> Program | None:
     r"""Compile a parsed pattern; return None if the engine cannot run it.
 
     It cannot run back-references to groups within atomic groups, look-arounds or rounds that may be empty;
-    look-behind
-    with an alternative of variable width or of more than 255 characters; and patterns that need more than 65,536
-    words,
-    1,024 choices or 256 different sets.
+    look-behind with an alternative of variable width or of more than 255 characters; and patterns that need more
+    than 65,536 words, 1,024 choices or 256 different sets.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> compile_program(parse(r"(?>(a))\1")) is None

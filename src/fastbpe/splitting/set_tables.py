@@ -1,8 +1,7 @@
 """Layout of character sets as the tables that `_core.split.charsets` reads.
 
 A set has 256 bytes, one per possible first byte of a character, which say whether that byte decides membership. If
-it
-does not, an index leads to a block of 256 characters with one bit per character. All sets share blocks.
+it does not, an index leads to a block of 256 characters with one bit per character. All sets share blocks.
 """
 
 from __future__ import annotations

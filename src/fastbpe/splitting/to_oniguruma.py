@@ -1,8 +1,7 @@
 r"""Translation of fastbpe's patterns into tokenizers' (Oniguruma, Ruby's syntax): the inverse of oniguruma.py.
 
 Few elements differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. The result is translated back
-to
-check that it means the same.
+to check that it means the same.
 """
 
 from __future__ import annotations

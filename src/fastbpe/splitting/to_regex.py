@@ -3,8 +3,7 @@ r"""Compilation of a split pattern for the `regex` package, without using its Un
 The module writes the parsed pattern with every class as ranges of code points, so the Unicode version of the
 installed `regex` does not matter. `regex` tests the members of a class one by one. So a class is written as its
 ASCII members, then as a tree of blocks with four blocks per level, without negated classes. That is about as fast
-as
-`\p{L}` and `\s`. Tried and found slower: plain ranges; two, three or eight blocks per level; negated classes as
+as `\p{L}` and `\s`. Tried and found slower: plain ranges; two, three or eight blocks per level; negated classes as
 `[^...]`. Not faster: the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
 """
 

@@ -2,8 +2,7 @@
 
 A component contains only data. The tokenizer passes the JSON of all its components to fastbpe's reader, which
 implements the steps. `n_changes` counts the changes to all components and tokenizers: if it has changed, a
-tokenizer
-must compare its components with those that it was built from.
+tokenizer must compare its components with those that it was built from.
 """
 
 from __future__ import annotations

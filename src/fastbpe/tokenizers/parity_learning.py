@@ -1,8 +1,7 @@
 """Merges learned from the words of several languages, as tokenizers' ParityBpeTrainer learns them.
 
 The fast learner of the core requires that no merge makes a token that already exists as a symbol. If one does
-(only
-if texts contain the prefix or suffix), the learner here does what tokenizers does.
+(only if texts contain the prefix or suffix), the learner here does what tokenizers does.
 """
 
 from __future__ import annotations
@@ -53,8 +52,7 @@ def _words(texts: Iterable[Any], tokenizer: Any, trainer: ParityBpeTrainer) -> d
     """Return the words of texts with their counts, in the order of the words.
 
     Unlike in other trainings, the pre-tokenizer gets the normalized text as a new text, added tokens are not
-    searched
-    for, and without a pre-tokenizer a text loses white space at both ends.
+    searched for, and without a pre-tokenizer a text loses white space at both ends.
     """
     normalizer, pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     read: Iterator[str] = texts_of(texts)

@@ -48,9 +48,8 @@ class ParityBpeTrainer:
     """Options for training a BPE model on several languages, and the training itself.
 
     Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens;
-    with
-        ratio, the one whose text has shrunk the least for its ratio; else the one whose text has the most tokens.
-        See `fastbpe.Parity` for the method.
+    with ratio, the one whose text has shrunk the least for its ratio; else the one whose text has the most tokens.
+    See `fastbpe.Parity` for the method.
 
     Args:
         num_merges: number of merges to learn.
@@ -64,8 +63,7 @@ class ParityBpeTrainer:
         total_symbols: take `num_merges` as the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
         end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
-            does
-        not
+        does not
             count.
 
     Raises:

@@ -1,8 +1,7 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
 It contains the components of a tokenizer.json as plain objects. fastbpe's reader builds a tokenizer from them for
-the
-first call that needs one, and again after a change.
+the first call that needs one, and again after a change.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Engine for tokenizers whose normalizer or pre-tokenizer is, or contains, an object written in Python.
 
 As in tokenizers, the normalizer is called once per stretch of text between added tokens, and the pre-tokenizer
-once
-per text, with all these stretches. Auxiliary tokenizers with one token per byte find the added tokens, and the
-core
-merges the resulting pieces.
+once per text, with all these stretches. Auxiliary tokenizers with one token per byte find the added tokens, and
+the core merges the resulting pieces.
 """
 
 from __future__ import annotations

@@ -36,10 +36,8 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     """Make a tokenizer of transformers faster, in place and with the same results.
 
     The tokenizer keeps its backend, which handles the calls that fastbpe cannot; `status` tells which. Later
-    changes to
-    the tokenizer or its backend take effect. A tokenizer that fastbpe does not support (one with a model other
-    than BPE,
-    for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
+    changes to the tokenizer or its backend take effect. A tokenizer that fastbpe does not support (one with a
+    model other than BPE, for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
 
     Args:
         tokenizer: a tokenizer of transformers, of class `PreTrainedTokenizerFast` or one of its base classes.

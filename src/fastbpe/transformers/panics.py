@@ -17,10 +17,8 @@ def as_errors() -> Iterator[None]:
     """Raise `BackendPanic` for a panic inside the block.
 
     The exception of tokenizers derives only from BaseException, so it passes every `except Exception` and can end
-    a thread
-    or server. A caller's call that fastbpe hands over raises it as without fastbpe, but the calls that fastbpe
-    adds
-    (probes, encodings read later) must not.
+    a thread or server. A caller's call that fastbpe hands over raises it as without fastbpe, but the calls that
+    fastbpe adds (probes, encodings read later) must not.
     """
     try:
         yield

@@ -2,8 +2,7 @@
 
 A page of another site can make a browser send requests to a local server, but it cannot set three headers. Host
 is the address that the browser used, which reveals DNS rebinding; Origin and Sec-Fetch-Site tell which page sent
-the
-request. The guard checks all three.
+the request. The guard checks all three.
 """
 
 from __future__ import annotations

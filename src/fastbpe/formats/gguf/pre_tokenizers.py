@@ -2,8 +2,7 @@ r"""Split patterns by their names in `tokenizer.ggml.pre`, which llama.cpp defin
 
 `fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. For some names (gpt-4o, tekken)
 llama.cpp uses an approximation, because its regex engine lacks a feature; fastbpe uses the model's own regex.
-Names
-for character-level files, such as gemma4, are in `characters`.
+Names for character-level files, such as gemma4, are in `characters`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """GGUF files of the kind "bert": WordPiece, as in BERT.
 
 llama.cpp puts a U+2581 before the first token of a word, and removes "##" from the others. This module turns the
-file
-into a BERT's tokenizer.json, which `read_segmented` reads. Words may have any length, as in llama.cpp.
+file into a BERT's tokenizer.json, which `read_segmented` reads. Words may have any length, as in llama.cpp.
 """
 
 from __future__ import annotations

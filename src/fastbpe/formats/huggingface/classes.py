@@ -1,8 +1,7 @@
 """Settings of those classes of transformers that build their tokenizer from a vocabulary and merges.
 
 Any other class follows the tokenizer's file. tests/conformance/test_folders_transformers.py compares these
-settings
-with transformers 5.24.
+settings with transformers 5.24.
 """
 
 from __future__ import annotations

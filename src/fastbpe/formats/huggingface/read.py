@@ -1,9 +1,8 @@
 """Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
 
 Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets all
-that
-decides ids; the rest of the file is kept so that it can be written again. Truncation and padding are not applied,
-because they are settings of a program and not of a vocabulary; a FormatWarning says so.
+that decides ids; the rest of the file is kept so that it can be written again. Truncation and padding are not
+applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
 """
 
 from __future__ import annotations

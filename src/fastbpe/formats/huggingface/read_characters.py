@@ -1,10 +1,8 @@
 """Any tokenizer.json with a BPE model: base symbols are the characters of the file.
 
 tokenizers runs every file in this way. `read` and `read_llama` recognise the two kinds that the core runs faster,
-as
-bytes, and as code points with U+2581 for spaces; this module reads all others. It refuses the files that
-tokenizers
-refuses, and a few more (docs/formats.md).
+as bytes, and as code points with U+2581 for spaces; this module reads all others. It refuses the files that
+tokenizers refuses, and a few more (docs/formats.md).
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
     """Return the template for some texts.
 
     Each post-processor gets the parts returned by the one before. A template returns one part for each of its
-    items; the
-    others return as many parts as they get.
+    items; the others return as many parts as they get.
     """
     made = [*texts]
     for step in flat(part, "processors"):

@@ -151,8 +151,8 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
     """Raise FormatError if a piece of text may equal a name that is in the vocabulary only to keep its id.
 
     tokenizers separates added tokens from the text before it splits. The rest contains a name if a token with
-    single_word
-    is at or over it between letters, if the normalizer produces it, or if other text is written in the same way.
+    single_word is at or over it between letters, if the normalizer produces it, or if other text is written in the
+    same way.
     """
     tokens = {token.content: token for token in added}
     for name in names:

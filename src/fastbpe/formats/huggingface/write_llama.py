@@ -180,12 +180,10 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
     """Order the merges within each group (of one score) so that a list has the same effect as in sentencepiece.
 
     sentencepiece merges the leftmost of pairs with equal scores. A list cannot express that, except for runs of
-    one
-    character, such as Llama's spaces: there the longest comes first, because runs further left have grown longer.
-    While
-    sentencepiece merges such runs, no better pair may appear; it would consist of a run and other characters,
-    which do
-    not change meanwhile. So only the length of a run matters, and `_check_runs` tries all lengths.
+    one character, such as Llama's spaces: there the longest comes first, because runs further left have grown
+    longer. While sentencepiece merges such runs, no better pair may appear; it would consist of a run and other
+    characters, which do not change meanwhile. So only the length of a run matters, and `_check_runs` tries all
+    lengths.
     """
     out: list[list[Merge]] = []
     tied: dict[str, int] = {}  # character → the number of its last group of several runs

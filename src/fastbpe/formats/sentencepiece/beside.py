@@ -1,10 +1,8 @@
 """A sentencepiece model with the tokens that the other files of its folder name.
 
 Special tokens without flags become control symbols, which a `.model` can store. Tokens with flags lead to a model
-with
-the conventions of a tokenizer.json: added tokens are found in the original text, and the text between two of them
-is
-normalized by itself, as in transformers.
+with the conventions of a tokenizer.json: added tokens are found in the original text, and the text between two of
+them is normalized by itself, as in transformers.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ Models of the types BPE and unigram are read, and other types if the caller name
 written again.
 
 In a tokenizer.json, the unknown piece may be a special token, which text may contain if the caller allows it. A
-.model
-cannot express that, so such a piece gets a field of fastbpe's own, with a number in the range that sentencepiece
-reserves for extensions (`extensions 200 to max`) and skips.
+.model cannot express that, so such a piece gets a field of fastbpe's own, with a number in the range that
+sentencepiece reserves for extensions (`extensions 200 to max`) and skips.
 """
 
 from __future__ import annotations
