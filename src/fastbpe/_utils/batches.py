@@ -10,8 +10,7 @@ _COLUMNS = ("columns", "column_names")  # attributes of the tables of pandas, po
 
 
 def items_in(batch: Any, name: str = "texts") -> Any:
-    """Return an iterable of the items of a batch: the values of an Arrow column; anything else is returned
-    unchanged.
+    """Return an iterable of the items of a batch: the values of an Arrow column, anything else unchanged.
 
     Args:
         batch: the caller's argument.

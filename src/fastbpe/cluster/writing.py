@@ -116,8 +116,7 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
 
 @contextlib.contextmanager
 def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
-    """Return a temporary place for shards while their number is not known; `number_shards` moves them to the
-    output.
+    """Return a temporary place for shards of unknown number; `number_shards` moves them to the output.
 
     Args:
         out: the output that the shards belong to.

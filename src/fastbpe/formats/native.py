@@ -1,5 +1,4 @@
-"""The native format, `.fbpe`: a container (see container.py) of the core's tables, which are mapped and used in
-place.
+"""The native format, `.fbpe`: a container (see container.py) of the core's tables, to be mapped and used in place.
 
 In mode "codepoint" it contains the `.model` file of the same vocabulary, with a name and a training report.
 

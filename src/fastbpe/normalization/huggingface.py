@@ -340,8 +340,7 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Return the sources of a text in which a replacement was put for each span: the last character of the span,
-    or -1 if the span ends at the start of the text.
+    """Return the sources of a text in which each span was replaced: the last character of the span, or -1.
 
     Args:
         spans: (start, end) of each replaced part, in characters.

@@ -122,8 +122,7 @@ class _Pieces:
 
 
 def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
-    r"""Create the splitter for a pattern like `(?=(\d{3})+(?!\d))`, which splits before groups of digits counted
-    from the end of a run.
+    r"""Create the splitter for a pattern like `(?=(\d{3})+(?!\d))`, which counts groups from the end of a run.
 
     `regex` would try each place of a run and read the run from there, which takes quadratic time.
     """

@@ -109,8 +109,7 @@ class BertPreTokenizer:
 
 @dataclass(frozen=True)
 class UnicodeScripts:
-    """`UnicodeScripts()`: text of one script. Spaces and characters without a script belong to the text before
-    them.
+    """`UnicodeScripts()`: text of one script. Spaces and characters without a script go with the text before.
 
     At the start of the text they are removed. See `scripts`.
     """

@@ -40,8 +40,7 @@ def _made(described: bytes) -> tuple[Splitter, Stage | None]:
 
 
 def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
-    """Return the parts into which a Split cuts a text, with empty ones; None: its regex never matches the empty
-    string.
+    """Return a text's parts after a Split, with empty ones; None: its regex never matches the empty string.
 
     Raises PatternError for a pattern that fastbpe cannot run.
     """

@@ -267,8 +267,7 @@ class Tokenizer:
         return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
 
     def _stream_texts(self, skips: bool) -> dict[int, str | None] | None:
-        """Return the table of a `DecodeStream`: the texts that single ids add; None: the stream must decode all
-        ids.
+        """Return the table of a `DecodeStream`: texts that single ids add; None: it must decode all ids.
 
         Each change of the tokenizer starts a new table. skips: special tokens are left out.
         """

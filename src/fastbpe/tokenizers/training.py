@@ -62,8 +62,7 @@ def train(
 
 
 def chosen(trainer: Any, model: Any) -> Trainer:
-    """Return the trainer for a model: the given one, or its copy if it is of the package tokenizers; None: the
-    default.
+    """Return the trainer for a model: the given one (copied if it is tokenizers' own); None: the default.
 
     Raises:
         TypeError: the object is not a trainer.

@@ -137,8 +137,7 @@ def cut_at_spaces() -> bytes:
 
 
 def order_matters(options: CodePointOptions) -> str:
-    """Return the name of an option that makes a unigram model depend on the order of sentences; "" if there is
-    none.
+    """Return an option's name with which a unigram model depends on the order of sentences; "" if none does.
 
     Without such options, each sentence begins with U+2581, and words end before it.
     """

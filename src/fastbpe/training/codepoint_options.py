@@ -423,7 +423,7 @@ def _meta_pieces(trainer: Spec) -> Metas:
 
 
 def _add_symbols(trainer: Spec, metas: Metas) -> None:
-    """Give control symbols, user-defined symbols and bytes the lowest free ids."""
+    """Assign the lowest free ids to control symbols, user-defined symbols and bytes."""
     own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
     symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
     for name in trainer["user_defined_symbols"]:

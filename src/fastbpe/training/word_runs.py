@@ -96,8 +96,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
 
 
 def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
-    """Cut runs that were counted whole between neighbours that occur together fewer than `least` times in all
-    runs.
+    """Cut runs that were counted whole between neighbours that occur together fewer than `least` times.
 
     n_ids: one more than the greatest id.
     """

@@ -1,5 +1,4 @@
-"""Tokens and roles named in the other files of a tokenizer's folder, as AutoTokenizer of transformers 5.24 reads
-them.
+"""Tokens and roles named in the other files of a tokenizer's folder, read as in transformers 5.24.
 
 The files are tokenizer_config.json, special_tokens_map.json and added_tokens.json. transformers adds their tokens
 to
