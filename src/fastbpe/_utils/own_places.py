@@ -2,9 +2,8 @@
 
 A temporary file or folder is called a place. Its name has a hash of the target's name, so that leftovers of other
 targets are kept, and a random number, so that two writers of one target use different names. A writer holds a lock
-as
-long as it lives: a place that another process can lock has no writer any more. A file is locked directly, a folder
-by the file "lock" in it.
+as long as it lives: a place that another process can lock has no writer any more. A file is locked directly, a
+folder by the file "lock" in it.
 
 No writer loses a place that is in use. A process that removes a place first locks it, and then checks that the
 locked file still has its name. The owner does the same before it uses a place, and creates a new place if the

@@ -1,9 +1,8 @@
 """Normalization rules of sentencepiece: the standard sets, rules in files, and charsmaps.
 
 A rule replaces a sequence of characters by another; if several rules match, the longest source wins. Models
-contain
-the rules as a charsmap: a double array (Aoe 1989, as in the library Darts-clone) of sources, followed by the
-targets, each terminated by a NUL. A unit of the array is a uint32, little-endian.
+contain the rules as a charsmap: a double array (Aoe 1989, as in the library Darts-clone) of sources, followed by
+the targets, each terminated by a NUL. A unit of the array is a uint32, little-endian.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 r"""Matches of patterns that match the empty string, and `Split` at them, as tokenizers does with Oniguruma.
 
 An empty match directly after another match is skipped, and the search continues one character later, even if a
-match
-that is not empty begins at that place: `|a` matches "aa" three times, each time the empty string. Empty matches
-are parts of the text like others, but not pieces.
+match that is not empty begins at that place: `|a` matches "aa" three times, each time the empty string. Empty
+matches are parts of the text like others, but not pieces.
 """
 
 from __future__ import annotations

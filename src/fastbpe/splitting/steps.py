@@ -1,8 +1,7 @@
 r"""Pre-tokenizers of Hugging Face tokenizers that only split text, and sequences of them.
 
 A test compares them with tokenizers 0.23 on every code point. A step reads each piece of the previous step as if
-it
-were the whole text: look-around, `^` and `$` do not see beyond the piece. Text that a step removes is gone for
+it were the whole text: look-around, `^` and `$` do not see beyond the piece. Text that a step removes is gone for
 later steps and has no ids.
 
 Pre-tokenizers that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`) are not here. A pattern that can

@@ -63,8 +63,7 @@ class ParityBpeTrainer:
         total_symbols: take `num_merges` as the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
         end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
-        does not
-            count.
+        does not count.
 
     Raises:
         TypeError, OverflowError: an argument has the wrong type, or a number is negative.

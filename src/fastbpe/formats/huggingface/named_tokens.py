@@ -1,9 +1,8 @@
 """Tokens and roles named in the other files of a tokenizer's folder, read as in transformers 5.24.
 
 The files are tokenizer_config.json, special_tokens_map.json and added_tokens.json. transformers adds their tokens
-to
-the tokenizer: one that already exists gets the flags of the new definition, any other gets the next free id. Ids
-in the files determine only the order. A tokenizer_config.json with an added_tokens_decoder makes transformers
+to the tokenizer: one that already exists gets the flags of the new definition, any other gets the next free id.
+Ids in the files determine only the order. A tokenizer_config.json with an added_tokens_decoder makes transformers
 ignore the two older files.
 """
 

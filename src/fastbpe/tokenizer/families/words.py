@@ -59,8 +59,7 @@ def words_of_code_points(
 
     Returns:
         None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text between two of them
-        equals
-        a token that no text becomes: the place where it is cut is not known here.
+        equals a token that no text becomes: the place where it is cut is not known here.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     named = dict(found)
