@@ -236,7 +236,7 @@ class _Finder(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module, which is made already, the spec back that the import has replaced."""
+        """Restore the spec of the already created module, which the import has replaced."""
         if module.__spec__ is not None and module.__spec__.loader_state is not None:
             module.__spec__ = module.__spec__.loader_state
 

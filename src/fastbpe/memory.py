@@ -28,7 +28,7 @@ CACHES = {
 
 
 def release_memory() -> int:
-    """Give back the memory that fastbpe keeps between calls.
+    """Release the memory that fastbpe keeps between calls.
 
     Call this after a large job in a process that keeps running. All tokenizers keep working; one that encodes in
     another thread at that moment keeps the memory it uses. The next call of each tokenizer has cold caches.

@@ -44,7 +44,7 @@ class UnknownIdError(InvalidTokenError, ValueError):
 
 
 class NotUtf8Error(FastbpeError, UnicodeDecodeError, TypeError):
-    """Error for ids whose bytes are not UTF-8. rustbpe 0.1.0 fails to make its UnicodeDecodeError: a TypeError."""
+    """Error for ids whose bytes are not UTF-8. Also a TypeError: rustbpe 0.1.0 raises one by mistake."""
 
 
 class Tokenizer:
@@ -71,14 +71,15 @@ class Tokenizer:
         buffer_size: SupportsIndex = 8192,
         pattern: str | None = None,
     ) -> None:
-        r"""Learn merges from texts. Of equally frequent pairs, the one of smaller ids merges first.
+        r"""Learn merges from texts. Of equally frequent pairs, the one with the smaller ids merges first.
 
         A call that raises an error leaves the tokenizer unchanged.
 
         Args:
-            iterator: iterable of str – texts; each is read once, and few are held at a time.
-            vocab_size: int – 256 bytes and the merges to learn. The text may have fewer.
-            buffer_size: int, 1 or more – texts that rustbpe holds at a time. Checked, but has no effect here.
+            iterator: iterable of str – texts; each is read once, and only a few are in memory at a time.
+            vocab_size: int – 256 plus the number of merges to learn; fewer are learned if the pairs run out.
+            buffer_size: int, 1 or more – number of texts that rustbpe reads at a time. Checked, but has no effect
+                here.
             pattern: str or None – regex whose matches are the pieces; None: GPT-4's.
 
         Raises:
@@ -197,7 +198,7 @@ class _Learned:
     """A pattern and the merges that were learned with it; they never change.
 
     Args:
-        pattern: regex; "": none, and no piece is found.
+        pattern: regex; "": no pattern, so no piece is found.
         merges: pairs of ids, in the order of learning.
     """
 

@@ -169,18 +169,21 @@ def test_line_ends_do_not_matter_and_pattern_is_refused() -> None:
 
 RANKS = {bytes([byte]): byte for byte in range(256)}
 LOSSES = [
-    (Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None), "ids 0 to 255 are the bytes"),
+    (
+        Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None),
+        "ids 0 to 255 must be the bytes",
+    ),
     (Tokenizer.from_ranks({**RANKS, b"ab": 257}, pattern=None), "makes the id 256, here 257"),
     (
         Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
         "no merge produces 1 of its tokens, b'abc' (256)",
     ),
-    (Tokenizer.from_ranks(RANKS, pattern=["a", "b"]), "it would lose ('a', 'b')"),
-    (Tokenizer.from_ranks(RANKS, pattern="a\n+"), "it would lose 'a\\n+'"),
-    (Tokenizer.from_ranks(RANKS, pattern=" a| "), "it would lose ' a| '"),
+    (Tokenizer.from_ranks(RANKS, pattern=["a", "b"]), "it cannot store ('a', 'b')"),
+    (Tokenizer.from_ranks(RANKS, pattern="a\n+"), "it cannot store 'a\\n+'"),
+    (Tokenizer.from_ranks(RANKS, pattern=" a| "), "it cannot store ' a| '"),
     (
         Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"a b": 300}),
-        "special token 'a b' has white space",
+        "special token 'a b' contains white space",
     ),
 ]
 

@@ -18,7 +18,7 @@ from helpers import random_exports
 from helpers.sampling import rounds, share_of
 from reference import surgery
 
-REFUSED = ("that is in no other piece", "left out of text", "every merge would be removed")
+REFUSED = ("that is not itself a piece", "left out of text", "every merge would be removed")
 KINDS = ("ranks", "merges", "listed", "document", "points", "llama")
 Drawn = tuple[random.Random, Tokenizer]
 

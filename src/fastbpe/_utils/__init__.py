@@ -1,1 +1,1 @@
-"""Arguments, caching, optional imports, progress, threads: helpers without knowledge of tokens."""
+"""Helpers that do not depend on tokens: arguments, caching, optional imports, progress, threads and so on."""

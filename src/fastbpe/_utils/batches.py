@@ -1,4 +1,4 @@
-"""Batches of texts, as callers give them: lists, iterators, arrays and columns; no tables."""
+"""Batches of texts, as passed by callers: lists, iterators, arrays and columns, but not tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _COLUMNS = ("columns", "column_names")  # attributes of the tables of pandas, po
 
 
 def items_in(batch: Any, name: str = "texts") -> Any:
-    """Return an iterable of the items of a batch: a column of Arrow gives its values, all else is unchanged.
+    """Return an iterable of the items of a batch: the values of an Arrow column, anything else unchanged.
 
     Args:
-        batch: what the caller gave.
+        batch: the caller's argument.
         name: name of the argument, for the error.
 
     Raises:
-        TypeError: the batch is a mapping or a table: iterating over it gives names, or rows.
+        TypeError: the batch is a mapping or a table, whose items would be names or rows.
 
     >>> items_in(["a", "b"])
     ['a', 'b']

@@ -1,4 +1,4 @@
-"""Types of arguments: strings of a few, a type checker refuses the others; and keywords that overloads share."""
+"""Types of arguments: literals for strings with few allowed values, and keyword types that overloads share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Locks of files against other processes, and files that others have open, on POSIX and on Windows.
+"""File locks between processes, and replacement of files that are open elsewhere, on POSIX and Windows.
 
 Windows neither renames nor removes a file that a program has open or mapped. There, a file that will be renamed
-cannot be locked itself: its writer locks another file beside it.
+cannot
+be locked directly: its writer locks another file in the same folder.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _BYTE = (1 << 31) - 2  # the byte that Windows locks, beyond all content: it let
 
 
 def has_locks() -> bool:
-    """Tell whether this system has locks of files."""
+    """Tell whether this system has file locks."""
     return fcntl is not None or msvcrt is not None
 
 
@@ -60,10 +61,10 @@ def lock(file: int) -> None:
 
 
 def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
-    """Rename a file to another name, whose file it replaces.
+    """Rename a file, replacing the target.
 
     Raises:
-        PermissionError: the folder may not be written to, or on Windows a program has the target open or mapped.
+        PermissionError: the folder is not writable, or (on Windows) a program has the target open or mapped.
     """
     try:
         os.replace(source, target)

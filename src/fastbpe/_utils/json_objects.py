@@ -1,4 +1,4 @@
-"""JSON objects that are read from files: parsed, and checked against a schema before any use."""
+"""JSON objects from files: parsing, and checking against a schema before any use."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Readable(Protocol):
 
 
 class Kind(NamedTuple):
-    """Kind of value that a field takes.
+    """Kind of value that a field accepts.
 
-    said: str – name of the kind in errors.
-    fits: function that tells whether a value is of the kind, apart from its items and fields.
+    said: str – description of the kind in errors.
+    fits: function that tells whether a value is of this kind; it does not check items or fields.
     items: kind of the items of a list; None: they are not checked.
     fields: field → its kind, for an object; None: they are not checked.
     """
@@ -52,12 +52,12 @@ def list_of(kind: Kind) -> Kind:
 
 
 def object_of(fields: Schema) -> Kind:
-    """Return the kind of an object with fields of given kinds, and perhaps others."""
+    """Return the kind of an object with fields of given kinds; other fields are allowed."""
     return Kind("object", lambda value: isinstance(value, dict), fields=fields)
 
 
 def one_of(*choices: str) -> Kind:
-    """Return the kind of a field that holds one of some strings."""
+    """Return the kind of a field whose value is one of some strings."""
     return Kind(f"one of {', '.join(map(repr, choices))}", lambda value: value in choices)
 
 
@@ -66,7 +66,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """Tell a str that any file and any screen can take."""
+    """Tell whether a value is a str that can be written to any file and screen."""
     return isinstance(value, str) and "\0" not in value and _encodes(value)
 
 
@@ -79,7 +79,7 @@ def _encodes(value: str) -> bool:
 
 
 def _is_relative(value: object) -> bool:
-    """Tell the path of a file below a folder."""
+    """Tell whether a value is the relative path of a file inside a folder."""
     if not _is_text(value) or (os.name == "nt" and ":" in str(value)):
         return False
     parts = str(value).replace(os.sep, "/").split("/")
@@ -92,7 +92,7 @@ def _n_units(name: str) -> int:
 
 
 def _is_name(value: object) -> bool:
-    """Tell the name of a file, without folders."""
+    """Tell whether a value is the name of a file, without folders."""
     return _is_relative(value) and not {"/", os.sep} & {*str(value)}
 
 
@@ -110,12 +110,12 @@ def read_object(path: Readable, schema: Schema, way_out: str) -> dict[str, Any]:
 
     Args:
         path: the file.
-        schema: fields that the object must have; others are left as they are.
-        way_out: advice for the end of errors.
+        schema: fields that the object must have; others are not checked.
+        way_out: advice to put at the end of errors.
 
     Raises:
-        FormatError: the file is not JSON or no object, or a field is missing or of another kind; the message has
-            the path and the field.
+        FormatError: the file is not a JSON object, or a field is missing or of the wrong kind; the message
+            contains the path and the field.
         OSError: the file cannot be read.
     """
     try:
@@ -133,7 +133,7 @@ def check_object(value: Any, schema: Schema, where: str, way_out: str, within: s
         value: the parsed JSON.
         schema, way_out: as for `read_object`.
         where: the file, for errors.
-        within: str – names of the fields that lead to the object, each with a dot after it.
+        within: str – names of the fields that lead to the object, each followed by a dot.
 
     Raises:
         FormatError: as for `read_object`.

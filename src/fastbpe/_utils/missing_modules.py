@@ -1,4 +1,4 @@
-"""Why a compiled module of fastbpe is missing, for the error of `import fastbpe`."""
+"""Explanation of a missing compiled module, for the error of `import fastbpe`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def explain(name: str) -> str:
-    """Tell why a module of fastbpe cannot be imported, and the way out.
+    """Explain why a module of fastbpe cannot be imported, and what to do.
 
     Args:
         name: full name of the module.

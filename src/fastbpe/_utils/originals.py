@@ -1,4 +1,4 @@
-"""The original modules of drop-ins that hand over what they do not run."""
+"""Original modules of the drop-ins that hand over some calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _kept: dict[str, ModuleType | None] = {}
 
 
 def find(name: str) -> ModuleType | None:
-    """Import the original module of a name; None if it is not installed."""
+    """Import the original module with a name; None if it is not installed."""
     if name in _kept:
         return _kept[name]
     try:
@@ -25,5 +25,5 @@ def keep(name: str) -> None:
 
 
 def forget(name: str) -> None:
-    """Let the name stand for the original again."""
+    """Forget the remembered module, so that the name means the original again."""
     _kept.pop(name, None)

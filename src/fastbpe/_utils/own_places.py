@@ -1,14 +1,15 @@
-"""Temporary files and folders beside a target. If their writer is killed, the target's next writer removes them.
+"""Temporary files and folders next to a target. If their writer is killed, the target's next writer removes them.
 
-A name has a hash of the target's name, so that leftovers of other targets stay, and a random number, so that two
-writers of one target use different names. A writer holds a lock as long as it lives: a place that another process
-can lock has no writer any more. A file is locked itself, a folder by the file "lock" in it.
+A temporary file or folder is called a place. Its name has a hash of the target's name, so that leftovers of other
+targets are kept, and a random number, so that two writers of one target use different names. A writer holds a lock
+as long as it lives: a place that another process can lock has no writer any more. A file is locked directly, a
+folder by the file "lock" in it.
 
 No writer loses a place that is in use. A process that removes a place first locks it, and then checks that the
-locked file is still under its name. The owner does the same before it uses a place, and makes a new place if the
-check fails. Windows renames no open file, so there a file is locked by another one, NAME.lock beside it, and
-nobody can remove a locked file. Where a file system has no locks, places have random names too, and are never
-removed.
+locked file still has its name. The owner does the same before it uses a place, and creates a new place if the
+check fails.
+Windows cannot rename an open file, so there another file, NAME.lock, is locked instead, and nobody can remove a
+locked file. On a file system without locks, places also have random names, but leftovers are never removed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _PRIVATE = 0o700
 
 @contextlib.contextmanager
 def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
-    """Remove what killed writers of a target left, and make an empty file beside the target.
+    """Remove leftovers of killed writers of a target, and create an empty file next to the target.
 
     Args:
         target: path of the file to write.
         mode: permissions of the file, without the bits of the umask.
 
     Returns:
-        A context of the path. The file is removed at its end, unless it was renamed.
+        A context manager whose value is the path. The file is removed at the end, unless it was renamed.
     """
     remove_leftovers([target])
     while True:
@@ -58,13 +59,13 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
 
 @contextlib.contextmanager
 def own_folder(target: str) -> Iterator[str]:
-    """Remove what killed writers of a target left, and make a folder beside the target.
+    """Remove leftovers of killed writers of a target, and create a folder next to the target.
 
     Args:
         target: path of the file or folder to write.
 
     Returns:
-        A context of the path. The folder is removed at its end, with all that is in it.
+        A context manager whose value is the path. The folder is removed at the end, with its content.
     """
     remove_leftovers([target])
     while True:
@@ -142,7 +143,7 @@ def _remove(entry: os.DirEntry[str]) -> None:
 
 
 def _release(held: int, place: str, locked: str) -> None:
-    """Remove a file, if it is there, and the file that locks it; then nobody holds the lock."""
+    """Remove a file, if it exists, and its lock file; this releases the lock."""
     with contextlib.suppress(OSError):
         if place != locked or not file_locks.keeps_open_files():
             os.unlink(place)
@@ -166,7 +167,7 @@ def _remove_whole(path: str) -> None:
 
 
 def _is_locked_as(file: int, path: str) -> bool:
-    """Lock a file of this process. Returns True if the file is still under its path."""
+    """Lock a file of this process. Returns True if the path still leads to this file."""
     try:
         file_locks.lock(file)
     except BlockingIOError:  # another process took it for a leftover, and is about to remove it
@@ -184,7 +185,7 @@ def _is_at(file: int, path: str) -> bool:
 
 
 def _beginning(target: str) -> str:
-    """Return the beginning of the names of a target's temporary places, 18 characters."""
+    """Return the common prefix (18 characters) of the names of a target's temporary places."""
     import hashlib  # imported here: the import is slow, and most processes write no file
 
     return f".{hashlib.sha256(os.fsencode(os.path.basename(target))).hexdigest()[:16]}."

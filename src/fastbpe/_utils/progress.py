@@ -1,4 +1,4 @@
-"""Progress of long calls: bars on stderr and a summary at the end, or calls of a function of the caller."""
+"""Progress of long calls: bars on stderr and a summary at the end, or calls of the caller's function."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Reporter:
 
     Args:
         progress: True: bars on stderr; None: bars if stderr is a terminal; False: nothing. A function is called as
-            progress(phase, done, total) at the beginning and end of each phase, and up to ten times a second
+            progress(phase, done, total) at the beginning and end of each phase, and up to ten times per second in
             between. Its exceptions end the call.
 
     Attributes:
-        shown: bool – bars are shown.
-        seconds: name → seconds of each phase that has ended; phases of one name add up.
+        shown: bool – whether bars are shown.
+        seconds: name → seconds of each phase that has ended; phases with the same name are added up.
 
     Raises:
         TypeError: progress is not one of these.
@@ -44,7 +44,7 @@ class Reporter:
         self.seconds: dict[str, float] = {}
 
     def phase(self, name: str, total: int | None, **options: Any) -> Phase:
-        """Return the context of a phase.
+        """Return the context manager of a phase.
 
         Args:
             name: str – name of the phase.
@@ -54,10 +54,10 @@ class Reporter:
         return Phase(self, name, total, options)
 
     def summarise(self, lines: dict[str, str]) -> None:
-        """Print a line for each phase, with its seconds, and one for the peak of memory, if there are bars.
+        """If bars are shown, print one line per phase with its seconds, and one with the peak memory.
 
         Args:
-            lines: name of a phase → result to print.
+            lines: name of a phase → text to print for it.
         """
         if not self.shown:
             return
@@ -79,10 +79,10 @@ def shows_bars(progress: bool | None) -> bool:
 
 
 class Phase:
-    """Context of one phase of a call; `update` moves it forward.
+    """Context manager of one phase of a call; `update` reports progress.
 
     Attributes:
-        n: int – units that are done.
+        n: int – number of units done.
     """
 
     def __init__(self, reporter: Reporter, name: str, total: int | None, options: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ class Phase:
 
 
 def peak_memory() -> int | None:
-    """Return the peak resident size of this process in bytes; None if the system does not tell."""
+    """Return the peak resident size of this process in bytes; None if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows

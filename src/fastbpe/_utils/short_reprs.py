@@ -1,4 +1,4 @@
-"""Representations that fit a screen: of records with long fields, and of reports in a notebook."""
+"""Representations that fit on a screen: for records with long fields, and for reports in a notebook."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_DEPTH = 3  # collections within collections that are shown
 
 
 def short_repr(value: object, depth: int = _MAX_DEPTH) -> str:
-    """Return the repr of a value; long texts and collections are cut off, and tell their length.
+    """Return the repr of a value; long texts and collections are cut off and show their length.
 
     >>> short_repr([1, 2]), short_repr({i: str(i) for i in range(9)}), short_repr("a" * 100)[-22:]
     ('[1, 2]', "{0: '0', 1: '1', 2: '2', 3: '3', ... 9 in all}", "aaa'... 100 characters")
@@ -43,7 +43,7 @@ def short_repr(value: object, depth: int = _MAX_DEPTH) -> str:
 
 
 def _joined(items: Iterable[str], n: int, depth: int, brackets: str, end: str = "") -> str:
-    """Join the first items of a collection. `end`: the comma of a tuple of one item."""
+    """Join the first items of a collection. `end`: the comma for a tuple with one item."""
     left, right = brackets[0], brackets[1]
     if depth <= 0 and n:
         return f"{left}... {n:,} in all{right}"
@@ -54,7 +54,7 @@ def _joined(items: Iterable[str], n: int, depth: int, brackets: str, end: str = 
 
 
 def fields_repr(record: Any) -> str:
-    """Return the repr of a dataclass or a named tuple, with short fields: for its `__repr__`."""
+    """Return the repr of a dataclass or a named tuple, with long fields cut off, for its `__repr__`."""
     names: Sequence[str] = getattr(record, "_fields", None) or list(record.__dataclass_fields__)
     shown = ", ".join(f"{name}={short_repr(getattr(record, name))}" for name in names)
     return f"{type(record).__name__}({shown})"
@@ -68,7 +68,7 @@ def html_text(text: str) -> str:
 
 
 def html_table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Return rows as an HTML table: the first column to the left, numbers to the right.
+    """Return rows as an HTML table: the first column left-aligned, numbers right-aligned.
 
     >>> html_table([("<b>", 1234)])
     '<table><tr><td style="text-align: left">&lt;b&gt;</td><td style="text-align: right">1,234</td></tr></table>'

@@ -1,7 +1,7 @@
-"""Suggestions in errors: the known names that are nearest to a misspelt one.
+"""Suggestions in errors: the known names that are most similar to a misspelled one.
 
-Case, spaces and punctuation do not count: "GPT 4o" is spelled like "gpt-4o". Names whose numbers differ are never
-near: llama2 is no misspelling of llama3.
+Case, spaces and punctuation are ignored: "GPT 4o" equals "gpt-4o". Names with different numbers are never similar:
+llama2 is not a misspelling of llama3.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _N_WHOLE = 4  # fewest letters and digits of a name that may be a part of the ot
 
 
 def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = False) -> list[str]:
-    """List the known names that a name may be meant for, the nearest first.
+    """List the known names that the caller may have meant, the most similar first.
 
     Args:
-        name: the unknown name. Anything but a str is near to nothing.
-        known: names to choose from. Of equally near names the first are taken.
+        name: the unknown name. If it is not a str, nothing is similar to it.
+        known: names to choose from. Of equally similar names, the first are taken.
         n: int – maximum number of names to list.
-        exact: bool – list only names that are spelled alike but for case, spaces and punctuation.
+        exact: bool – list only names that differ just in case, spaces and punctuation.
 
     >>> nearest("gpt4o", ["gpt2", "gpt-4", "gpt-4o"])
     ['gpt-4o']
@@ -53,7 +53,7 @@ def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = Fal
 
 
 def did_you_mean(name: object, known: Iterable[str], *, quoted: bool = False) -> str:
-    """Return "did you mean ...?" for an error, or "" if no known name is near.
+    """Return "did you mean ...?" for an error, or "" if no known name is similar.
 
     >>> did_you_mean("pairs", ["pair", "first"], quoted=True), did_you_mean("x", ["pair"])
     ("did you mean 'pair'?", '')
@@ -67,9 +67,9 @@ def choose_one_of(name: str, value: object, choices: Iterable[str], others: str 
 
     Args:
         name: str – name of the argument.
-        value: what was given.
+        value: the given value.
         choices: the strings allowed.
-        others: str – what else is allowed, such as ", or None".
+        others: str – other allowed values, such as ", or None".
 
     >>> choose_one_of("ties", "pairs", ["pair", "first"])
     "ties='pairs': did you mean 'pair'? choose one of 'pair', 'first'"

@@ -1,7 +1,7 @@
-"""Threads of the process that all tokenizers share.
+"""Threads of the process, which all tokenizers share.
 
-Idle threads are kept for the next call. They are started when a call first needs them, and a forked child forgets
-them, since they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
+Threads are started when a call first needs them, and kept for the next call. A forked child forgets them, because
+they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ def usable_threads(num_threads: int | None) -> int:
     """Return how many threads a call may use.
 
     Args:
-        num_threads: int or None – number that the caller asks for; None: FASTBPE_NUM_THREADS, or one for each
-            usable core.
+        num_threads: int or None – number that the caller wants; None: FASTBPE_NUM_THREADS, or one per usable core.
 
     Returns:
         A number from 1 to 256.
@@ -107,8 +106,8 @@ class _Worker:
 class _KeptThreads:
     """Threads that wait for work.
 
-    Callers take no lock to hand out work, since an interrupt might leave it held for ever. There is no queue
-    either: its module takes as long to import as half a megabyte of text to encode.
+    Callers hand out work without a lock, because an interrupt might leave it locked for ever. A queue is not used
+    either, because importing its module takes as long as encoding half a megabyte of text.
 
     Attributes:
         idle: threads that wait, or are about to. If an interrupt loses a thread, it waits for ever, and a new
@@ -167,11 +166,11 @@ def end_idle_threads() -> None:
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
-    """Run work in threads beside the calling one.
+    """Run work in threads in addition to the calling one.
 
     Args:
-        work: function without arguments. It must be correct in any number of threads, also in none, and must end
-            at once if it starts late, when there is nothing left to do.
+        work: function without arguments. It must be correct in any number of threads, even none, and must return
+            at once if it starts when there is nothing left to do.
         n_threads: int – number of threads to use at most.
 
     Returns:
@@ -194,8 +193,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
     """Wait until a deque is empty, even if signals interrupt the waiting.
 
     Args:
-        working: one item for each thread at work. A deque, not a list: popping from a list may allocate.
-        interrupted: called at each interrupt; when the waiting ends, the last interrupt is raised.
+        working: a deque with one item per working thread. A deque, not a list: popping from a list may allocate.
+        interrupted: function to call at each interrupt; when the waiting ends, the last interrupt is raised.
     """
     interrupt: BaseException | None = None
     while working:
@@ -211,7 +210,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
 class Future:
     """Result of a call that some thread will run.
 
-    Storing the outcome allocates nothing (slots, and a lock made before), so that a MemoryError can be stored too.
+    Storing the outcome allocates no memory (slots, and a lock created before), so that even a MemoryError can be
+    stored.
 
     Args:
         call: function without arguments.
@@ -228,7 +228,7 @@ class Future:
         self._done_lock.acquire()
 
     def run(self) -> None:
-        """Run the call. An exception that is not an Exception, such as KeyboardInterrupt, is raised here too."""
+        """Run the call. An exception that is not an Exception, such as KeyboardInterrupt, is also raised here."""
         try:
             self._value = self._call()
         except BaseException as error:
@@ -251,7 +251,7 @@ class Future:
         return self._is_done
 
     def result(self) -> Any:
-        """Wait for the result and hand it over, or raise the error of the call. Call this once."""
+        """Wait for the result and return it, or raise the error of the call. Call this only once."""
         self._done_lock.acquire()
         value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
@@ -260,12 +260,12 @@ class Future:
 
 
 class CallPool:
-    """Context of threads that run calls in the order of `submit`.
+    """Context manager for threads that run calls in the order of `submit`.
 
-    Its end waits for the calls that run, and drops those that have not started.
+    At its end it waits for the running calls, and drops those that have not started.
 
     Args:
-        n_threads: int – number of threads beside the calling one; with 0, `submit` runs the call itself.
+        n_threads: int – number of threads in addition to the calling one; with 0, `submit` runs the call itself.
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -286,7 +286,7 @@ class CallPool:
         return future
 
     def result(self, future: Future) -> Any:
-        """Wait for a result; until then the calling thread runs queued calls too."""
+        """Wait for a result; meanwhile the calling thread also runs queued calls."""
         from queue import Empty
 
         while not future.is_done():

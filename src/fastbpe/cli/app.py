@@ -53,7 +53,7 @@ example:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status. Wrong usage raises SystemExit(2), as argparse does."""
+    """Run one command and return its exit status. Wrong usage raises SystemExit(2), as in argparse."""
     given = sys.argv[1:] if argv is None else list(argv)
     parser = make_parser()
     if not given:
@@ -121,7 +121,7 @@ def _list_of_commands() -> str:
 
 @contextlib.contextmanager
 def _plain_warnings(args: argparse.Namespace) -> Iterator[None]:
-    """Show our warnings as one line, without the source line that raised them."""
+    """Show fastbpe's warnings in one line, without the line of source code that raised them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", TrainingWarning)
         warnings.simplefilter("always", FormatWarning)

@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterator[dict[str, Any]]:
-    """Yield tokens per line for the rows of all groups and of their total, which has the Gini coefficients.
+    """Yield tokens per line for the rows of all groups, then the Gini coefficients for the row of the total.
 
     per_line: tokens per line of each group, by tokenizer.
     """
@@ -168,7 +168,7 @@ def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterato
 def _count(
     args: argparse.Namespace, models: list[Named], differences: Differences | None
 ) -> tuple[dict[str, Counts], int]:
-    """Count by group. A file that cannot be read is reported and counts nowhere. Returns also the exit status."""
+    """Count by group. A file that cannot be read is reported and not counted. Also returns the exit status."""
     groups: dict[str, Counts] = {}
     complaints = Complaints(args)
     with Reporter(None).phase("comparing", None, unit=" texts") as phase:
@@ -271,7 +271,7 @@ def _texts(args: argparse.Namespace) -> Iterator[Text]:
 
 
 def _texts_of(name: str, argument: str, args: argparse.Namespace) -> Iterator[Text]:
-    """Yield the texts of a file that an argument stands for, each in its group."""
+    """Yield the texts of a file that an argument refers to, each with its group."""
     is_cut = args.lines or args.separator is not None
     where = streams.name_of(name)
     for number, document in enumerate(documents.whole(name, args), 1):

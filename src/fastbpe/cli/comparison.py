@@ -1,4 +1,4 @@
-"""Measurements of `fastbpe compare`: counts by group of texts, and the places where two tokenizers differ."""
+"""Measurements for `fastbpe compare`: counts per group of texts, and the places where two tokenizers differ."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _BATCH = 4096  # texts counted at a time
 
 
 class Text(NamedTuple):
-    """A text to compare on.
+    """A text on which tokenizers are compared.
 
-    group: str – name of its group, which is a row of the table.
-    where: str – its file, and its number there if the file holds several.
+    group: str – name of its group; each group is a row of the table.
+    where: str – its file, and its number in the file if that has several texts.
     text: str or bytes – the text.
     """
 
@@ -40,8 +40,8 @@ class Counts:
 
     Attributes:
         n_texts, n_bytes, n_characters, n_lines: int – sizes.
-        n_tokens: list of int – tokens of all texts, by tokenizer.
-        ids: list of Counter – occurrences of each id, by tokenizer; empty unless they are asked for.
+        n_tokens: list of int – number of tokens of all texts, for each tokenizer.
+        ids: list of Counter – occurrences of each id, for each tokenizer; empty unless requested.
     """
 
     def __init__(self, n_tokenizers: int) -> None:
@@ -78,11 +78,11 @@ class Counts:
 
 
 class Judged(NamedTuple):
-    """Facts of a tokenizer that judge its tokens on texts.
+    """Facts about a tokenizer that are needed to judge its tokens on texts.
 
     vocab_size: int – number of tokens.
     ordinary: ids of the tokens that are not special or added.
-    superwords: ids of those that span words.
+    superwords: ids of the tokens that span several words.
     """
 
     vocab_size: int
@@ -90,7 +90,7 @@ class Judged(NamedTuple):
     superwords: frozenset[int]
 
     def row(self, ids: Counter[int]) -> dict[str, Any]:
-        """Return the measures of a group of texts.
+        """Return the measures for a group of texts.
 
         ids: occurrences of each id in the texts.
         """
@@ -105,7 +105,7 @@ class Judged(NamedTuple):
 
 
 def judged(tokenizer: Tokenizer) -> Judged:
-    """Find what judges the tokens of a tokenizer."""
+    """Return the facts that are needed to judge the tokens of a tokenizer."""
     names = {*tokenizer.special_tokens.values(), *(token.id for token in tokenizer.added_tokens)}
     ordinary = {i: token for i, token in enumerate(tokenizer.vocab) if token and i not in names}
     superwords = frozenset(i for i, token in ordinary.items() if is_superword(token))
@@ -116,7 +116,7 @@ def costs_per_line(groups: Mapping[str, Counts]) -> dict[str, list[float]]:
     """Return the tokens per line of each group of parallel texts, by tokenizer.
 
     Raises:
-        CheckError: the groups have other numbers of lines, or none.
+        CheckError: the groups have different numbers of lines, or no lines.
     """
     lines = {group: counts.n_lines for group, counts in groups.items()}
     if len({*lines.values()}) > 1 or 0 in lines.values():
@@ -132,8 +132,8 @@ class Difference(NamedTuple):
 
     where: str – the text, as in `Text`.
     line, column: int – the place in the text, from 1, in characters.
-    pieces: for each tokenizer its tokens around the place, as text.
-    ids: for each tokenizer the ids of these tokens.
+    pieces: for each tokenizer, its tokens around the place, as text.
+    ids: for each tokenizer, the ids of these tokens.
     """
 
     where: str
@@ -151,7 +151,8 @@ class Differences:
         by_ids: compare ids; False: compare the places where tokens end.
 
     Attributes:
-        n_texts, n_differing: int – texts compared (lines, if not by ids), and those that differ.
+        n_texts, n_differing: int – number of texts compared (lines, if not by ids), and number of those that
+            differ.
         found: Difference or None – the first difference.
     """
 
@@ -162,7 +163,7 @@ class Differences:
 
     @property
     def state(self) -> tuple[int, int, Difference | None]:
-        """Findings so far. Setting them back forgets the texts since then."""
+        """Findings so far. Assigning earlier findings discards the texts since then."""
         return self.n_texts, self.n_differing, self.found
 
     @state.setter
@@ -170,7 +171,7 @@ class Differences:
         self.n_texts, self.n_differing, self.found = before
 
     def look(self, text: Text) -> bool:
-        """Compare the tokens of a text, or of each of its lines if not by ids. Returns whether any differ."""
+        """Compare the tokens of a text, or of each of its lines if not by_ids. Returns whether any differ."""
         if self._by_ids:
             ids = [tokenizer.encode_ordinary(text.text) for tokenizer in self._pair]
             self.n_texts += 1
@@ -220,9 +221,9 @@ def count(
     Args:
         texts: the texts.
         models: the tokenizers.
-        seen: is told of each text.
-        groups: counts by group, which grow; they stay as they were if a text cannot be read.
-        with_ids: count the occurrences of each id, too.
+        seen: function that is called with each text.
+        groups: counts by group, to which the counts are added; they do not change if a text cannot be read.
+        with_ids: also count the occurrences of each id.
     """
     found: dict[str, Counts] = {}
     batch: list[Text] = []
@@ -257,7 +258,7 @@ def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[
 
 
 def _n_lines(text: Document) -> int:
-    """Count the lines of a text; the last one may lack its line end.
+    """Count the lines of a text; the last one may lack a line ending.
 
     >>> _n_lines("a\\nb"), _n_lines(b"a\\n"), _n_lines("")
     (2, 1, 0)
@@ -268,7 +269,7 @@ def _n_lines(text: Document) -> int:
 
 
 def ending_of(name: str) -> str:
-    """Return the ending of a file's name, without the ending of its packing.
+    """Return the extension of a file's name, without the extension for compression.
 
     >>> ending_of("a/b.TXT.gz"), ending_of("Makefile")
     ('.txt', '(none)')
@@ -289,7 +290,7 @@ def folder_of(name: str) -> str:
 
 
 def script_of(text: str) -> str:
-    """Return the script that most letters of a text belong to; "Common" without letters.
+    """Return the script of most letters of a text; "Common" if it has no letters.
 
     >>> script_of("abc 漢"), script_of("12 + 3")
     ('Latin', 'Common')

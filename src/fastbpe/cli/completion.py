@@ -44,7 +44,7 @@ class _Command:
     """A command of the parser, as completion needs it.
 
     Attributes:
-        name, summary: str – as `fastbpe --help` shows them.
+        name, summary: str – as shown by `fastbpe --help`.
         flags: its flags except --help.
         positional: values of its arguments; (): files.
         takes_files: bool – its arguments may be files.
@@ -65,7 +65,7 @@ def _commands(root: argparse.ArgumentParser) -> list[_Command]:
 
 
 def _values(action: argparse.Action) -> list[str]:
-    """List the values that an option or argument may have, or the best known of them; []: any."""
+    """List the values that an option or argument may have, or the best-known ones; []: any value."""
     if action.choices is not None:
         return [str(choice) for choice in action.choices]
     if action.dest == "pattern":
@@ -163,7 +163,7 @@ def _zsh(commands: list[_Command]) -> str:
 
 
 def _zsh_values(values: list[str], takes_files: bool) -> str:
-    """Return the action of zsh that offers some values, names of tokenizers among files, or files."""
+    """Return the zsh action that offers given values, files and names of tokenizers, or files."""
     if takes_files:
         return "_fastbpe_models" if values else "_files"
     return f"({' '.join(values)})"

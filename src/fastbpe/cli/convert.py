@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load and write, and warn if the written file does not hold everything."""
+    """Load and write, and warn if the written file does not store everything."""
     if not args.to and not has_ending(args.out):
         raise FormatError(
             f"{args.out}: its name does not end with the extension of a format; pass --to {', '.join(_CHOICES)}"

@@ -135,7 +135,7 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
 
 
 def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool) -> None:
-    """Print a row for each file, with heads for several tokenizers. named: with the names of the files."""
+    """Print a row for each file; for several tokenizers, with column headings. named: include file names."""
     heads = [models] if len(models) > 1 else []
     lines = [*heads, *([str(n_tokens) for n_tokens in counts] for counts, _ in rows)]
     widths = [max(map(n_columns, column)) for column in zip(*lines, strict=True)]
@@ -146,7 +146,7 @@ def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool)
 
 
 def _count(models: list[Named], name: str, args: argparse.Namespace, phase: Phase) -> list[int]:
-    """Count the tokens of a file for each tokenizer. Each reads a file by itself, in parts that suit it."""
+    """Count the tokens of a file for each tokenizer. The file is read anew for each, in parts that suit it."""
     if name == streams.STDIN and len(models) > 1:  # it is read once, so documents are held whole
         counts = [0] * len(models)
         for text in documents.whole(name, args):

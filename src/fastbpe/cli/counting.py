@@ -1,4 +1,4 @@
-"""Flags of the commands that count text for training (train, count-pieces), and what they say."""
+"""Flags of the commands that count text for training (train, count-pieces), and their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say what is counted, and how."""
+    """Add the flags that define which text is counted, and how."""
     add = parser.add_argument_group("how text is split and counted").add_argument
     add(
         "--option",
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options with sentencepiece's names.
 
-    Raises for one that is given twice or has a flag of its own.
+    Raises an error for one that is given twice or has a separate flag.
     """
     options: dict[str, Any] = {}
     for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
@@ -63,7 +63,7 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document | AnyPath]:
-    """List the paths that the command line names, and the texts of standard input."""
+    """List the paths on the command line, and the texts of standard input."""
     found: list[Document | AnyPath] = []
     for name in args.files or [streams.STDIN]:
         if name == streams.STDIN:
@@ -74,7 +74,7 @@ def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document
 
 
 def reading_of(args: argparse.Namespace, separator: str | None) -> dict[str, Any]:
-    """Return the arguments of `count_pieces` that say how the source is read.
+    """Return the arguments of `count_pieces` about reading the source.
 
     separator: str or None – what `documents.separator_of` returned.
     """

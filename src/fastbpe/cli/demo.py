@@ -52,7 +52,7 @@ class Corpus:
     """Texts for the demo.
 
     Attributes:
-        what: the texts in words.
+        what: description of the texts.
         texts: UTF-8 of each.
         sample: a few lines to show.
     """
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Run the demo, from text to the lines of Python that use its result."""
+    """Run the demo, from training to printing lines of Python that use the result."""
     if args.output is not None:
         outputs.refuse_existing(args, args.output)
     elif args.force:

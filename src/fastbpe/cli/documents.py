@@ -1,4 +1,4 @@
-"""Texts that commands read, by document: files, folders and patterns, or standard input."""
+"""Documents that commands read: from files, folders and patterns, or from standard input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ is -, the text comes from standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say where a document ends."""
+    """Add the flags that define where a document ends."""
     add = parser.add_argument_group("input").add_argument
     add(
         "--lines",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def refuse_arguments(args: argparse.Namespace, why: str) -> None:
-    """End the command if a flag of `add_arguments` is given though no documents are read; why: the reason."""
+    """End the command if a flag of `add_arguments` is given although no documents are read. why: the reason."""
     if args.lines or any(value is not None for value in (args.separator, args.text_field, args.format)):
         args.wrong(f"--lines, --separator, --text-field and --format: {why}")
 
@@ -96,7 +96,7 @@ def _separator(args: argparse.Namespace) -> str | None:
 
 
 def _formats(args: argparse.Namespace) -> Iterator[str]:
-    """Yield the format of each input; those that cannot be found or read are reported when they are read."""
+    """Yield the format of each input. Inputs that cannot be found or read are skipped: reading reports them."""
     field = args.text_field or "text"
     for argument in args.files or [streams.STDIN]:
         if argument == streams.STDIN:
@@ -109,7 +109,7 @@ def _formats(args: argparse.Namespace) -> Iterator[str]:
 
 
 def files_of(name: str, args: argparse.Namespace) -> list[str]:
-    """Return the files that an argument names, or standard input."""
+    """Return the files that an argument refers to, or standard input."""
     if name == streams.STDIN:
         return [name]
     _check_exists(name, args)
@@ -117,7 +117,7 @@ def files_of(name: str, args: argparse.Namespace) -> list[str]:
 
 
 def _check_exists(name: str, args: argparse.Namespace) -> None:
-    """Raise FileNotFoundError for a file that is not there, with the file or the option that may be meant."""
+    """Raise FileNotFoundError for a missing file; the message suggests a similar file or option."""
     path = as_path(name)
     if isinstance(path, RemotePath) or not name or path.exists() or glob.has_magic(name):
         return
@@ -139,20 +139,21 @@ def read(
 ) -> Iterator[tuple[Sequence[Document], bool]]:
     """Yield the documents of a file or of standard input: (texts, whether the last of them ends a document).
 
-    Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
+    Long documents come in parts that can be encoded one by one. special: the special tokens that texts may
+    contain.
     """
     for stretch in _stretches(name, args, cutter_of(tokenizer, special)):
         yield stretch.documents(), stretch.ends
 
 
 def whole(name: str, args: argparse.Namespace) -> Iterator[Document]:
-    """Yield the documents of a file or of standard input, each held whole."""
+    """Yield the documents of a file or of standard input, each in one piece."""
     for stretch in _stretches(name, args, None):
         yield from stretch.documents()
 
 
 def standard_input(args: argparse.Namespace, separator: str | None, errors: str) -> list[Document]:
-    """Return the documents of standard input, each whole."""
+    """Return the documents of standard input, each in one piece."""
     return [text for stretch in _stream(args, separator, None, errors) for text in stretch.documents()]
 
 

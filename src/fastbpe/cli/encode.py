@@ -58,7 +58,7 @@ Encode = Callable[[str | bytes], list[int]]
 
 
 class _Form(NamedTuple):
-    """Line of a document: before its ids, between two of them, and after them."""
+    """Form of a document's line: the text before its ids, between two of them, and after them."""
 
     start: bytes
     between: str
@@ -140,7 +140,7 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
 
 
 def _write(ids: list[int], form: _Form, *, is_start: bool) -> None:
-    """Write ids on the line of their document. is_start: they are its first."""
+    """Write ids on the line of their document. is_start: these are its first ids."""
     if is_start:
         streams.write(form.start)
     for start in range(0, len(ids), _IDS_A_WRITE):

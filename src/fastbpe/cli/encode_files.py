@@ -64,19 +64,19 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
 
 
 def said(summary: FilesSummary, unit: str = "document") -> str:
-    """Return the line about a file of ids. unit: what it holds, in the singular."""
+    """Return the line about a file of ids. unit: name of a document in it, in the singular."""
     units = unit if summary.n_documents == 1 else f"{unit}s"
     return f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {units}"
 
 
 def facts(summary: FilesSummary) -> dict[str, object]:
-    """Return a summary for JSON."""
+    """Return a summary as a dict for JSON."""
     names = ("n_documents", "n_ids", "n_bytes", "n_skipped", "n_left_out")
     return {"file": str(summary.path), **{name: getattr(summary, name) for name in names}}
 
 
 def left_out(n: int) -> str:
-    """Say how many files of folders were left out."""
+    """Return a phrase with the number of files in folders that were left out."""
     return f", {n:,} {'file' if n == 1 else 'files'} of folders left out" if n else ""
 
 

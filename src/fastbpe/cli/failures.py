@@ -1,4 +1,4 @@
-"""Exit statuses, and errors as one line for a person."""
+"""Exit statuses, and errors as a readable line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ARGUMENT = re.compile(
 def describe(error: BaseException, args: argparse.Namespace | None = None) -> str:
     """Return an error as one line. An OSError begins with its file and has no number.
 
-    args: arguments of the command, whose options the line names where the error names arguments of Python.
+    args: arguments of the command; the line uses its options in place of Python's argument names.
     """
     if isinstance(error, OSError) and error.strerror:
         name = error.filename2 or error.filename  # after a failed renaming, the name that was meant
@@ -46,9 +46,9 @@ def describe(error: BaseException, args: argparse.Namespace | None = None) -> st
 
 
 def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
-    """Write `name=value`, the arguments of Python in an error, as options of the command.
+    """Replace `name=value` (arguments of Python in an error) by options of the command.
 
-    An argument that the command has no option for stays as it is.
+    An argument without an option is not changed.
     """
     flags: dict[str, str] = {
         action.dest: max(action.option_strings, key=len)
@@ -74,7 +74,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
 
 
 class Complaints:
-    """Errors of single files: a command reports each, and goes on with the next file.
+    """Errors of single files: a command reports each, and continues with the next file.
 
     Args:
         args: arguments of the command.
@@ -88,7 +88,7 @@ class Complaints:
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
-        """Report an error of the body that a user can mend, and end the body."""
+        """Context manager: if its body raises an error that the user can fix, report the error."""
         try:
             yield
         except MENDABLE as error:

@@ -102,7 +102,7 @@ def _show_known(args: argparse.Namespace) -> None:
 
 
 def _show_places(args: argparse.Namespace) -> None:
-    """Print the places where each name is searched, in their order, and whether a file or folder is there."""
+    """Print the places where each name is searched, in order, and whether a file or folder exists there."""
     rows: list[dict[str, Any]] = []
     for given in args.names:
         name = find.known_spelling(given)

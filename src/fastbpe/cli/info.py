@@ -121,7 +121,7 @@ def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, An
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, value) for a person."""
+    """Yield (label, value) for display."""
     yield "file", facts["file"]
     if facts["name"]:
         yield "name", facts["name"]

@@ -1,4 +1,4 @@
-"""fastbpe merge: make one file of shards, or of the files of several runs."""
+"""fastbpe merge: merge shards, or the files of several runs, into one file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Merge and say what was written."""
+    """Merge, and print what was written."""
     progress = False if args.quiet else None
     options = {"progress": progress, "overwrite": bool(args.force), "header": args.header}
     summary = merge_shards(args.runs, args.output, **options)

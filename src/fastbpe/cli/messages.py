@@ -1,4 +1,4 @@
-"""Chats that `fastbpe count --messages` reads: a JSON array of messages, requests, or lines of them."""
+"""Chats for `fastbpe count --messages`: a JSON array of messages, a request, or JSON lines of either."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fastbpe.errors import ChatError, FormatError
 class Request(NamedTuple):
     """One chat.
 
-    where: its file, and its place in there if that has several.
-    messages, tools: as the file has them.
+    where: its file, and its position in the file if that has several chats.
+    messages, tools: as in the file.
     """
 
     where: str
@@ -26,7 +26,7 @@ class Request(NamedTuple):
 
 @contextmanager
 def placed(request: Request) -> Iterator[None]:
-    """Name the place of the request in an error about it."""
+    """Context manager that adds the place of a request to an error about it."""
     try:
         yield
     except ChatError as error:
@@ -37,7 +37,7 @@ def read(name: str) -> list[Request]:
     """Read the chats of a file or of standard input.
 
     Raises:
-        FormatError: it is not JSON, or holds something else than chats.
+        FormatError: it is not JSON, or contains something other than chats.
     """
     where = streams.name_of(name)
     data = streams.read(name)

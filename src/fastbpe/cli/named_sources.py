@@ -1,4 +1,4 @@
-"""Flags of `fastbpe train` for texts with names: --source, --weights, --parity and what belongs to them."""
+"""Flags of `fastbpe train` for named sources: --source, --weights, --parity and related ones."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Check that the flags fit each other, and list the named files as FILEs of the command.
+    """Check that the flags are consistent, and add the named files to the FILEs of the command.
 
-    Raises TrainingError: they do not fit.
+    Raises TrainingError: they are not consistent.
     """
     if not args.parity:
         for name in _OF_PARITY:
@@ -95,12 +95,12 @@ def check(args: argparse.Namespace) -> None:
 
 
 def sources_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the sources by their names, as `train` takes them."""
+    """Return a dict from names to sources, for `train`."""
     return _by_name(args.source)
 
 
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of `train` that the flags give."""
+    """Return the arguments for `train` from the flags."""
     options: dict[str, Any] = {}
     if args.weights:
         options["weights"] = _each_once(args.weights, "--weights")
@@ -115,7 +115,7 @@ def options_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _named(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
-    """Return a function that reads NAME=VALUE."""
+    """Return a function that parses NAME=VALUE."""
 
     def read(text: str) -> tuple[str, Any]:
         name, sign, value = text.partition("=")
@@ -151,7 +151,7 @@ def counts_of(files: list[str]) -> PieceCounts | None:
     """Load and add up the files if they are counts; None: they are text.
 
     Raises:
-        TrainingError: some are counts, and some text.
+        TrainingError: some are counts, and some are text.
     """
     counted = [is_file_of_counts(name) for name in files]
     if not any(counted):

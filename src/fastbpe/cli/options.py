@@ -16,7 +16,7 @@ _MODEL_HELP = "tokenizer: a file or folder of any format, or a name such as gpt-
 
 
 class Named(NamedTuple):
-    """A tokenizer and the name that the command line gave it."""
+    """A tokenizer, and its name on the command line."""
 
     name: str
     tokenizer: Tokenizer
@@ -32,13 +32,13 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def add_model(
     parser: argparse.ArgumentParser, *, as_flag: bool = True, several: bool = False, required: bool = True
 ) -> None:
-    """Add the tokenizer file, and the flags for a pattern and special tokens that the file may not hold.
+    """Add the tokenizer file, and the flags for a pattern and special tokens, which the file may lack.
 
     Args:
         parser: the command's parser.
-        as_flag: it is -m; False: it is a positional argument.
+        as_flag: the file is passed with -m; False: as a positional argument.
         several: -m may be repeated.
-        required: bool – -m must be given.
+        required: bool – whether -m must be given.
     """
     group = parser.add_argument_group("tokenizer")
     if several:
@@ -67,7 +67,7 @@ def add_model(
 
 
 def add_special(parser: argparse._ActionsContainer) -> None:
-    """Add the flag for special tokens that become their ids."""
+    """Add the flag for special tokens that texts may contain."""
     parser.add_argument(
         "--allow-special",
         metavar="TOKEN",
@@ -91,17 +91,17 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
 
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
-    """Load the tokenizer that the flags of `add_model` name."""
+    """Load the tokenizer given by the flags of `add_model`."""
     return _load(args.model, args)
 
 
 def load_models(args: argparse.Namespace) -> list[Named]:
-    """Load the tokenizers that the flags of `add_model(several=True)` name, in order."""
+    """Load the tokenizers given by the flags of `add_model(several=True)`, in order."""
     return [Named(name, _load(name, args)) for name in args.model]
 
 
 def load_any(args: argparse.Namespace) -> Tokenizer | SequenceTokenizer:
-    """Load the tokenizer that the flags of `add_model` name, of text or of sequences of integers."""
+    """Load the tokenizer given by the flags of `add_model`: for text or for sequences of integers."""
     special = None if args.special is None else dict(args.special)
     tokenizer: Tokenizer | SequenceTokenizer = load(args.model, pattern=args.pattern, special_tokens=special)
     return tokenizer
@@ -115,7 +115,7 @@ def _load(name: str, args: argparse.Namespace) -> Tokenizer:
 def load_text_model(
     name: str, pattern: str | None = None, special_tokens: Mapping[str, int] | None = None
 ) -> Tokenizer:
-    """Load a tokenizer of text. Raises FormatError for one of sequences of integers."""
+    """Load a tokenizer for text. Raises FormatError for a tokenizer for sequences of integers."""
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
         raise FormatError(f"{name}: this tokenizer encodes sequences of integers, but this command reads text")
@@ -123,7 +123,7 @@ def load_text_model(
 
 
 def token_and_id(text: str) -> tuple[str, int]:
-    """Parse TOKEN=ID. The last `=` counts, since a token may hold others."""
+    """Parse TOKEN=ID. The last `=` counts, because a token may contain others."""
     token, equals, token_id = text.rpartition("=")
     if not equals or not token or not token_id.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not TOKEN=ID, for example '<|end|>=50000'")
@@ -142,7 +142,7 @@ def add_roles(parser: argparse._ActionsContainer) -> None:
 
 
 def roles_of(args: argparse.Namespace) -> dict[str, str] | None:
-    """Return the roles that the flag gives; None: none."""
+    """Return the roles given with the flag; None if there are none."""
     return dict(args.roles) if args.roles else None
 
 

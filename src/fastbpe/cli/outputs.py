@@ -1,4 +1,4 @@
-"""Options and rules of the commands that write a file: --force, --json and --quiet, and the line of the result."""
+"""Options and rules of the commands that write a file: --force, --json, --quiet, and the result line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, what: str = "OUT") -> argpars
 
 
 def add_force(group: argparse._ActionsContainer, what: str = "OUT") -> None:
-    """Add --force alone, for a command whose output is text and which may write a file, too."""
+    """Add only --force, for a command that outputs text and may also write a file."""
     group.add_argument("--force", action="store_true", default=None, help=f"replace {what} if it exists")
 
 
@@ -68,7 +68,7 @@ def lacking(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) ->
 
 
 def report(args: argparse.Namespace, line: str, facts: Mapping[str, Any]) -> None:
-    """Tell the result: as JSON on standard output with --json, else a line on standard error unless --quiet."""
+    """Report the result: as JSON on standard output (--json), or as a line on standard error (unless --quiet)."""
     if args.json:
         streams.say_json(facts)
     elif not args.quiet:

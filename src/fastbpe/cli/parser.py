@@ -1,4 +1,4 @@
-"""Parser of the command line: short usage, errors of two lines, and suggestions for misspelt words."""
+"""Parser of the command line: short usage, two-line errors, and suggestions for misspelled words."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _IDS = re.compile(r"[\[\],\d]+")
 
 
 class Parser(argparse.ArgumentParser):
-    """Parser that suggests the nearest option, command or choice for one that it does not know.
+    """Parser that suggests the most similar option, command or choice for an unknown one.
 
-    It refuses an option given twice, where argparse would take the last value. An error has two lines: the mistake
-    with its way out, and the usage.
+    It refuses an option given twice, although argparse would use the last value. An error has two lines: the
+    mistake with its way out, and the usage.
 
     Attributes:
         summary: str – the command in a few words.
@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
             self.register("action", action, _StoreOnce)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; the command, and not `fastbpe`, tells of arguments that are too many."""
+        """Parse arguments. The command's parser, not the one of `fastbpe`, reports surplus arguments."""
         found, left_over = self.parse_known_args(args, namespace)
         if left_over:
             command: Parser = getattr(found, "command", self)
@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments; an unknown option is an error before a missing argument is one."""
+        """Parse arguments. An unknown option is reported rather than a missing argument."""
         given = sys.argv[1:] if args is None else list(args)
         self._given = given
         for argument in given:
@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(given, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Print a mistake and the usage, a line each, and end the program."""
+        """Print the error and the usage, one line each, and end the program."""
         if message.startswith(_REQUIRED):
             message = self._missing(message.removeprefix(_REQUIRED).split(", "))
         message = message.removeprefix("argument ").replace("expected one argument", "needs a value")
@@ -128,7 +128,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def short_usage(parser: argparse.ArgumentParser) -> str:
-    """Return the usage of a command in one line: what it needs, and "[options]" for the rest."""
+    """Return the usage of a command in one line: its required arguments, and "[options]" for the rest."""
     needed, values = [], []
     for action in parser._actions:
         name = str(action.metavar or action.dest.upper())
@@ -142,7 +142,7 @@ def short_usage(parser: argparse.ArgumentParser) -> str:
 
 
 def _names_model(argument: str) -> bool:
-    """Tell whether an argument looks like a tokenizer: a file that ends as one, or a known name."""
+    """Tell whether an argument looks like a tokenizer: a file with such an extension, or a known name."""
     if argument in KNOWN_NAMES:
         return True
     return argument.endswith(ENDINGS) and not argument.endswith(".txt") and os.path.exists(argument)

@@ -1,4 +1,4 @@
-"""Plots by matplotlib, without a window."""
+"""Plots with matplotlib, without a window."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_arguments(group: argparse._ActionsContainer, what: str) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise an error if a plot cannot be written: by its ending, its place, or without matplotlib."""
+    """Raise an error if a plot cannot be written: wrong extension or folder, or no matplotlib."""
     name = args.plot
     if name is None:
         if args.force:
@@ -57,7 +57,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def figure(width: float, height: float) -> Figure:
-    """Make an empty figure, its size in inches."""
+    """Create an empty figure; the size is in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -67,7 +67,7 @@ def figure(width: float, height: float) -> Figure:
 
 
 def save(drawn: Figure, name: str) -> None:
-    """Write a figure to a file, whole or not at all. Warn in one line if no font has some of its characters."""
+    """Write a figure to a file atomically. Warn in one line if no font has some of its characters."""
     from matplotlib.font_manager import get_font_names
     from matplotlib.text import Text
 
@@ -83,5 +83,5 @@ def save(drawn: Figure, name: str) -> None:
 
 
 def label(text: str) -> str:
-    """Return a text for matplotlib, in which a `$` begins no formula and every character is visible."""
+    """Return a text for matplotlib in which no `$` begins a formula and every character is visible."""
     return visible_text(text).replace("$", r"\$")

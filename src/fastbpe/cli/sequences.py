@@ -1,7 +1,7 @@
 """Sequences of integers on the command line: train --mode ids, and encode and decode with such a tokenizer.
 
-`tokenizer.sequence_files` reads the files. Standard input is text: a sequence a line, its integers separated by
-white space. Blank lines are empty sequences.
+`tokenizer.sequence_files` reads the files. Standard input is text: one sequence per line, with its integers
+separated by white space. Blank lines are empty sequences.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def read(name: str, field: str | None = None) -> Iterator[Any]:
 
     Args:
         name: the file, or - for standard input.
-        field: field of lines of JSON, or column of a table, that holds the sequences.
+        field: field of JSON lines, or column of a table, that contains the sequences.
 
     Raises:
-        ValueError: the file holds something else than integers; the message has the place.
-        ImportError: a package is missing that reads the file.
+        ValueError: the file contains something other than integers; the message contains the place.
+        ImportError: a package needed to read the file is missing.
     """
     if name != streams.STDIN:
         for _, sequence in sequence_files.read(Path(name), field or sequence_files.FIELD):
@@ -62,7 +62,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
 
     Args:
         args: the arguments of the command.
-        options: arguments of `train` that the command line gave.
+        options: arguments of `train` from the command line.
     """
     if Path(args.output).suffix not in ("", ".fbpe"):
         raise FormatError(f"{args.output}: a tokenizer of sequences can be written only as a .fbpe file")
@@ -122,7 +122,7 @@ def _fields(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
-    """Decode ids, and write the symbols of each line of them on a line; without --lines all on one."""
+    """Decode ids, and write one line of symbols per line of ids; without --lines, all on one line."""
     path, where = Path(args.file), streams.name_of(args.file)
     is_stored = path.suffix in (".bin", ".idx") or path.is_dir() or beside(path, ".json").exists()
     _refuse_flags_of_text(args, but=("lines", "dtype") if is_stored else ("lines",))

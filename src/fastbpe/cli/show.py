@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Show each text as each tokenizer sees it."""
+    """Show the tokens of each text for each tokenizer."""
     if args.text is not None:
         if args.files:
             args.wrong("--text and FILE: pass one of them")
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def as_dict(model: str, name: str | None, shown: ShownText) -> dict[str, object]:
-    """Return a shown text for JSON."""
+    """Return a shown text as a dict for JSON."""
     return {
         "model": model,
         "file": name,

@@ -1,4 +1,4 @@
-"""Bytes from and to files and standard streams, the same in every locale. `-` is standard input."""
+"""Reading and writing of files and standard streams as bytes, in every locale. `-` is standard input."""
 
 from __future__ import annotations
 
@@ -48,41 +48,41 @@ def write(data: bytes) -> None:
 
 
 def say(text: str = "") -> None:
-    """Write a line of UTF-8 to standard output. A file name that is not Unicode comes out as it came in.
+    """Write a line of UTF-8 to standard output. The original bytes of a file name that is not Unicode are kept.
 
-    Such names hold lone surrogates: for single bytes on Linux and macOS, any on Windows.
+    In Python, such names contain lone surrogates: for single bytes on Linux and macOS, any on Windows.
     """
     write(f"{text}\n".encode(errors=sys.getfilesystemencodeerrors()))
 
 
 def tell(text: str) -> None:
-    """Write a line for a person to standard output, every character of its names visible."""
+    """Write a line for people to standard output, with every character visible."""
     say(visible_text(text))
 
 
 def say_json(found: object, *, indent: int | None = 2) -> None:
     """Write a value as JSON to standard output.
 
-    It is UTF-8 always: bytes of a file name that are not become escapes of lone surrogates, as which Python's json
-    reads the name that `os` gives.
+    The output is always UTF-8: other bytes in a file name become escaped lone surrogates, so that Python's json
+    reads back the name that `os` returns.
     """
     write(json.dumps(found, indent=indent, ensure_ascii=False).encode(errors="backslashreplace") + b"\n")
 
 
 def complain(text: str, kind: str = "error") -> None:
-    """Write one line about an error or a warning to standard error, every character visible."""
+    """Write one line about an error or a warning to standard error, with every character visible."""
     note(f"{kind}: {text}")
 
 
 def note(text: str) -> None:
-    """Write one line to standard error, every character visible. Without a standard error nothing is written."""
+    """Write one line to standard error, if there is one, with every character visible."""
     if sys.stderr is not None:  # else print would write to standard output
         with contextlib.suppress(OSError):  # a closed pipe or a full disk: the exit status tells
             print(f"fastbpe: {visible_text(text)}", file=sys.stderr)
 
 
 def tell_result(text: str) -> None:
-    """Write one line about the result of a command to standard error, every character visible."""
+    """Write one line about the result of a command to standard error, with every character visible."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
             print(visible_text(text), file=sys.stderr)
@@ -95,13 +95,13 @@ def flush() -> None:
 
 
 def abandon_stdout() -> None:
-    """Drop output that cannot be written; else Python would report it at exit."""
+    """Discard output that cannot be written; otherwise Python would report it at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_output(name: str) -> None:
-    """Raise the OSError that writing a file would raise, before hours are spent on its content."""
+    """Raise the OSError that writing a file would raise, before its content is computed."""
     path = Path(name)
     if path.is_dir():
         raise _error(errno.EISDIR, path)
@@ -114,7 +114,7 @@ def check_output(name: str) -> None:
 
 
 class _EndsOnce(io.RawIOBase):
-    """Standard input of a terminal, which ends at the first Ctrl-D even if the reader asks for more."""
+    """Standard input of a terminal that ends at the first Ctrl-D, even if the reader asks for more."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._has_ended = stream, False
@@ -123,7 +123,7 @@ class _EndsOnce(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what is there into a buffer, and return the number of bytes."""
+        """Read the available bytes into a buffer, and return their number."""
         if self._has_ended:
             return 0
         found = self._stream.read1(len(buffer))  # type: ignore[attr-defined]

@@ -215,7 +215,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
 
 
 def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
-    """Write the tokenizer, and warn of what its format does not hold."""
+    """Write the tokenizer, and warn if its format does not store everything."""
     try:
         tokenizer.export(output, format=format)
     except FormatError as error:
@@ -227,7 +227,7 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
 
 
 def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless", "words"] | None:
-    """Make the options of superwords; None: none are learned.
+    """Return the options for superwords; None: no superwords are learned.
 
     Raises:
         TrainingError: an option of superwords is given without --superwords.

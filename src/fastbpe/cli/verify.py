@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify each path, also after one has a problem."""
+    """Verify all paths, even after a problem with one."""
     if args.text is not None and args.model is None:
         args.wrong("--text needs -m MODEL, whose ids it compares")
     pattern, special = _flags(args)
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _holds_ids(path: Path) -> bool:
-    """Tell a file of ids, or a folder of them, from a vocabulary."""
+    """Tell whether a path is a file of ids, or a folder of them, and not a vocabulary."""
     if path.suffix in SUFFIXES:
         return True
     return path.is_dir() and any(
@@ -148,7 +148,7 @@ def _flags(args: argparse.Namespace) -> tuple[str | None, dict[str, int] | None]
 
 
 def _lacking_format(path: Path) -> str:
-    """Return the format of a file that does not hold its split pattern; "": it does."""
+    """Return the format of a file that does not store its split pattern; "" if it does."""
     if path.suffix == ".tiktoken":
         return "tiktoken"
     return "gpt2" if (path / "merges.txt").exists() and not (path / "tokenizer.json").exists() else ""

@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """End the command if flags do not go together."""
+    """End the command if flags cannot be combined."""
     given = [name for name in _SEARCHES if getattr(args, name) not in (None, False)]
     if args.tree is not None and args.report:
         args.wrong("--report and --tree: pass one of them")
@@ -149,7 +149,7 @@ def _search(tokenizer: Tokenizer, args: argparse.Namespace) -> list[Found]:
 
 
 def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document] | None:
-    """Return the documents of the files; None without files."""
+    """Return the documents of the files; None if there are no files."""
     names = [name for argument in args.files for name in documents.files_of(argument, args)]
     if not args.files:
         return None
@@ -197,7 +197,7 @@ def _table(found: list[Found]) -> list[str]:
 
 
 def _drawn(tree: MergeTree, color: str | None) -> str:
-    """Draw a tree: by rich for a terminal that shows colours, else as plain text."""
+    """Draw a tree: with rich on a terminal that shows colours, else as plain text."""
     if color != "always" and (color == "never" or not wants_colours(sys.stdout)):
         return str(tree)
     try:
@@ -214,7 +214,7 @@ def _drawn(tree: MergeTree, color: str | None) -> str:
 
 
 def _plot(name: str, found: list[Found], model: str) -> None:
-    """Draw how many tokens have each length, and how many belong to each script."""
+    """Plot the number of tokens of each length, and of each script."""
     figure = plots.figure(10, 4.5)
     figure.suptitle(plots.label(f"{len(found):,} tokens of {Path(model).name}"))
     lengths, scripts = figure.subplots(1, 2)

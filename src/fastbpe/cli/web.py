@@ -1,4 +1,4 @@
-"""fastbpe web: a local page on which text becomes tokens as one types."""
+"""fastbpe web: a local page that shows the tokens of a text while it is typed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _template_of(model: str) -> OwnTemplate | None:
-    """Find the chat template beside a model: a path, or the name of a folder on this machine."""
+    """Find the chat template in the folder of a model, which is a path or a name on this machine."""
     from fastbpe.web.own_templates import find_template
 
     path = model if os.path.exists(model) else unpublished_path(model)
@@ -76,7 +76,7 @@ def _template_of(model: str) -> OwnTemplate | None:
 
 
 def _short_names(names: Sequence[str]) -> list[str]:
-    """Return the names for the page: a path's last part, unless two have the same."""
+    """Return the names for the page: the last part of each path, unless two are the same."""
     short = [os.path.basename(os.path.abspath(name)) if os.path.exists(name) else name for name in names]
     return [one if short.count(one) == 1 else name for one, name in zip(short, names, strict=True)]
 

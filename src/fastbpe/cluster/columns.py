@@ -1,4 +1,4 @@
-"""Columns of Arrow tables as texts: checked, read as documents, encoded into a column of ids."""
+"""Columns of Arrow tables as texts: checking, reading as documents, encoding into a column of ids."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disa
     """Check the arguments of encoding before any task starts.
 
     Raises:
-        TypeError: `tokenizer` is not a Tokenizer, or the dtype is not a type of integers.
-        ValueError, SpecialTokenError: the dtype cannot hold the ids, or a special token is unknown.
+        TypeError: `tokenizer` is not a Tokenizer, or the dtype is not an integer type.
+        ValueError, SpecialTokenError: the dtype is too small for the ids, or a special token is unknown.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(
@@ -59,7 +59,7 @@ def check_column(column: str, names: Collection[str]) -> None:
     """Check the name of a column.
 
     Raises:
-        TypeError: it is not a str.
+        TypeError: column is not a str.
         ValueError: the table has no such column.
     """
     if not isinstance(column, str):
@@ -69,7 +69,7 @@ def check_column(column: str, names: Collection[str]) -> None:
 
 
 def check_is_text(kind: Any, column: str) -> None:
-    """Raise TypeError unless an Arrow type holds texts: strings, or binary with UTF-8."""
+    """Raise TypeError unless an Arrow type is a type of texts: string, or binary (with UTF-8)."""
     types = require_pyarrow_for("a column of texts").types
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -86,7 +86,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
         tables: Arrow tables or record batches.
         column: name of the column.
         where: the part of the whole table, for errors.
-        skip: called with the error of a row without text, which is then left out; None: raise the error.
+        skip: function to call with the error for a row without text, which is then skipped; None: raise the error.
 
     Raises:
         FormatError: a row is null.
@@ -123,7 +123,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
 
 
 def with_ids(table: Any, encoding: Encoding) -> Any:
-    """Return an Arrow table or record batch with a column of ids after the others; a null text has null ids.
+    """Return an Arrow table or record batch with a column of ids added at the end; a null text has null ids.
 
     Raises:
         TypeError: the column does not hold strings.

@@ -1,8 +1,9 @@
-"""Counting in tasks of an engine: count a part of the texts, add up parts, make `PieceCounts` of the sum.
+"""Counting in tasks of an engine: count a part of the texts, add up the counts, create `PieceCounts`.
 
-Tasks exchange records: pieces with their counts, and the place at which each first occurs, among
-all texts in their order. Adding up records in any order and any grouping gives the same table. A task that runs
-twice returns the same records, and an engine takes the records of one run.
+Tasks exchange records: pieces with their counts, and the position of each piece's first occurrence among all
+texts.
+Adding up records in any order and grouping leads to the same table. A task that runs twice returns the same
+records, and an engine uses the records of one run.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
 
     Raises:
         ValueError: on_error has an invalid value.
-        FastbpeError, TypeError, ValueError: as `count_pieces` raises them.
+        FastbpeError, TypeError, ValueError: as in `count_pieces`.
     """
     check_choices(on_error, "strict")
     return count_pieces(iter(()), progress=False, **options)
@@ -98,8 +99,8 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
     """Add up records of one part.
 
     Args:
-        records: (number, records) – the number of the task that is added to the places; 0: the places have it
-            already.
+        records: (number, records) – the number of the task, to be added to the positions; 0: they already contain
+            it.
 
     Returns:
         Records.
@@ -113,7 +114,7 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
 
 
 def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
-    """Add up the rows of one part that several tasks gave; rows of numbers and errors stay apart.
+    """Add up the rows of one part from several tasks; rows of numbers and errors are not added up.
 
     Args:
         part: the part.
@@ -128,14 +129,14 @@ def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
 
 
 def _numbered(numbers: bytes, number: int) -> bytes:
-    """Add the number of a task to its row of numbers, as `add_up` does to places."""
+    """Add the number of a task to its row of numbers, as `add_up` does with positions."""
     of_task = json.loads(numbers)
     of_task["last"][0] += number
     return json.dumps(of_task).encode()
 
 
 def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> PieceCounts:
-    """Make `PieceCounts` of all that tasks returned.
+    """Create `PieceCounts` from all that tasks returned.
 
     Args:
         rows: (part, records), in any order.

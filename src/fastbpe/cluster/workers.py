@@ -1,4 +1,4 @@
-"""Process of a worker: its tokenizers with warm caches, kept from task to task, its memory, and its death."""
+"""State of a worker process: tokenizers, kept with warm caches between tasks, and errors about its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
     Args:
         fingerprint: fingerprint of the tokenizer.
-        pickled: returns its pickle; called if this process does not have the tokenizer yet.
+        pickled: function that returns its pickle; called if this process does not have the tokenizer yet.
 
     >>> import fastbpe
     >>> made = fastbpe.train(["ab ab"], vocab_size=257, progress=False)
@@ -39,11 +39,11 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 @contextlib.contextmanager
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
-    """Name the part of the texts in a MemoryError. The engine gets the error, and may run the task again.
+    """Add the part of the texts to a MemoryError. The engine gets the error, and may run the task again.
 
     Args:
         where: name of the part.
-        what: what the memory is for.
+        what: purpose of the memory.
     """
     try:
         yield
@@ -54,10 +54,10 @@ def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
 
 
 def worker_error(where: str, engine: str) -> WorkerError:
-    """Make the error for a task that an engine gave up, because its worker died at each try.
+    """Create the error for a task that an engine gave up because its worker died at each try.
 
     Args:
-        where: what the task was for.
+        where: description of the task's work.
         engine: name of the engine.
     """
     return WorkerError(

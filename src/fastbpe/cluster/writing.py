@@ -40,7 +40,7 @@ class Writing(NamedTuple):
         tokenizer: function that returns the pickled tokenizer in the process of the task.
         fingerprint: fingerprint of the tokenizer.
         out: the output that the shards belong to, as an absolute path or an address.
-        n_shards: number of all shards; None: it is not known yet, and each shard counts as the last one.
+        n_shards: number of all shards; None: not known yet, and each shard is treated as the last one.
         options: keyword arguments of `write_shard`.
     """
 
@@ -100,7 +100,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 
 @contextlib.contextmanager
 def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[None]:
-    """Remove what killed tasks left, also if the engine gives the tasks up.
+    """Remove the files that killed tasks left behind, even if the engine gives up.
 
     Args:
         out: the output that the shards belong to.
@@ -116,13 +116,14 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
 
 @contextlib.contextmanager
 def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
-    """Give a place for shards while nobody knows how many there will be; `number_shards` moves them to the output.
+    """Return a temporary place for shards of unknown number; `number_shards` moves them to the output.
 
     Args:
         out: the output that the shards belong to.
 
     Returns:
-        A context of the output to write to instead, in a folder beside it. At its end the folder is removed.
+        A context manager whose value is the output to write to instead, in a temporary folder next to it. The
+        folder is removed at the end.
     """
     if isinstance(out, RemotePath):
         folder = out.with_name(f".{os.urandom(8).hex()}.fastbpe")

@@ -6,7 +6,7 @@
    which a later run could continue. A long document of a text file is cut at safe cuts and never inside a special
    token.
 2. Threads encode batches of half a megabyte or more. The calling thread reads ahead and writes finished batches in
-   order; when it has nothing else to do, it encodes too.
+   order; when it has nothing else to do, it also encodes.
 3. `sinks` appends ids and document offsets to files in OUT.partial. Every few seconds it calls
    fsync and then writes a note of its progress. A resumed run truncates the files to the noted lengths and
    continues.

@@ -1,4 +1,4 @@
-"""Streams of the unpacked content of .gz and .zst files, which are known by name or by their first bytes."""
+"""Streams of the decompressed content of .gz and .zst files, recognised by name or by their first bytes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReadAhead:
         return self._ahead
 
     def head_past(self, marks: Collection[bytes]) -> bytes:
-        """Return the first bytes: enough to tell whether they begin with one of several marks."""
+        """Return enough of the first bytes to tell whether they begin with one of several marks."""
         head = self.head()
         while any(mark.startswith(head) and mark != head for mark in marks) and len(more := self.more()) > len(
             head
@@ -69,7 +69,7 @@ class ReadAhead:
         return found
 
     def drop(self, n: int) -> None:
-        """Leave out the first n of the bytes that were read ahead."""
+        """Drop the first n of the bytes that were read ahead."""
         self._ahead = self._ahead[n:]
 
     def skip_to(self, n: int) -> None:
@@ -98,21 +98,21 @@ def _can_seek(file: Any) -> bool:
 
 
 def packing_of(head: bytes) -> str:
-    """Return the packing of a file by its first bytes, or ""."""
+    """Return the compression of a file, as ".gz" or ".zst", by its first bytes; "" if there is none."""
     return next((packing for magic, packing in MAGIC.items() if head.startswith(magic)), "")
 
 
 @contextlib.contextmanager
 def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) -> Iterator[IO[bytes] | ReadAhead]:
-    """Open a file as a stream of its unpacked content.
+    """Open a file as a stream of its decompressed content.
 
     Args:
         stored: the file, at its beginning; .zst must be seekable.
         where: the file, for errors.
-        packing: str – ".gz", ".zst", or "" for a file that is not packed.
+        packing: str – ".gz", ".zst", or "" for a file that is not compressed.
 
     Raises:
-        FormatError: the file is damaged; also within the context, as soon as reading meets the damage.
+        FormatError: the file is damaged; may also be raised while reading within the context.
         ImportError: zstandard is not installed.
     """
     if packing == ".zst":
@@ -149,14 +149,14 @@ def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
 def _is_whole(file: IO[bytes]) -> bool:
     """Tell whether a zstd file ends with a frame; the package zstandard reads a truncated one without an error.
 
-    Reads only the headers of frames and blocks, and seeks over the content. Damage elsewhere and bytes that are no
-    frame are left for unpacking to report.
+    Reads only the headers of frames and blocks, and seeks past the content. Damage elsewhere, and bytes that are
+    not a frame, are reported during decompression.
     """
     size = file.seek(0, os.SEEK_END)
     at = file.seek(0)
 
     def number(n: int) -> int:
-        """Read the n bytes at `at`, little-endian, and move past them."""
+        """Read n bytes at `at` as a little-endian number, and advance."""
         nonlocal at
         at += n
         return int.from_bytes(file.read(n), "little")

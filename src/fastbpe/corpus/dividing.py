@@ -1,4 +1,4 @@
-"""Division of one file among shards, at borders of documents."""
+"""Division of one file among shards, at boundaries of documents."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fastbpe.errors import FormatError
 
 
 def is_divisible(path: AnyPath, format: str | None, field: str, separator: str | None, errors: str) -> bool:
-    """Tell whether a file may hold several documents, whose beginnings can be found from any place of it.
+    """Tell whether a file may contain several documents whose starts can be found from any position.
 
     Args:
         path: the file.
         format: its format; None: by name, or else by content.
-        field: field that holds the text.
+        field: field that contains the text.
         separator: text between the documents of a text file; None: it is one document.
-        errors: "replace" could make a separator of bytes that are not UTF-8.
+        errors: as for `read`; "replace" could turn bytes that are not UTF-8 into a separator.
     """
     try:
         kind, _ = kind_of(path, format, field)
@@ -32,12 +32,12 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
 def divide(
     path: AnyPath, start: int, end: int, format: str | None, field: str, separator: str | None
 ) -> FilePart | None:
-    """Return the part of a file with the documents that begin between two places.
+    """Return the part of a file with the documents that begin between two positions.
 
     Args:
         path: the file.
-        start, end: places, in bytes of the file as stored. In a packed file or a table they stand for the same
-            shares of its content.
+        start, end: positions, in bytes of the stored file. In a compressed file or a table they mean the same
+            fractions of its content.
         format, field, separator: as for `is_divisible`.
 
     Returns:

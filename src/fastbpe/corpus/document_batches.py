@@ -17,13 +17,13 @@ class Corpus:
 
     Args:
         source: paths or texts, as `train` takes them.
-        separator, text_field, format: options of reading, as for `documents`.
+        separator, text_field, format: options for reading, as for `documents`.
 
     Attributes:
         n_bytes: int or None – size of its files; None: not known before they are read.
 
     Raises:
-        As `resolve`; ValueError, TypeError: an option has a wrong value.
+        The errors of `resolve`; ValueError, TypeError: an option has an invalid value.
     """
 
     def __init__(self, source: Source, *, separator: str | None, text_field: str, format: str | None) -> None:
@@ -41,7 +41,7 @@ class Corpus:
         """Return the corpus of a call whose corpus is optional; None if source is None.
 
         Raises:
-            OptionError: an option of reading is given without a corpus.
+            OptionError: an option for reading is given without a corpus.
         """
         if source is not None:
             return cls(source, separator=separator, text_field=text_field, format=format)

@@ -1,4 +1,4 @@
-"""Files of documents, opened: unpacked, with their format known, before their first byte of text."""
+"""Opening of files of documents: decompressed, with their format recognised."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Content(NamedTuple):
 
     Attributes:
         format: "text", "jsonl", "parquet" or "arrow".
-        file: the unpacked content, from its beginning; None for a table, which pyarrow opens.
-        n_stored: returns how many bytes of the stored file were read.
-        is_recognised: bool – the format was recognised by the first bytes.
-        packing: how the file is packed, or "".
+        file: the decompressed content, from its beginning; None for a table, which pyarrow opens.
+        n_stored: function that returns how many bytes of the stored file were read.
+        is_recognised: bool – whether the format was recognised by the first bytes.
+        packing: compression of the file, or "".
     """
 
     format: str
@@ -49,11 +49,11 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     Args:
         path: the file, or a part of it.
         format: its format; None: by name, or else by content.
-        field: field that holds the text.
+        field: field that contains the text.
 
     Raises:
-        FormatError: it is packed or encoded in a way that is not read, or damaged.
-        ImportError: a package that reads it is missing.
+        FormatError: its compression or encoding is not supported, or it is damaged.
+        ImportError: a package needed to read it is missing.
         OSError: it cannot be opened.
     """
     if isinstance(path, FilePart):
@@ -75,7 +75,7 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
 def content_of(
     stored: IO[bytes], where: object, wanted: str, said: str, packing: str, field: str
 ) -> Iterator[Content]:
-    """Unpack an open file, and recognise its format.
+    """Decompress an open file, and recognise its format.
 
     Args:
         stored: the file, at its beginning.
@@ -83,7 +83,7 @@ def content_of(
         wanted: its format; "": by content.
         said: "json" if its name says so.
         packing: the compression that its name shows; "": it is detected from the content.
-        field: field that holds the text.
+        field: field that contains the text.
     """
     can_seek = stored.seekable() if hasattr(stored, "seekable") else False
     source: IO[bytes] | ReadAhead = stored
@@ -119,7 +119,7 @@ def spooled(stream: Any) -> Iterator[IO[bytes]]:
 
 
 def _teller(stored: Any) -> Callable[[], int]:
-    """Return the function that tells how many bytes of a stream were read; 0 always, where it cannot."""
+    """Return a function that tells how many bytes of a stream were read; it returns 0 if it cannot tell."""
     try:
         stored.tell()
     except (AttributeError, OSError):
@@ -135,13 +135,13 @@ def _tail(stored: IO[bytes]) -> bytes:
 
 
 def kind_of(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
-    """Return the format and the packing of a file, which is opened."""
+    """Open a file, and return its format and compression."""
     with opened(path, format, field) as content:
         return content.format, content.packing
 
 
 def format_of(path: AnyPath, format: str | None, field: str) -> str:
-    """Return the format of a file, which is opened if its name does not say it."""
+    """Return the format of a file. The file is opened if its name does not show the format."""
     said, _ = named(path)
     if format or said not in ("", "json"):
         return format or said
@@ -159,7 +159,7 @@ def formats_of(paths: Iterable[AnyPath], format: str | None, field: str) -> Iter
 
 
 def has_texts(path: AnyPath, field: str) -> bool:
-    """Tell whether a .json file is lines of JSON, and the first line has a text."""
+    """Tell whether a .json file consists of JSON lines, and the first line has a text."""
     try:
         with opened(path, None, field) as content:
             if content.format != "jsonl" or content.file is None:
@@ -171,7 +171,7 @@ def has_texts(path: AnyPath, field: str) -> bool:
 
 
 def require_extras(path: AnyPath, format: str | None = None) -> None:
-    """Check that the optional packages are installed that reading a file needs.
+    """Check that the optional packages for reading a file are installed.
 
     Raises:
         ImportError: pyarrow or zstandard is missing; the message says what to install.
@@ -184,6 +184,6 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
 
 
 def is_packed(path: AnyPath) -> bool:
-    """Tell whether a file, judging by its name, is compressed or columnar: its size is not that of its text."""
+    """Tell by its name whether a file is compressed or columnar, so that its size is not the size of its text."""
     said, packing = named(path)
     return said in TABLES or packing != ""

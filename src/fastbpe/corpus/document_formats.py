@@ -1,7 +1,7 @@
-"""Formats of files of documents: what a name says, and what the first bytes say where it does not.
+"""Formats of files of documents, recognised by the file's name or else by its first bytes.
 
-A name that ends with .txt, .jsonl or .parquet decides. Any other file is recognised by its beginning, unpacked: a
-parquet or Arrow file by its magic number, lines of JSON by the first of them. All else is text.
+An extension such as .txt, .jsonl or .parquet decides. Any other file is recognised by its first bytes after
+decompression: a parquet or Arrow file by its magic number, JSON lines by the first line. All else is text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check_text_field(text_field: object) -> None:
 
 
 def named(path: AnyPath) -> tuple[str, str]:
-    """Return the format that a name says, "json" for .json, "" for none; and its packing.
+    """Return the format that a name shows ("json" for .json, "" for none), and the compression.
 
     >>> from pathlib import Path
     >>> named(Path("a.JSONL.gz")), named(Path("a.json.zstd")), named(Path("a.jsonl.txt")), named(Path("a.md"))
@@ -67,7 +67,7 @@ def named(path: AnyPath) -> tuple[str, str]:
 
 
 def check_is_read(path: AnyPath) -> None:
-    """Raise FormatError for a packed file that fastbpe does not unpack."""
+    """Raise FormatError for a compressed file that fastbpe cannot decompress."""
     if path.suffix.lower() in REFUSED:
         raise FormatError(
             f"{path}: fastbpe reads no {path.suffix} files; decompress it, or compress it as .gz or .zst"
@@ -78,7 +78,7 @@ def head_of(file: ReadAhead, where: object) -> bytes:
     """Peek at the first bytes of a stream, and check that they can be the start of UTF-8 text.
 
     Raises:
-        FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe does not unpack.
+        FormatError: they are UTF-16 or UTF-32, or a kind of compressed file that fastbpe cannot decompress.
     """
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
@@ -92,7 +92,7 @@ def head_of(file: ReadAhead, where: object) -> bytes:
 
 
 def _encoding_of(head: bytes) -> str | None:
-    """Name the encoding of a beginning if it is UTF-16 or UTF-32, by its mark or by where its zeros are."""
+    """Return the encoding of the first bytes if it is UTF-16 or UTF-32, by the mark or the positions of zeros."""
     for mark, name in _ENCODINGS.items():
         if head.startswith(mark):
             return name
@@ -113,19 +113,19 @@ def table_of(head: bytes, tail: bytes) -> str:
 
 
 def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
-    """Return the format of a stream whose name does not tell it: "text" or "jsonl".
+    """Return the format of a stream whose name does not show it: "text" or "jsonl".
 
-    It is lines of JSON if the first is an object with the field, or if the second begins an object, too. A file
-    with the extension .json is read as JSON Lines; anything else is refused.
+    It is JSON lines if the first line is an object with the field, or if the second line also begins an object. A
+    file with the extension .json is read as JSON Lines; anything else is refused.
 
     Args:
         file: the stream, at its beginning.
-        said: "json" or "" – what the name says.
-        field: field that holds the text.
+        said: "json" or "" – the format that the name shows.
+        field: field that contains the text.
         where: the file, for the error.
 
     Raises:
-        FormatError: a .json file is an array, or an object of several lines.
+        FormatError: a .json file is an array, or an object that spans several lines.
     """
     head = file.head().removeprefix(BOM)
     while not head.strip(_BLANKS) and len(head) < _MAX_LINE_BYTES:
@@ -159,13 +159,13 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
 
 
 def _spans_lines(begin: bytes) -> bool:
-    """Tell whether a text that begins with a brace goes on after its first line as one object."""
+    """Tell whether a text that begins with a brace is an object that continues after its first line."""
     first = begin.partition(b"\n")[0].rstrip(_BLANKS)
     return first.endswith((b"{", b",", b"[", b":"))
 
 
 def first_record(file: ReadAhead) -> object:
-    """Return the first line of a stream as JSON; None if it is none, or too long to read ahead."""
+    """Return the first line of a stream, parsed as JSON; None if it is not JSON, or too long to read ahead."""
     begin = file.head().removeprefix(BOM).lstrip(_BLANKS)
     while b"\n" not in begin and len(begin) < _MAX_LINE_BYTES:
         n = len(begin)
@@ -179,20 +179,20 @@ def first_record(file: ReadAhead) -> object:
 
 
 def begins_like_json_lines(head: bytes) -> bool:
-    """Tell whether a text begins with an object of JSON and its first name."""
+    """Tell whether a text begins with a JSON object and its first key."""
     return _OBJECT.match(head.removeprefix(BOM)) is not None
 
 
 def check_effects(formats: Iterable[str], *, format: object, text_field: object, separator: object) -> None:
-    """Check that options of reading can have an effect on some file.
+    """Check that options for reading can have an effect on some file.
 
     Args:
-        formats: format of each file, "texts" for texts that no file holds, "" for a file that is not
-            readable; taken only as far as needed.
+        formats: format of each file, "texts" for texts not in files, "" for a file that is not readable; an
+            iterator is read only as far as needed.
         format, text_field, separator: the options; None, or "text" for text_field: not given.
 
     Raises:
-        OptionError: an option is for other sources.
+        OptionError: an option has no effect on these sources.
     """
     given = {
         "format": format,

@@ -1,4 +1,4 @@
-"""Encoding of text files into files of ids: reads, encodes and writes at once, in bounded memory.
+"""Encoding of text files into files of ids: reading, encoding and writing at the same time, in bounded memory.
 
 `encode_files` finds blocks of documents in the calling thread, reads and encodes each in one thread of a pool, and
 appends the ids to a `Sink` in the order of the documents. Every few seconds the sink stores the progress, from
@@ -74,7 +74,7 @@ class FilesSummary:
         n_ids: int – ids in the output.
         n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed.
         seconds: float – duration of this call.
-        n_skipped: int – documents that on_error="skip" left out, and files whose rest it left out.
+        n_skipped: int – documents that on_error="skip" left out, plus files of which it left out the rest.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
         n_left_out: int – files in input folders that, by their names, contain no documents.
         left_out: tuple of str – names of the first ten of them.
@@ -107,12 +107,12 @@ class Job:
     """Settings of a run that decide the bytes of its output.
 
     Attributes:
-        identity: description of the tokenizer, which the output's metadata holds.
+        identity: description of the tokenizer, which is stored in the output's metadata.
         dtype: str – "uint16" or "uint32".
         before: tuple of int – ids in front of each document.
         after: tuple of int – ids after each document.
         separator: str or None – text between the documents of a text file; None: the file is one document.
-        text_field: str – field of a line of JSON, or column of a table, that holds the text.
+        text_field: str – field of a JSON line, or column of a table, that contains the text.
         format: str or None – format of all inputs; None: by name, or else by content.
         on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
@@ -141,14 +141,14 @@ class _Batch:
 
     Attributes:
         texts: documents, or parts of long ones.
-        block: block that holds the texts instead; None: `texts` does.
+        block: block that contains the texts; None: they are in `texts`.
         inner: indices of texts that continue a document of an earlier text.
         open: indices of texts whose document continues in a later text.
         size: int – length of all texts, in bytes or characters.
         progress: position after the batch: "file" (its index), "offset" of the `Stretch`, and "in_document"
             (bool: the document continues).
-        n_stored: int – bytes of all input files, as stored, up to there.
-        skipped: documents that were left out; those of `block` are added when it is encoded.
+        n_stored: int – bytes of the stored input files up to there.
+        skipped: documents that were left out; when `block` is encoded, its skipped documents are added.
     """
 
     texts: list[Document] = field(default_factory=list)
@@ -177,7 +177,7 @@ class _Batch:
         self.size += sum(map(len, texts))
 
     def hold(self, block: Block, *, is_start: bool, ends: bool) -> None:
-        """Make a block the only content. is_start, ends: as for `add`."""
+        """Set a block as the only content. is_start, ends: as for `add`."""
         self.block, self.size = block, block.n_bytes
         self.inner = set() if is_start else {0}
         self._is_open = not ends
@@ -197,7 +197,7 @@ class _Batch:
 
 
 def _encode_block(block: Block, encoder: Encoder) -> Encoded | None:
-    """Encode the documents of a block without making objects of them; None: it takes objects."""
+    """Encode the documents of a block without creating objects for them; None if this is not possible."""
     if isinstance(block, Lines):
         return encode_json_lines(encoder, block.load(), block.field)
     texts = block.separated()
@@ -209,7 +209,7 @@ AtEnd = Callable[[FilesSummary], object]
 
 
 def nothing_more(_: FilesSummary) -> object:
-    """Do nothing: the `AtEnd` of a run without one."""
+    """Do nothing: the default for at_end."""
     return None
 
 
@@ -225,17 +225,17 @@ def encode_files(
     overwrite: bool,
     at_end: AtEnd = nothing_more,
 ) -> FilesSummary:
-    """Encode the documents of files that `checked_files` has listed.
+    """Encode the documents of files that `checked_files` returned.
 
     Args:
         files: the files; there may be none.
         path: the output.
         job: settings that decide the bytes of the output.
-        encoder: encodes texts.
-        cut: finds safe cuts in long documents; None: long documents are held whole.
+        encoder: encoder of texts.
+        cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
-        at_end: called when the output is in place, and again if the run is killed during the call. The run counts
-            as unfinished until it returns.
+        at_end: function to call when the output is in place; called again if the run is killed during the call.
+            The run counts as unfinished until the function returns.
     """
     started = time.perf_counter()
     sink = Sink(path, job.dtype, _settings(job, files), _valid_progress, header=job.header)
@@ -266,9 +266,9 @@ def encode_files(
 class _Run:
     """One run: encodes batches in threads, and writes them in order.
 
-    Each thread encodes a batch of its own, the calling one too, which also reads and writes.
-    Tried and dropped: all threads working on the same batch: they wait for the slowest.
-    Tried and dropped: one thread more than n_threads: it takes time from the others.
+    Each thread encodes separate batches; so does the calling thread, which also reads and writes.
+    Tried and found slower: all threads work on the same batch, because they wait for the slowest.
+    Tried and found slower: one thread more than n_threads, because it takes time from the others.
 
     Args:
         job: settings of the run.
@@ -300,13 +300,13 @@ class _Run:
         Args:
             batches: batches after the progress to resume from.
             files: all input files, for the total of the progress bar.
-            reporter: gets the phase "encoding", in bytes of the input files as stored.
+            reporter: gets the phase "encoding", in bytes of the stored input files.
 
         Returns:
             The progress at the end.
 
         Raises:
-            Exception: the first error of reading or encoding; all batches before it are written and noted.
+            Exception: the first error of reading or encoding; all batches before it have been written and noted.
         """
         waiting: deque[tuple[_Batch, Future]] = deque()
         total = sum(path.stat().st_size for path in files)
@@ -502,7 +502,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
 
 
 def _settings(job: Job, files: Sequence[Input]) -> dict[str, Any]:
-    """Return the settings that must be the same for a run to resume another."""
+    """Return the settings that must be equal in a run and the run that it resumes."""
     stats = [(path, path.stat()) for path in files]
     return {
         "version": _RULES_VERSION,
@@ -516,7 +516,7 @@ def _valid_progress(
 ) -> dict[str, Any] | None:
     """Return the progress of an unfinished run that is still valid after some of its inputs have changed.
 
-    A user may have replaced a damaged input: the output of the files before it stays valid.
+    If a user has replaced a damaged input, the output of the files before it is still valid.
 
     Args:
         progress: progress of the unfinished run.
@@ -524,8 +524,8 @@ def _valid_progress(
         now: settings of this run.
 
     Returns:
-        The progress up to the first changed file; None: nothing is valid, or other settings differ too. on_error
-        and errors may differ if the documents up to there are the same.
+        The progress up to the first changed file; None if nothing is valid, or other settings differ too. on_error
+        and errors may differ if this does not change the documents up to there.
     """
     differing = {name for name in now if now[name] != before.get(name)}
     if not differing <= {"inputs", *_READING}:
@@ -547,7 +547,7 @@ def _valid_progress(
 def _reads_alike(progress: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Tell whether all documents up to the progress are the same with other on_error and errors.
 
-    They are if no document was skipped and no byte can have been replaced.
+    They are the same if no document was skipped and no byte can have been replaced.
     """
     return not progress.get("n_skipped") and before.get("errors") in ("strict", now["errors"])
 

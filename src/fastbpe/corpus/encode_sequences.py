@@ -58,16 +58,17 @@ def encode_sequences(
     """Encode each sequence as a document into a new file.
 
     Args:
-        source: (place of the sequence for errors, the sequence, bytes of all files read up to there) each.
-        files: the files that the sequences are from, for the total of the progress bar.
-        out: the output; its ending chooses the format.
-        job: what decides the bytes of the output; separator, text_field and errors have no effect.
-        base_size: symbols lie below it.
-        merge: encodes sequences.
+        source: (place of the sequence for errors, the sequence, bytes of all files read up to there) for each
+            sequence.
+        files: the files of the sequences, for the total of the progress bar.
+        out: the output; its extension chooses the format.
+        job: settings that decide the bytes of the output; separator, text_field and errors have no effect.
+        base_size: number of symbols; each must be below it.
+        merge: encoder of sequences.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
 
     Raises:
-        FormatError: a sequence holds something else than symbols; the message has its place.
+        FormatError: a sequence contains something other than symbols; the message contains its place.
     """
     started = time.perf_counter()
     settings = {"sequences": [[os.path.abspath(file), file.stat().st_mtime_ns] for file in files], **vars(job)}

@@ -31,16 +31,15 @@ def encode_texts(
     """Encode each text as a document into a new file.
 
     Args:
-        texts: the documents, each held whole. None is an error, unless job.on_error is
-            "skip".
-        path: the output; its ending chooses the format. No other run may write there.
-        job: what decides the bytes of the output; its separator and text_field have no effect.
-        encoder: encodes texts.
+        texts: the documents. None is an error, unless job.on_error is "skip".
+        path: the output; its extension chooses the format. No other run may write to it.
+        job: settings that decide the bytes of the output; its separator and text_field have no effect.
+        encoder: encoder of texts.
         num_threads: as for `Tokenizer.encode_files`.
 
     Raises:
-        TypeError: a document is not str or bytes; the message has its number.
-        FormatError: a document is not UTF-8, and job.on_error is "raise"; the message has its number.
+        TypeError: a document is not str or bytes; the message contains its number.
+        FormatError: a document is not UTF-8, and job.on_error is "raise"; the message contains its number.
     """
     started = time.perf_counter()
     sink = Sink(path, job.dtype, {})

@@ -1,8 +1,8 @@
-"""Parts of a file of documents, each from the beginning of one document to the beginning of another.
+"""Parts of a file of documents, each from the start of one document to the start of another.
 
-A `FilePart` stands for the path of a smaller file, which begins and ends with the part. `cuts` moves places of a
-file forward to where a document begins. Each depends on the file and the place alone, and later places never come
-out earlier: machines that take neighbouring parts agree on the place between them.
+A `FilePart` is used like the path of a smaller file that contains only this part. `cuts` moves positions in a file
+forward to the next start of a document. The result depends only on the file and the position, and the order of
+positions is kept, so machines that process neighbouring parts agree on the position between them.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class FilePart(os.PathLike[str]):
-    """A part of a file, with what reading documents needs of a path.
+    """A part of a file, with those methods of a path that reading documents needs.
 
     Args:
         whole: the file.
-        format: its format, as `document_files` has it.
-        packing: how it is packed, or "".
-        start, end: bytes of its unpacked content; or rows, if it is a table.
+        format: its format, as in `document_files`.
+        packing: its compression, or "".
+        start, end: positions in its decompressed content, in bytes; or rows, if it is a table.
     """
 
     def __init__(self, whole: AnyPath, format: str, packing: str, start: int, end: int) -> None:
@@ -37,7 +37,7 @@ class FilePart(os.PathLike[str]):
 
     @property
     def is_table(self) -> bool:
-        """Tell whether rows are counted, and pyarrow opens the file itself."""
+        """Tell whether positions are rows, so that pyarrow opens the file itself."""
         return self.format in ("parquet", "arrow")
 
     def __str__(self) -> str:
@@ -48,11 +48,11 @@ class FilePart(os.PathLike[str]):
 
     @property
     def address(self) -> str:
-        """Absolute path of the file, and the part."""
+        """Absolute path of the file, together with the part."""
         return f"{absolute(self.whole)}[{self.start}:{self.end}]"
 
     def stat(self) -> Stat:
-        """Return the size of the part, and the time of the file."""
+        """Return the size of the part, and the modification time of the file."""
         return Stat(self.end - self.start, self.whole.stat().st_mtime_ns)
 
     def open(self, mode: str = "rb") -> IO[bytes]:
@@ -61,7 +61,7 @@ class FilePart(os.PathLike[str]):
 
 
 class _PartStream(io.RawIOBase):
-    """Bytes of a part. It can seek if the file is not packed."""
+    """Stream of the bytes of a part. It can seek if the file is not compressed."""
 
     def __init__(self, part: FilePart) -> None:
         self._opened = unpacked(part.whole, part.packing)
@@ -99,13 +99,13 @@ class _PartStream(io.RawIOBase):
 
 @contextlib.contextmanager
 def unpacked(path: AnyPath, packing: str) -> Iterator[IO[bytes]]:
-    """Open a file as a stream of its unpacked content."""
+    """Open a file as a stream of its decompressed content."""
     with path.open("rb") as stored, open_unpacked(stored, path, packing) as file:
         yield cast("IO[bytes]", file)
 
 
 def unpacked_size(path: AnyPath, packing: str) -> int:
-    """Count the bytes of a file's unpacked content; reads a packed file to its end."""
+    """Count the bytes of a file's decompressed content; reads a compressed file to its end."""
     if not packing:
         return path.stat().st_size
     n = 0
@@ -116,20 +116,20 @@ def unpacked_size(path: AnyPath, packing: str) -> int:
 
 
 def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], size: int) -> list[int]:
-    """Move places of a file of text or of lines forward to the beginnings of documents.
+    """Move positions in a file of text or JSON lines forward to the starts of documents.
 
     The first document begins at 0, another after each separator. A separator that overlaps itself, such as two
-    line ends, is found from the left, as by bytes.split. A document that begins with a byte-order mark stays with
-    the one before it: at the beginning of a part, the mark would be none of its text.
+    line feeds, is found from the left, as by bytes.split. A document that begins with a byte-order mark stays with
+    the one before it, because at the start of a part the mark would not be read as text.
 
     Args:
         path, packing: the file.
-        separator: what ends each document.
-        places: bytes of the unpacked content.
+        separator: bytes that end each document.
+        places: positions in the decompressed content, in bytes.
         size: its length.
 
     Returns:
-        For each place, the beginning of the first document there or later; `size` if there is none.
+        For each position, the start of the first document there or later; `size` if there is none.
     """
     return [_cut(path, packing, separator, place, size) if 0 < place < size else place for place in places]
 
@@ -155,7 +155,7 @@ def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -
 
 
 def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
-    """Return the last position up to a place that no separator can stand across, whatever begins before it."""
+    """Return the last position up to `place` that no separator can span, whatever precedes it."""
     n = len(separator)
     first = max(place - _BACK, 0)
     with unpacked(path, packing) as file:

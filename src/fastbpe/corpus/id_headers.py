@@ -1,7 +1,8 @@
-"""Headers in front of the ids of a file: numpy's, and that of llm.c.
+"""Headers in front of the ids of a file: numpy's, and llm.c's.
 
-llm.c (dev/data/data_common.py) has 256 int32: a magic number, a version that says the dtype, and the number of
-ids; the others are 0. Its GPT-2 and its Llama 3 each have a magic number. Files of modded-nanogpt are the same.
+llm.c's header (dev/data/data_common.py) has 256 int32: a magic number, a version that determines the dtype, and
+the number of ids; the others are 0. GPT-2 and Llama 3 have different magic numbers. Files of modded-nanogpt are
+the same.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ _LLMC_EXAMPLES = 20240522  # magic number of llm.c's files of multiple-choice qu
 
 
 def header_of(suffix: str, header: str | None, dtype: str, n_ids: int) -> bytes:
-    """Return the bytes in front of the ids of a file. Their number depends on suffix and header alone.
+    """Return the bytes in front of the ids of a file. Their number depends only on suffix and header.
 
     Args:
-        suffix: ending of the file.
-        header: str or None – one of HEADERS; None: the one that the ending asks for.
+        suffix: extension of the file.
+        header: str or None – one of HEADERS; None: the default for the extension.
         dtype: type of the ids.
         n_ids: number of ids.
     """
@@ -56,7 +57,7 @@ def _npy_header(dtype: str, n: int) -> bytes:
 
 
 class LlmcHeader(NamedTuple):
-    """Facts in a header of llm.c: dtype of the ids, and their number."""
+    """Content of a header of llm.c: dtype and number of the ids."""
 
     dtype: str
     n_ids: int
@@ -70,7 +71,7 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
         where: the file, for errors.
 
     Raises:
-        FormatError: the header is of a kind that holds no ids, of an unknown version, or cut off.
+        FormatError: the header belongs to a file without ids, has an unknown version, or is cut off.
 
     >>> read_llmc_header(header_of(".bin", "llm.c", "uint16", 7), "a.bin")
     LlmcHeader(dtype='uint16', n_ids=7)

@@ -1,4 +1,4 @@
-"""Schemas of the JSON beside files of ids: what describes an output, a shard, and an unfinished run."""
+"""Schemas of the JSON files that describe an output, a shard, or an unfinished run."""
 
 from __future__ import annotations
 

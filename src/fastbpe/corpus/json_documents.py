@@ -1,4 +1,4 @@
-"""Documents in lines of JSON: whole lines of a file, parsed when their texts are needed."""
+"""Documents in JSON lines: whole lines of a file, parsed when their texts are needed."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Lines:
     """Whole lines of JSON, read and parsed when the caller asks for their texts.
 
     Args:
-        load: returns the lines as bytes.
-        n_bytes: how many these are.
-        n_lines: returns the number of lines of the file before them, for errors.
+        load: function that returns the lines as bytes.
+        n_bytes: number of these bytes.
+        n_lines: function that returns the number of earlier lines of the file, for errors.
         where: the file, for errors.
-        field: name of the field that holds the text; with dots also the way to a nested one.
-        skip: called with the error of each line without text; None: raise the error.
-        errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
+        field: name of the field that contains the text; with dots, also the path to a nested one.
+        skip: function to call with the error for each line without text; None: raise the error.
+        errors: str – handling of bytes that are not UTF-8: "strict" or "replace".
         advice: str – end of the error of a line that is not JSON.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Files that paths, folders and patterns name; those that a folder leaves out; files that are named twice."""
+"""Files that paths, folders and patterns refer to, files that a folder leaves out, and files listed twice."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Path_ = str | os.PathLike[str]
 
 
 class Listing:
-    """Lists files, for one call.
+    """Lists the files for one call.
 
-    A folder stands for all files below it whose name ends with .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
-    .arrow, or with one of these and .gz or .zst, and for .json files of lines that have the field; sorted by name.
-    With a format it stands for the files whose names say that format, or none. A pattern (`**` matches any
-    folders) stands for the files that match, sorted by name. Both leave out what is hidden: names that begin with
-    a dot, and all below such folders. A path like "s3://bucket/folder/" is remote, see `corpus.remote`.
+    A folder means all files below it with the extension .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
+    .arrow, possibly followed by .gz or .zst, and .json files of JSON lines that have the field; sorted by name.
+    With a format, it means the files whose names show that format, or show none. A pattern (`**` matches any
+    folders) means the files that match, sorted by name. Both leave out hidden files: names that begin with a dot,
+    and all below such folders. A path like "s3://bucket/folder/" is remote, see `corpus.remote`.
 
     Args:
-        format: format that the caller gave, or None.
-        field: field that holds the text.
+        format: the caller's format, or None.
+        field: field that contains the text.
 
     Attributes:
-        left_out: visible files of folders that are not taken: their number, and the first names.
+        left_out: visible files in folders that are not used: their number, and the first names.
     """
 
     def __init__(self, format: str | None = None, field: str = "text") -> None:
@@ -40,10 +40,10 @@ class Listing:
         self.left_out = Skipped()
 
     def files(self, item: Path_) -> list[AnyPath]:
-        """List the files that a path, folder or pattern names.
+        """List the files that a path, folder or pattern refers to.
 
         Raises:
-            FileNotFoundError: a folder holds no such file, or no file matches a pattern.
+            FileNotFoundError: a folder contains no such file, or no file matches a pattern.
 
         Warns:
             FormatWarning: a file was listed before.
@@ -67,7 +67,7 @@ class Listing:
         return found
 
     def _below(self, folder: AnyPath) -> list[AnyPath]:
-        """List the files of a folder that hold documents."""
+        """List the files of a folder that contain documents."""
         n_parts = len(folder.parts)
         found: list[AnyPath] = []
         left_out: list[AnyPath] = []
@@ -108,7 +108,7 @@ def _matching(path: AnyPath) -> list[AnyPath]:
 
 
 def files_of(inputs: Path_ | Iterable[Path_]) -> list[AnyPath]:
-    """List the files that paths, folders and patterns name, in the order given; see `Listing`."""
+    """List the files that paths, folders and patterns refer to, in the order given; see `Listing`."""
     listing = Listing()
     if isinstance(inputs, (str, os.PathLike)):
         inputs = (inputs,)

@@ -1,4 +1,4 @@
-"""Files that several threads read at once, each at positions of its own, and the numbers of their lines."""
+"""Files that several threads read at the same time, at different positions, and line numbers in them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _COUNT_BYTES = 1 << 20  # bytes read at a time to count lines
 
 
 class OpenFile:
-    """Regular file of this machine, or a part of one, open for reads at any position.
+    """Regular file of this machine, or a part of one, open for reading at any position.
 
     Several threads may read at the same time. The file is closed when nothing refers to the object.
 
     Args:
         path: the file.
-        start, size: the part, in bytes; positions count from its start.
+        start, size: the part, in bytes; positions are relative to its start.
     """
 
     def __init__(self, path: Path, start: int, size: int) -> None:
@@ -63,7 +63,7 @@ class OpenFile:
 
 
 def open_file(path: AnyPath | FilePart) -> OpenFile | None:
-    """Open a file for reads at any position; None: it is remote, packed, or has no bytes to seek in."""
+    """Open a file for reading at any position; None if it is remote, compressed, or cannot seek."""
     whole = path.whole if isinstance(path, FilePart) else path
     if not isinstance(whole, Path) or (isinstance(path, FilePart) and path.packing):
         return None
@@ -76,10 +76,10 @@ def open_file(path: AnyPath | FilePart) -> OpenFile | None:
 
 
 class LinesBefore:
-    """Counter of the line ends before a position of a file, which reads it once more: only errors need them.
+    """Counter of the lines before a position of a file. It reads the file again, because only errors need it.
 
     Args:
-        path: the file; one that can be opened again.
+        path: the file; it must be possible to open it again.
     """
 
     def __init__(self, path: AnyPath | FilePart) -> None:
@@ -88,7 +88,7 @@ class LinesBefore:
         self._known = [(0, 0)]  # (position, line ends before it), rising, some blocks apart
 
     def __call__(self, position: int) -> int:
-        """Return the number of line ends before a position of the unpacked content."""
+        """Return the number of line feeds before a position of the decompressed content."""
         with self._lock:
             at, n = self._known[bisect_right(self._known, (position, position)) - 1]
             with opened(self._path, "text", "") as content:

@@ -1,7 +1,7 @@
 """Paths of remote files (s3://, gs://, hf:// and so on), read and written through fsspec.
 
-A `RemotePath` has the part of pathlib.Path's interface that reading text and writing ids need. fsspec is optional,
-and imported when a remote path is used.
+A `RemotePath` has those methods of pathlib.Path that reading text and writing ids need. fsspec is optional, and
+imported when a remote path is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters and more: C://
 class Stat(NamedTuple):
     """Facts about a remote file, under the names of os.stat_result.
 
-    st_size: int – bytes.
+    st_size: int – size in bytes.
     st_mtime_ns: int – a number that differs for each version of the file; not a time.
     """
 
@@ -32,7 +32,7 @@ class Stat(NamedTuple):
 
 
 class RemotePath(os.PathLike[str]):
-    """A file or folder that fsspec reads.
+    """A remote file or folder, accessed through fsspec.
 
     Args:
         url: address of the file, such as "s3://bucket/corpus/a.jsonl".
@@ -75,7 +75,7 @@ class RemotePath(os.PathLike[str]):
         return RemotePath(f"{self._scheme}://{self._path.with_name(name)}")
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """Return the path with another ending."""
+        """Return the path with another extension."""
         return self.with_name(self.stem + suffix)
 
     def resolve(self) -> RemotePath:
@@ -83,7 +83,7 @@ class RemotePath(os.PathLike[str]):
         return self
 
     def exists(self) -> bool:
-        """Tell whether there is such a file or folder."""
+        """Tell whether the file or folder exists."""
         files, place = self._opened()
         return bool(files.exists(place))
 
@@ -102,7 +102,7 @@ class RemotePath(os.PathLike[str]):
 
         Raises:
             FileNotFoundError: there is no such file.
-            OSError: the server does not tell the size.
+            OSError: the server does not report the size.
         """
         files, place = self._opened()
         size = files.info(place).get("size")
@@ -141,7 +141,7 @@ class RemotePath(os.PathLike[str]):
         return [RemotePath(files.unstrip_protocol(found)) for found in files.glob(place)]
 
     def rename(self, target: RemotePath) -> None:
-        """Give a file another name on the same server, as copy and removal where the server cannot rename."""
+        """Rename a file on the same server; if the server cannot rename, copy and remove it."""
         files, place = self._opened()
         files.mv(place, target._opened()[1])
 
@@ -178,7 +178,7 @@ P = TypeVar("P", bound=AnyPath)
 
 
 def beside(path: P, name: str) -> P:
-    """Name a file in the same folder as another."""
+    """Return the path of another file in the same folder."""
     return cast("P", path.with_name(name))
 
 
@@ -195,7 +195,7 @@ def is_remote(path: object) -> bool:
 
 
 def as_path(path: str | os.PathLike[str]) -> AnyPath:
-    """Make a path from a caller's argument; file:// is a path on this machine.
+    """Create a path from a caller's argument; file:// is a path on this machine.
 
     >>> as_path("s3://bucket/a.txt"), as_path("file:///corpus/a%20b.txt").as_posix()
     (RemotePath('s3://bucket/a.txt'), '/corpus/a%20b.txt')
@@ -225,14 +225,14 @@ def absolute(path: Path | Addressed) -> str:
 
 @contextlib.contextmanager
 def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
-    """Give a local place for an output, and upload files at the end.
+    """Provide a local place for an output, and upload files at the end.
 
     Args:
         path: the output.
 
     Returns:
-        A context of the local path, and a list: a caller adds the local files to upload, in order. Both are the
-        output itself and without effect if the output is local.
+        A context manager for (local path, list). The caller appends to the list the local files to upload, in
+        order. If the output is local, the path is the output itself and the list has no effect.
     """
     uploads: list[Path] = []
     if isinstance(path, Path):

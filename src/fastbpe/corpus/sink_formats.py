@@ -1,6 +1,6 @@
-"""Files that are made at the end of a run, of all its ids and offsets: parquet, Arrow, Megatron's index.
+"""Files written at the end of a run, from all its ids and offsets: parquet, Arrow, Megatron's index.
 
-Each writer makes the same bytes when it is called again, so that a run that was killed here can resume.
+Each writer writes the same bytes when it is called again, so that a run killed at this point can resume.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _OFFSETS_AT_ONCE = 1 << 16
 
 
 def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
-    """Write a parquet file: a row for each document, with the column input_ids of lists of uint16 or uint32.
+    """Write a parquet file: one row per document, with a column input_ids of lists of uint16 or uint32.
 
     Args:
         path: the file.
         ids: file of all ids, little-endian.
-        offsets: file of int64: where each document begins and the last ends.
-        about: metadata; its "dtype" is the dtype of the ids.
+        offsets: file of int64: the start of each document, and the end of the last one.
+        about: metadata; its "dtype" is the type of the ids.
     """
     arrow = require_pyarrow(path)
     schema = _schema(arrow, about)
@@ -53,7 +53,7 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
 def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
     """Write an Arrow IPC stream with the rows of `write_parquet`; uncompressed, so that readers can map it.
 
-    A stream, since `datasets.Dataset.from_file` opens no other form of Arrow.
+    It is a stream because `datasets.Dataset.from_file` opens no other form of Arrow.
 
     Takes the arguments of `write_parquet`.
     """
@@ -69,7 +69,7 @@ def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
 
     Args:
         path: the .idx file.
-        offsets: file of int64: where each document begins and the last ends, in ids.
+        offsets: file of int64: the start of each document, and the end of the last one, in ids.
         dtype: type of the ids, uint16 or uint32.
 
     Raises:
@@ -81,7 +81,7 @@ def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
 
 
 def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
-    """Make the content of a .idx in blocks."""
+    """Yield the content of a .idx in blocks."""
     n = offsets.stat().st_size // _OFFSET_BYTES - 1
     yield _MEGATRON_HEADER + bytes([_MEGATRON_CODES[dtype]])
     yield n.to_bytes(8, "little") + (n + 1).to_bytes(8, "little")
@@ -114,7 +114,7 @@ def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
 
 
 def _blocks(offsets: Path) -> Iterator[Sequence[int]]:
-    """Read the starts of some documents at a time, with the end of the last."""
+    """Read the starts of some documents at a time, plus the end of the last of them."""
     with open(offsets, "rb") as file:
         starts = _read(file, 1)
         while block := _read(file, _OFFSETS_AT_ONCE):
@@ -144,7 +144,7 @@ def _schema(arrow: Any, about: Mapping[str, Any]) -> Any:
 
 
 def _tables(arrow: Any, schema: Any, ids: Path, offsets: Path, about: Mapping[str, Any]) -> Iterator[Any]:
-    """Make a table for each row group."""
+    """Yield a table for each row group."""
     kind = schema.field(0).type
     with open(ids, "rb") as id_file:
         for starts in _row_groups(offsets):
@@ -157,9 +157,9 @@ def _tables(arrow: Any, schema: Any, ids: Path, offsets: Path, about: Mapping[st
 
 
 def _row_groups(path: Path) -> Iterator[Sequence[int]]:
-    """Read the offsets of each row group: where its documents begin and the last ends.
+    """Read the offsets of each row group: the starts of its documents, and the end of the last one.
 
-    A document of more than _ROW_GROUP_IDS ids is a group of its own.
+    A document with more than _ROW_GROUP_IDS ids is a separate group.
     """
     with open(path, "rb") as file:
         starts: array[int] = array("q")

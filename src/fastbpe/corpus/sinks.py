@@ -1,19 +1,19 @@
-"""Writes ids into files that appear whole or not at all, and resumes after a kill.
+"""Writing of ids into files, which appear only when complete; a killed run can resume.
 
-A run appends ids and document offsets to two files in the folder NAME.partial beside the output. `progress.json`
+A run appends ids and document offsets to two files in the folder NAME.partial next to the output. `progress.json`
 in that folder says how many bytes of them are safely on the disk. At the end the files become the output: for
-.bin, .npy and .idx the sink renames them; for parquet and Arrow it copies them, one row group at a time, since
-such a file cannot be appended to. An output NAME.idx means NAME.bin with Megatron's index beside it.
+.bin, .npy and .idx the sink renames them; for parquet and Arrow it copies them, one row group at a time, because
+such a file cannot be appended to. An output NAME.idx means NAME.bin plus Megatron's index.
 
-Files beside a finished .bin or .npy:
+Files next to a finished .bin or .npy:
 
 - NAME.offsets: number of documents + 1 offsets, int64, little-endian. The ids of document i are
-  ids[offsets[i]:offsets[i + 1]]. The JSON does not hold the offsets: 100 million offsets are 800 MB.
+  ids[offsets[i]:offsets[i + 1]]. The JSON does not contain the offsets: 100 million offsets are 800 MB.
 - NAME.json: dtype, number of ids and documents, and the tokenizer.
 - NAME.idx, if the output is NAME.idx; and the manifest of a shard. An output that replaces another removes those
   of these files that it does not write itself.
 
-A parquet or Arrow file holds the same JSON in its metadata, under the key "fastbpe".
+A parquet or Arrow file contains the same JSON in its metadata, under the key "fastbpe".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _AGAIN = "to begin again, pass overwrite=True"
 
 
 def ids_path(out: P) -> P:
-    """Name the file that holds the ids of an output.
+    """Return the path of the file with the ids of an output.
 
     >>> ids_path(Path("a/train.idx")).as_posix(), ids_path(Path("train.npy")).as_posix()
     ('a/train.bin', 'train.npy')
@@ -65,7 +65,7 @@ def paths_of(out: P) -> list[P]:
 
 
 def stale_paths(out: P) -> list[P]:
-    """List the files beside an output that describe an earlier output and that this output does not replace."""
+    """List the files next to an output that describe an earlier output and will not be replaced."""
     ids = ids_path(out)
     manifest, index = beside(ids, ids.name + MANIFEST), beside(ids, ids.stem + ".idx")
     found = [manifest] if manifest.exists() else []
@@ -75,7 +75,7 @@ def stale_paths(out: P) -> list[P]:
 
 
 def check_absent(out: AnyPath) -> None:
-    """Raise FileExistsError if a file of an output exists, or a file that would wrongly describe its ids."""
+    """Raise FileExistsError if a file of an output exists, or an old file that would describe its ids wrongly."""
     for name in (*paths_of(out), *stale_paths(out)):
         if name.exists():
             raise FileExistsError(f"{name} exists; to replace it, pass overwrite=True")
@@ -91,12 +91,13 @@ class Sink:
         dtype: str – one of DTYPES.
         settings: dict that identifies the run. If the unfinished output has other settings, `opened` raises
             Mismatch.
-        valid_progress: tells how much of an output with other settings this run can use; by default nothing.
+        valid_progress: function that tells how much of an output with other settings this run can use; by default
+            nothing.
         header: str or None – one of HEADERS, in front of the ids of a .bin.
 
     Attributes:
-        n_ids: int – ids that were appended, by this run and by the runs that it resumes.
-        n_documents: int – documents that were appended.
+        n_ids: int – number of ids appended by this run and by the runs that it resumes.
+        n_documents: int – number of documents appended.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Sink:
             overwrite: bool – remove the unfinished output of other settings instead of raising Mismatch.
 
         Returns:
-            A context whose value is the progress that was noted last; {} for a new run.
+            A context manager whose value is the last noted progress; {} for a new run.
 
         Raises:
             Mismatch: there is unfinished output of a run with other settings.
@@ -174,7 +175,7 @@ class Sink:
         file.close()
 
     def _progress(self, *, overwrite: bool) -> dict[str, Any]:
-        """Read the progress to resume from, and make the folder ready for this run."""
+        """Read the progress to resume from, and prepare the folder for this run."""
         try:
             progress = self._read_progress()
             noted = progress.pop("run", None) or self._read("run.json", RUN)
@@ -212,10 +213,9 @@ class Sink:
         """Append ids and ends of documents.
 
         Args:
-            ids: the ids as the output stores them, little-endian.
+            ids: the ids in the form of the output, little-endian.
             n_ids: int – number of ids.
-            ends: one int64, little-endian, for each document that ends: the number of ids of the output up to
-                there.
+            ends: a little-endian int64 for each document that ends: the number of ids of the output up to there.
         """
         if self._header == "llm.c" and self.n_ids + n_ids > MAX_LLMC_IDS:
             raise FormatError(
@@ -231,8 +231,8 @@ class Sink:
     def write_out(self) -> None:
         """Write appended data to the disk (fsync), so that the next `note` does not have to wait for it.
 
-        Runs in another thread, with a descriptor of its own: the system reports a write error once for each
-        descriptor, and `note` must see the error too.
+        Runs in another thread, with a separate file descriptor: the system reports a write error once per
+        descriptor, and `note` must also see the error.
         """
         _sync(self.folder / "ids")
 
@@ -269,7 +269,7 @@ class Sink:
         return path
 
     def _read_progress(self) -> dict[str, Any]:
-        """Read the progress that was noted last; {} if none was noted."""
+        """Read the last noted progress; {} if none was noted."""
         progress = self._read("progress.json", PROGRESS)
         if progress is None:
             return {}
@@ -287,7 +287,7 @@ class Sink:
         return _without_nulls(progress)
 
     def _checked(self, progress: dict[str, Any]) -> dict[str, Any]:
-        """Raise FormatError if files are shorter than the progress says; a resumed run would add zeros."""
+        """Raise FormatError if files are shorter than the progress says: resuming would pad them with zeros."""
         expected = {
             "ids": self._n_header_bytes + progress.get("n_ids", 0) * DTYPES[self._dtype],
             "offsets": _OFFSET_BYTES * (progress.get("n_documents", -1) + 1),
@@ -319,7 +319,7 @@ class Sink:
     ) -> None:
         """Turn the appended files into the output.
 
-        First notes "finishing": a run that is interrupted after that can call `move_into_place`.
+        First notes "finishing"; if the run is interrupted after that, a later run calls `move_into_place`.
 
         Args:
             progress: the progress at the end.
@@ -346,7 +346,7 @@ class Sink:
 
         Args:
             about: content of the output's JSON.
-            at_end: called when the output is in place, before the run counts as finished.
+            at_end: function to call when the output is in place, before the run counts as finished.
         """
         ids, offsets, out = self.folder / "ids", self.folder / "offsets", ids_path(self.out)
         if ids.exists():
@@ -386,7 +386,7 @@ class Mismatch(Exception):
 
     Attributes:
         folder: Path – the folder of the unfinished output.
-        differing: list of (name, value there, value here) – the settings that differ.
+        differing: list of (name, value there, value in this run) – the settings that differ.
     """
 
     def __init__(
@@ -409,7 +409,7 @@ def _sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def _adding_filename(folder: Path) -> Iterator[None]:
-    """Add the folder to an OSError that names no file, such as the error for a full disk."""
+    """Add the folder to an OSError without a file name, such as the error for a full disk."""
     try:
         yield
     except OSError as error:
@@ -419,7 +419,7 @@ def _adding_filename(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Make a folder, and lock it against other processes within the context."""
+    """Create a folder, and lock it against other processes within the context."""
     folder.mkdir(exist_ok=True)
     if not file_locks.has_locks():
         yield
@@ -442,7 +442,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_lock_alone(folder: Path) -> None:
-    """Remove a folder that holds its lock and nothing else. If another run has the lock, the folder stays."""
+    """Remove a folder that contains only its lock. If another run holds the lock, keep the folder."""
     with contextlib.suppress(OSError):
         if [path.name for path in folder.iterdir()] == ["lock"]:
             (folder / "lock").unlink()
@@ -453,7 +453,7 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     """Choose the type of the ids in an output.
 
     Args:
-        dtype: str or None – type that the caller asks for; None: the smallest type that holds all ids.
+        dtype: str or None – type that the caller wants; None: the smallest type that fits all ids.
         n_vocab: int – greatest id + 1.
 
     Returns:

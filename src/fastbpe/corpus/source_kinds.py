@@ -1,4 +1,4 @@
-"""Kinds of sources: the rule that tells paths from texts, and names that readers share."""
+"""Kinds of sources: the rule that distinguishes paths from texts, and definitions shared by readers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _FOLDER_ENDS = ("/", os.sep)
 
 
 def field_of(record: Mapping[str, Any], field: str) -> Any:
-    """Return the value of a field of an object of JSON, or of a field within a field; None if there is none.
+    """Return the value of a field of a JSON object, or of a nested field; None if there is no such field.
 
-    A name with dots is first looked up as it is, then as the way to a nested field.
+    A name with dots is first looked up unchanged, then as the path to a nested field.
 
     >>> field_of({"doc": {"text": "a"}}, "doc.text"), field_of({"doc.text": "b", "doc": {"text": "a"}}, "doc.text")
     ('a', 'b')
@@ -63,17 +63,17 @@ def field_of(record: Mapping[str, Any], field: str) -> Any:
 
 
 def items_of(source: object) -> tuple[Iterable[Any], bool]:
-    """List the items of a source, and tell whether the str among them are paths.
+    """List the items of a source, and tell whether items of type str are paths.
 
-    A single str is a path. The str of a list or tuple are paths if every one of them looks like a path; the str of
-    any other iterable are texts. An os.PathLike is a path in any case.
+    A single str is a path. Strings in a list or tuple are paths if every one looks like a path; strings in any
+    other iterable are texts. An os.PathLike is always a path.
 
     Returns:
-        The items, and True if str items are paths.
+        The items, and whether items of type str are paths.
 
     Raises:
-        FileNotFoundError: a str that is a path does not exist.
-        TrainingError: all str of a list name files or folders, but not all look like paths.
+        FileNotFoundError: a path does not exist.
+        TrainingError: all strings of a list are files or folders, but not all look like paths.
         TypeError: the source is bytes, or not iterable.
 
     >>> items_of(["a text", "another one"])
@@ -108,7 +108,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
 
 
 def warn_of_names(items: Iterable[object]) -> None:
-    """Warn if the first of several texts is the name of a file: the others may be misspelt names."""
+    """Warn if the first of several texts is the name of a file: the others may be misspelled names."""
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
@@ -120,7 +120,7 @@ def warn_of_names(items: Iterable[object]) -> None:
 
 
 def _looks_like_path(text: str) -> bool:
-    """Tell whether a str is a short line that ends with a known suffix or a slash, or a pattern without spaces."""
+    """Tell whether a str is a short line that ends with a known extension or "/", or a pattern without spaces."""
     if len(text) >= _MAX_PATH_CHARACTERS or "\n" in text or "\r" in text or "\0" in text:
         return False
     if text.lower().endswith(_PATH_SUFFIXES) or text.endswith(_FOLDER_ENDS):
@@ -129,7 +129,7 @@ def _looks_like_path(text: str) -> bool:
 
 
 def _is_there(name: str) -> bool:
-    """Tell whether a str names a file or folder, or is a pattern that matches one."""
+    """Tell whether a str is an existing file or folder, or a pattern that matches one."""
     if len(name) > _MAX_SYSTEM_PATH_CHARACTERS:
         return False
     if is_remote(name):

@@ -1,7 +1,7 @@
-"""Reading of documents from files of text, JSON lines, parquet and Arrow, also packed, and from str or bytes.
+"""Reading of documents from files (text, JSON lines, parquet, Arrow; also compressed), and from str or bytes.
 
-`resolve` tells paths from texts and lists the files, once a call; `documents` reads what it found. `read` gives
-the documents of one file together with the position to resume from, which `encode_files` needs.
+`resolve` distinguishes paths from texts and lists the files, once per call; `documents` reads what it found.
+`read` returns the documents of one file together with the position to resume from, which `encode_files` needs.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ SMALL_BLOCK = 1 << 16  # bytes: the documents of shorter blocks share a turn of 
 class ResolvedSource(NamedTuple):
     """Source after `resolve`: its files and its documents.
 
-    items: files as Path or RemotePath, and documents as str or bytes, in order; an iterator for a source that is
-        one.
-    left_out: files of its folders that are not read. It grows as folders among documents are listed.
-    n_bytes: int or None – total size of the files; None: the source is not made of files alone, or only reading
-        would tell how much text they hold.
+    items: files as Path or RemotePath, and documents as str or bytes, in order; an iterator if the source is an
+            iterator.
+    left_out: files in its folders that are not read. It grows when a folder among the items is listed.
+    n_bytes: int or None – total size of the files; None: the source contains other items than files, or the amount
+        of text in the files is not known before reading.
     """
 
     items: Iterable[AnyPath | Document]
@@ -63,7 +63,7 @@ class ResolvedSource(NamedTuple):
 
 
 class _Options(NamedTuple):
-    """Options of reading that only files have."""
+    """Options for reading that apply only to files."""
 
     format: str | None
     text_field: str
@@ -80,17 +80,17 @@ def resolve(
     text_field: str = DEFAULT_FIELD,
     separator: str | None = None,
 ) -> ResolvedSource:
-    """Tell the paths of a source from its texts, and list the files that they name.
+    """Distinguish the paths of a source from its texts, and list the files of the paths.
 
     Args:
         source: a path, folder or pattern of paths (see `Listing`), or an iterable of these and of documents;
-            `items_of` has the rule that tells which str are paths.
-        format, text_field, separator: options of reading, as for `documents`.
+            see `items_of` for the rule that decides which strings are paths.
+        format, text_field, separator: options for reading, as for `documents`.
 
     Raises:
         FileNotFoundError: a path does not exist.
-        OptionError: an option can have no effect.
-        TrainingError: some str of a list look like paths and some do not, though all name files.
+        OptionError: an option cannot have an effect.
+        TrainingError: some strings of a list look like paths and some do not, although all are files.
         TypeError: the source is not a path or an iterable of documents.
     """
     options = _Options(format, text_field, separator)
@@ -116,7 +116,7 @@ def _is_path(item: object, str_are_paths: bool) -> bool:
 def _files_and_documents(
     items: Iterable[Any], str_are_paths: bool, listing: Listing, options: _Options
 ) -> Iterator[AnyPath | Document]:
-    """Replace each path by the files that it names, when its turn comes."""
+    """Replace each path by its files, when its turn comes."""
     for number, item in enumerate(items):
         if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
             options.check_effects(("texts",))
@@ -131,7 +131,7 @@ def _files_and_documents(
 
 
 def _total_size(files: Iterable[AnyPath]) -> int | None:
-    """Add up the sizes of files; None: one is packed, so that its text is larger, or one is missing."""
+    """Add up the sizes of files; None if one is compressed, so that its text is larger, or one is missing."""
     try:
         return None if any(is_packed(path) for path in files) else sum(path.stat().st_size for path in files)
     except OSError:  # reading the file will raise it
@@ -150,21 +150,23 @@ def documents(
 ) -> Iterator[Document]:
     """Read the documents of a source, one after another.
 
-    A text file is one document, or several that end with a separator; a file of JSON lines has one in each line, a
-    table one in each row. A document of a text file that is longer than BLOCK comes in several parts.
+    A text file is one document, or several that end with a separator; a file of JSON lines has one per line, a
+    table one per row. A document of a text file that is longer than BLOCK is yielded in several parts.
 
     Args:
-        source: what `resolve` returned.
+        source: result of `resolve`.
         format: str or None – format of all files; None: by name, or else by content.
         field: str – field of a line of JSON, or column of a table, that holds the text.
         separator: str or None – text after each document of a text file; None: the file is one document.
-        cut: finds the places where a long document is divided into parts; None: it is held whole.
-        skip: called with the error of each document, or rest of a file, that cannot be read; None: raise it.
+        cut: function that finds the places where a long document is divided into parts; None: it is kept whole in
+            memory.
+        skip: function to call with the error for each document, or rest of a file, that cannot be read; None:
+            raise it.
         errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict": in a file they are an error;
             documents that are bytes are not checked.
 
     Raises:
-        FormatError: a file cannot be read; the message has line or offset.
+        FormatError: a file cannot be read; the message contains the line or offset.
         OSError: the system cannot open or read a file.
         TypeError: an item is not a path or a document.
     """
@@ -183,9 +185,9 @@ def blocks(
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[Document | Block]:
-    """Read the documents of a source: those of long files in blocks, which any thread may read.
+    """Read the documents of a source; documents of long files come in blocks, which any thread may read.
 
-    Takes the arguments of `documents`, and raises the same errors; so do the blocks.
+    Takes the arguments of `documents`. This function and the blocks raise the same errors.
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
@@ -202,7 +204,7 @@ def blocks(
 
 
 def is_long(texts: Sequence[Document] | Block) -> TypeGuard[Block]:
-    """Tell whether texts are a block that is worth a turn of a thread."""
+    """Tell whether texts are a block that is long enough to be processed by itself."""
     return isinstance(texts, (TextBlock, Lines)) and texts.n_bytes >= SMALL_BLOCK
 
 
@@ -231,18 +233,19 @@ def read(
     Args:
         path: the file, or a part of it.
         format: str or None – as for `documents`.
-        separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n"
-            takes a "\\r" before it along. None: the file is one document.
+        separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n" also drops
+            a "\\r" before it. None: the file is one document.
         field: str – field of a line of JSON, or column of a table, that holds the text.
-        cut: finds the places between the parts of a long document of a text file; None: it is held whole. With
-            skip, documents between separators are held whole, too.
+        cut: function that finds the places between the parts of a long document of a text file; None: it is kept
+            whole in memory. With skip, documents between separators are also kept whole.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
-            errors="replace" it counts the bytes of the replaced text.
-        skip, errors: as for `documents`. A text file that is one document is read twice to be skipped whole.
+            errors="replace", it is in bytes of the replaced text.
+        skip, errors: as for `documents`. With skip, a text file that is one document is read twice, so that it can
+            be skipped whole.
 
     Raises:
         FormatError: a part of the file is not UTF-8 or not JSON, or the field is missing, or the file is damaged;
-            the message has file and line, row or offset. `Stretch.documents` raises it, too.
+            the message contains the file and line, row or offset. `Stretch.documents` also raises it.
     """
     try:
         with opened(path, format, field) as content:
@@ -284,7 +287,7 @@ def _check_whole(path: AnyPath | FilePart, errors: str) -> None:
 
 
 class _Form:
-    """Form of the documents of an open file of text or JSON lines.
+    """Reader of the documents of an open file of text or JSON lines.
 
     Args:
         where: the file, for errors.
@@ -292,7 +295,7 @@ class _Form:
         separator, field, cut, skip, errors: as for `read`.
 
     Attributes:
-        is_replaced: bool – bytes that are not UTF-8 are replaced before the text is divided.
+        is_replaced: bool – whether bytes that are not UTF-8 are replaced before the text is divided.
     """
 
     def __init__(
@@ -314,7 +317,7 @@ class _Form:
         self.is_replaced = self._is_text and errors != "strict"
 
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
-        """Give the documents from a position on in blocks that read themselves."""
+        """Yield the documents from a position on, in blocks that are read later."""
         first = offset or len(self._mark())
         # Smaller blocks of files below 64 MB: 20 blocks would leave some of 16 threads idle at the end.
         block = max(min(BLOCK, (file.size - first) >> 6), BLOCK >> 2, 1)
@@ -327,7 +330,7 @@ class _Form:
 
         Args:
             offset: the position.
-            n_lines: tells the number of lines before a position; None: the offset is 0.
+            n_lines: function that returns the number of lines before a position; None: the offset is 0.
         """
         assert self._content.file is not None
         file = self._content.file
@@ -392,9 +395,9 @@ def read_stream(
     cut: Cut | None = None,
     errors: str = "strict",
 ) -> Iterator[Stretch]:
-    """Read the documents of a stream, as `read` reads a file. Without a format it is text.
+    """Read the documents of a stream, as `read` does for a file. Without a format, it is text.
 
-    Text with a separator, and lines of JSON, are given as soon as their ends have arrived.
+    Documents that end with a separator, and JSON lines, are yielded as soon as their ends have arrived.
 
     Args:
         file: the stream.

@@ -30,16 +30,16 @@ _BYTES_OF = {
 class TableTexts:
     """Reader of the texts of a column.
 
-    A text may be a string or bytes of UTF-8, of every width and form that Arrow has, also in a dictionary.
+    A text may be of any Arrow type for strings or (UTF-8) bytes, including dictionaries of them.
 
     Args:
         source: path of the file, or an open file that can seek.
         where: the file, for errors.
         kind: "parquet" or "arrow".
-        field: name of the column; with dots also the way to a field of a struct.
+        field: name of the column; with dots, also the path to a field of a struct.
         first_row: row to begin with.
         last_row: row to end before; None: the end.
-        skip: called with the error of each row without text; None: raise the error.
+        skip: function to call with the error for each row without text; None: raise the error.
         errors: "strict", or "replace": bytes that are not UTF-8 become U+FFFD.
     """
 
@@ -63,7 +63,7 @@ class TableTexts:
         )
 
     def __iter__(self) -> Iterator[tuple[list[str], int, int]]:
-        """Yield (texts, row after them, bytes of the file up to there).
+        """Yield (texts, number of the row after them, bytes of the file up to there).
 
         Raises:
             FormatError: the file is damaged, or has no such column of text.
@@ -83,7 +83,7 @@ class TableTexts:
                     return
 
     def _texts(self, values: list[bytes | None]) -> list[str]:
-        """Decode the texts of the last rows; leave out those that are none."""
+        """Decode the texts of the last rows; leave out those that are not texts."""
         texts = []
         for row, value in enumerate(values, self._row - len(values)):
             if value is not None:
@@ -102,7 +102,7 @@ class TableTexts:
 
     @contextlib.contextmanager
     def naming_damage(self) -> Iterator[None]:
-        """Turn errors of pyarrow into a FormatError: on damaged files it raises errors of many kinds."""
+        """Turn errors of pyarrow into a FormatError: for damaged files it raises errors of many kinds."""
         try:
             yield
         except FormatError:
@@ -162,7 +162,7 @@ class TableTexts:
                         yield column.slice(start, _ROWS), file.tell()
 
     def _way(self, schema: Any) -> list[str]:
-        """Return the names that lead to the column of texts, which is checked."""
+        """Check the column of texts, and return the names that lead to it."""
         for name in {*schema.names}:
             if name == self._field and schema.names.count(name) > 1:
                 raise FormatError(f"{self._where}: several columns {name!r}; leave one, or rename the others")

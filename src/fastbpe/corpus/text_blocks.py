@@ -1,7 +1,8 @@
-"""Blocks of a file of text or of lines, which end between documents or at a safe cut of a long one.
+"""Blocks of a file of text or JSON lines, which end between documents or at a safe cut of a long one.
 
-The thread that reads a file only finds where blocks end. `ranges` looks at a few bytes before each end, so that
-the threads that encode or count read the blocks themselves; `held` reads a stream, which has no positions.
+The reading thread only finds the ends of blocks. `ranges` looks at a few bytes before each end, so that the
+threads that encode or count can read the blocks themselves; `held` reads a stream, which cannot be read at
+positions.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ def ranges(
     """Divide the bytes from start to size into blocks of about `block` bytes, without reading all of them.
 
     Args:
-        read: returns n bytes from a position on.
-        start: position where a document begins, or goes on behind a safe cut.
+        read: function that returns n bytes from a position on.
+        start: position where a document begins, or continues after a safe cut.
         size: position of the end.
-        block: bytes of a block; one with a long document has more.
+        block: size of a block in bytes; a block with a long document may be larger.
         separator: bytes after each document; None: there is one document.
-        cut: finds safe cuts of a long document; None: it stays whole.
+        cut: function that finds safe cuts of a long document; None: it stays whole.
 
     Returns:
-        (start, end, ends) of each block; ends: bool – a document ends with the block.
+        (start, end, ends) of each block. ends: bool – whether a document ends with the block.
     """
     may_end = separator is not None or cut is not None
     while True:
@@ -50,7 +51,7 @@ def ranges(
 def _end_before(
     read: Callable[[int, int], bytes], start: int, near: int, separator: bytes | None, cut: Cut | None
 ) -> tuple[int, bool]:
-    """Return the last position up to `near` where a block from `start` may end; 0: there is none."""
+    """Return the last position up to `near` at which a block from `start` may end; 0 if there is none."""
     n = WINDOW_BYTES
     while True:
         first = max(near - n, start)
@@ -62,12 +63,12 @@ def _end_before(
 
 
 def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole: bool = True) -> tuple[int, bool]:
-    """Return the last offset where a block may end, and whether a document ends there; 0: there is none.
+    """Return the last offset at which a block may end (0 if there is none), and whether a document ends there.
 
     Args:
         data: bytes of the block; more may follow.
         separator, cut: as for `ranges`.
-        is_whole: bool – data begins where the block does. Otherwise what stands in its first half is only context.
+        is_whole: bool – whether data begins at the start of the block. If not, its first half is only context.
     """
     if separator is not None and (at := _after_last(data, separator, is_whole=is_whole)) >= 0:
         return at, True
@@ -86,7 +87,7 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
 
 
 def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
-    """Find the last safe cut before bytes that may begin a separator. n_all: bytes of data and what follows it."""
+    """Find the last safe cut before bytes that may begin a separator. n_all: size of data plus what follows."""
     at, end = cut(data), max(n_all - n_separator + 1, 0)
     if at <= end:
         return at
@@ -99,8 +100,7 @@ def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     """Return the offset after the last separator, as bytes.split finds them from the left.
 
     Returns 0 if none is certain, -1 if there is none.
-
-    A separator may overlap itself, such as two line ends. One that no earlier one overlaps counts in any case.
+    A separator may overlap itself, such as two line feeds. One that no earlier one overlaps is certain.
     """
     n = len(separator)
     at = data.rfind(separator)
@@ -130,7 +130,7 @@ def held(
         file: the stream.
         block: bytes read at a time.
         separator, cut: as for `ranges`.
-        stops: bool – end with the block that has the first byte that is not UTF-8.
+        stops: bool – whether to end with the block that contains the first byte that is not UTF-8.
 
     Returns:
         (data, ends) of each block, as for `ranges`; the last one may be empty.
@@ -153,7 +153,7 @@ def held(
 
 
 def is_cut_short(rest: bytes, *, final: bool = False) -> bool:
-    """Tell whether bytes that are no whole character may begin one: there are none, or more bytes follow."""
+    """Tell whether the rest of a block may be the beginning of a character: it is empty, or more bytes follow."""
     try:
         codecs.utf_8_decode(rest[:4], "strict", final)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Documents of text: a whole stream, or the parts between separators; in parts where they are long."""
+"""Documents of text: a whole stream, or the text between separators. Long documents come in parts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fastbpe.errors import FormatError
 
 
 class Stretch(NamedTuple):
-    """Consecutive documents of a file, or a part of a document that is too long to hold.
+    """Consecutive documents of a file, or a part of a document that is too long for memory.
 
-    texts: the documents, or a block that holds them. The first may be the rest of a document that the previous
-        stretch began.
-    ends: bool – the last document ends with its text; False: the next stretch has more of it.
-    offset: int – position after them: bytes of the unpacked file, or rows of a table; 0 after an empty file.
-    n_stored: int – bytes of the file (of the packed file, if it is packed) that were read up to there.
+    texts: the documents, or a block that contains them. The first may continue the last document of the previous
+        stretch.
+    ends: bool – whether the last document ends here; False: it continues in the next stretch.
+    offset: int – position after them: bytes of the decompressed file, or rows of a table; 0 after an empty file.
+    n_stored: int – bytes of the stored (possibly compressed) file that were read up to there.
     """
 
     texts: Sequence[Document] | TextBlock | Lines
@@ -41,17 +41,17 @@ class Stretch(NamedTuple):
 
 
 class TextBlock:
-    """Documents of a file of text, cut up when the caller asks for them.
+    """Block of a text file, which is divided into documents when the caller asks for them.
 
     Args:
-        load: returns the bytes of the block.
-        n_bytes: how many these are.
+        load: function that returns the bytes of the block.
+        n_bytes: number of these bytes.
         where: the file, for errors.
         offset: int – position of the block, for errors.
-        n_lines: returns the number of line ends before the block, for errors.
-        separator: bytes or None – bytes after each document; b"\\n" takes a "\\r" before it along. None: the block
+        n_lines: function that returns the number of line feeds before the block, for errors.
+        separator: bytes or None – bytes after each document; b"\\n" also drops a "\\r" before it. None: the block
             is one document.
-        skip: called with the error of each document that is not UTF-8; None: raise the error.
+        skip: function to call with the error for each document that is not UTF-8; None: raise the error.
 
     Attributes:
         n_bytes, separator: as given.
@@ -73,7 +73,7 @@ class TextBlock:
         self._offset, self._n_lines, self.separator, self.skip = offset, n_lines, separator, skip
 
     def separated(self) -> SeparatedTexts | None:
-        """Return a reader of the documents; None: the block is one document, or not UTF-8. Then call `texts`."""
+        """Return a reader of the documents; None if the block is one document, or not UTF-8: then call `texts`."""
         if self.separator is None:
             return None
         data = self._load()
@@ -116,7 +116,7 @@ class TextBlock:
         return kept
 
     def _error(self, data: bytes, at: int) -> FormatError:
-        """Make the error for a byte that is not UTF-8."""
+        """Create the error for a byte that is not UTF-8."""
         line = self._n_lines() + n_newlines(data[:at]) + 1
         return FormatError(
             f"{self._where}:{line}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {self._offset + at}; "
@@ -125,7 +125,7 @@ class TextBlock:
 
 
 class AvailableBytes:
-    """Stream whose reads of up to `block` bytes return the bytes that have arrived; larger reads wait for all."""
+    """Stream whose reads of up to `block` bytes return what has arrived; larger reads wait for all bytes."""
 
     def __init__(self, file: Any, block: int) -> None:
         self._file, self._block = file, block
@@ -137,7 +137,7 @@ class AvailableBytes:
 
 
 class ReplacedUtf8:
-    """Stream of UTF-8, made by an error handler of `codecs` from a stream that may hold other bytes."""
+    """Stream of valid UTF-8: an error handler of `codecs` replaces invalid bytes of another stream."""
 
     def __init__(self, file: IO[bytes] | ReadAhead, errors: str) -> None:
         self._file, self._errors = file, errors

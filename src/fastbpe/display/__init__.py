@@ -1,1 +1,1 @@
-"""Tokens to look at: one model of shown tokens, drawn as plain text, on a terminal, in rich and as HTML."""
+"""Display of tokens as plain text, in colours on a terminal, with rich, or as HTML."""

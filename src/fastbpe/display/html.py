@@ -1,7 +1,7 @@
-"""Shown tokens as HTML: a fragment for notebooks, and a page that needs nothing else.
+"""Tokens as HTML: a fragment for notebooks, and a self-contained page.
 
-Every character of a user's text passes `visible` and then `html.escape`. A `<bdi>` around each token keeps
-text from right to left inside its token. There is no script, and the page's policy allows none.
+Every character of a user's text goes through `visible` and then `html.escape`. A `<bdi>` around each token
+confines right-to-left text to its token. There is no script, and the page's policy allows none.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ MAX_NOTEBOOK_TOKENS = 20_000  # tokens that a notebook's cell shows; a browser d
 
 
 class Block(NamedTuple):
-    """One text, as one tokenizer sees it.
+    """One text, encoded by one tokenizer.
 
-    title: str – name of the tokenizer, and of the text.
-    summary: str – its counts.
+    title: str – names of the tokenizer and the text.
+    summary: str – counts of tokens, characters and bytes.
     tokens: the tokens.
     """
 

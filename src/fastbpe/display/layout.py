@@ -1,4 +1,4 @@
-"""Shown tokens as lines of styled text: plain text, a terminal and rich all draw these."""
+"""Tokens as lines of styled text, for plain text, terminals and rich."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N_COLOURS = 4  # backgrounds that tokens take in turn
 class Details(NamedTuple):
     """Rows to show below the tokens.
 
-    ids, bytes, offsets: bool – the ids, the bytes in hexadecimal, the places in characters.
+    ids, bytes, offsets: bool – show the ids, the bytes in hexadecimal, the positions in characters.
     """
 
     ids: bool = False
@@ -24,12 +24,12 @@ class Details(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Stretch of a line in one style.
+    """Part of a line in one style.
 
     text: str – the characters, all visible.
     kind: str – kind of the token, "detail" for a row below it, or "gap" between tokens.
     colour: int – background, below N_COLOURS.
-    is_sign: bool – the text is a sign for a character that is not visible.
+    is_sign: bool – whether the text is a sign for an invisible character.
     """
 
     text: str
@@ -42,7 +42,7 @@ Line = list[Segment]
 
 
 def parts_of(token: ShownToken) -> list[Part]:
-    """Return the visible text of a token; of an unknown one, the text that has no token."""
+    """Return the visible text of a token; for an unknown token, the text that it replaces."""
     return visible(token.source.encode() if token.source else token.bytes)
 
 
@@ -63,16 +63,16 @@ def details_of(token: ShownToken, details: Details) -> list[str]:
 
 
 def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width: int) -> Iterator[Line]:
-    """Lay tokens out in lines. A line ends after a token with a line end.
+    """Lay out tokens in lines. A line ends after a token that contains a line ending.
 
-    Without details the tokens follow each other, and the terminal wraps long lines. With details each token is a
-    column of its own, and lines are wrapped at the width.
+    Without details, the tokens follow each other, and the terminal wraps long lines. With details, each token is a
+    separate column, and lines are wrapped at the width.
 
     Args:
         tokens: the tokens.
         details: the rows below the tokens.
         gap: text between two tokens.
-        width: columns of a line, for details.
+        width: columns per line, if there are details.
     """
     return _columns(tokens, details, gap, width) if any(details) else _flow(tokens, gap)
 
@@ -139,7 +139,7 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     Args:
         text: the text.
         width: the columns to fill.
-        right: the spaces are before the text.
+        right: align the text on the right.
 
     >>> padded("漢", 4), padded("漢", 4, right=True)
     ('漢  ', '  漢')

@@ -1,7 +1,7 @@
-"""Lines of shown tokens as text: plain, with the colours of a terminal, or for rich.
+"""Lines of tokens as text: plain, in the colours of a terminal, or for rich.
 
-The backgrounds differ in lightness as well as in hue, so that neighbours differ for the colour-blind too. All text
-is black on light or white on dark, with any colours of the terminal.
+The backgrounds differ in lightness as well as in hue, so that colour-blind people can tell neighbours apart. All
+text is black on light or white on dark, whatever the terminal's colours are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PLAIN_COLUMNS = 100  # of a line with details, where no terminal says otherwise
 
 
 def wants_colours(stream: TextIO | None) -> bool:
-    """Tell whether a stream shows colours: it is a capable terminal, and NO_COLOR is not set. None is closed."""
+    """Tell whether a stream (None: closed) shows colours: a capable terminal, and NO_COLOR is not set."""
     if stream is None or not stream.isatty():
         return False
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -79,7 +79,7 @@ def _colours(segment: Segment) -> tuple[int, int, bool]:
 
 
 class RichTokens:
-    """Tokens for rich, laid out for the width that its console gives.
+    """Tokens for rich, laid out for the width of its console.
 
     Args:
         tokens: the tokens.
@@ -96,7 +96,7 @@ class RichTokens:
         """Return the tokens as a Text of rich. Raises ImportError if rich is not installed.
 
         Args:
-            width: columns of a line, for details.
+            width: columns per line, if there are details.
         """
         from rich.text import Text
 

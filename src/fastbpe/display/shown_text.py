@@ -1,4 +1,4 @@
-"""ShownText: the tokens of one text, drawn by whoever shows it: print, a notebook, rich."""
+"""ShownText: the tokens of one text, as an object that print, notebooks and rich can show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastbpe.display.shown_tokens import ShownToken, Text, Viewed, ids_of, shown
 
 
 class ShownText:
-    r"""Tokens of a text, to look at. `fastbpe.show` makes it.
+    r"""Tokens of a text, for display. `fastbpe.show` returns it.
 
     A notebook shows it in colours, rich prints it in colours, `str()` puts bars between the tokens.
 
@@ -78,14 +78,14 @@ def show(
     bytes: bool = False,
     offsets: bool = False,
 ) -> ShownText:
-    r"""Encode a text to look at its tokens: coloured in a notebook and in rich, with bars by `print`.
+    r"""Encode a text and show its tokens: coloured in a notebook and in rich, separated by bars with `print`.
 
-    White space and control characters become visible signs, and parts of characters their bytes.
+    White space and control characters are shown as visible signs, and parts of characters as bytes.
 
     Args:
         tokenizer: Tokenizer.
         text: str, or bytes of UTF-8.
-        allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+        allowed_special: special tokens that are encoded as such: a set, or "all". Others are ordinary text here.
         ids: show the ids below the tokens.
         bytes: show the bytes below the tokens, in hexadecimal.
         offsets: show start and end below the tokens, in characters of the text.

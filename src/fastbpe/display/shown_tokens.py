@@ -1,4 +1,4 @@
-"""Plain data of tokens to be shown: ids, bytes, places in the text, and kinds."""
+"""Data of tokens to be shown: ids, bytes, positions in the text, and kinds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = {
 
 
 class Viewed(Protocol):
-    """A tokenizer, as much of it as showing tokens needs."""
+    """The parts of a tokenizer that showing tokens needs."""
 
     @property
     def added_tokens(self) -> list[AddedToken]: ...
@@ -44,10 +44,10 @@ class ShownToken(NamedTuple):
     """One token of a text.
 
     id: int – its id.
-    bytes: bytes – its bytes; of a special, added or unknown token its name.
-    start, end: int – its place in the text, in characters, as `encode_with_offsets` gives it.
+    bytes: bytes – its bytes; for a special, added or unknown token, its name.
+    start, end: int – its position in the text, in characters, as in `encode_with_offsets`.
     kind: str – one of KINDS.
-    source: str – the text from start to end, for an unknown token; else "".
+    source: str – for an unknown token, the text from start to end; else "".
     """
 
     id: int
@@ -72,12 +72,12 @@ class ShownToken(NamedTuple):
 
 
 def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collection[str]) -> list[ShownToken]:
-    """Encode a text into tokens to be shown. Special tokens that are not allowed are text like any other.
+    """Encode a text into tokens to be shown. Special tokens that are not allowed are ordinary text.
 
     Args:
         tokenizer: the tokenizer.
         text: str, or bytes of UTF-8.
-        allowed_special: special tokens that become their ids: a set, or "all".
+        allowed_special: special tokens that are encoded as such: a set, or "all".
 
     Raises:
         ValueError: the bytes are not UTF-8.
@@ -93,13 +93,13 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
 
 
 class KnownTokens:
-    """Bytes and kinds of a tokenizer's ids, each looked up once.
+    """Cache of the bytes and kinds of a tokenizer's ids.
 
     Args:
         tokenizer: the tokenizer.
 
     Attributes:
-        unknown: int or None – the id of text without a token.
+        unknown: int or None – the id for text without a token.
     """
 
     def __init__(self, tokenizer: Viewed) -> None:
@@ -114,8 +114,8 @@ class KnownTokens:
 
         Args:
             token_id: its id.
-            start, end: its place in the text, in characters.
-            source: the text from start to end, for the unknown id; None: it is not known.
+            start, end: its position in the text, in characters.
+            source: for the unknown id, the text from start to end; None: the text is not available.
 
         Raises:
             InvalidTokenError: the id has no token.
@@ -142,7 +142,7 @@ class KnownTokens:
 
 
 def is_superword(token: bytes) -> bool:
-    """Tell whether a token spans words: a space is between two other characters.
+    """Tell whether a token spans several words: it has a space between two other characters.
 
     >>> is_superword(b" of the"), is_superword(b" of")
     (True, False)
@@ -151,7 +151,7 @@ def is_superword(token: bytes) -> bool:
 
 
 def sizes_of(text: Text) -> tuple[int, int]:
-    """Count the characters and the bytes of UTF-8 of a text.
+    """Count the characters and UTF-8 bytes of a text.
 
     >>> sizes_of("é")
     (1, 2)

@@ -1,7 +1,7 @@
-"""Shows the bytes of a token as text in which every character is visible and none controls a terminal or a page.
+"""The bytes of a token as text in which every character is visible and none controls a terminal or a page.
 
 A space becomes a middle dot, a line ending an arrow, a control character its Unicode control picture. Any other
-character without a shape of its own (zero-width, directional, private, unassigned) becomes its code point in
+character without a visible shape (zero-width, directional, private, unassigned) becomes its code point in
 brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
 """
 
@@ -25,10 +25,10 @@ _DOTTED_CIRCLE = "\u25cc"
 
 
 class Part(NamedTuple):
-    """Stretch of a token's visible text.
+    """Part of a token's visible text.
 
-    text: str – characters of the token, or a sign for one of them.
-    is_sign: bool – text is a sign.
+    text: str – characters of the token, or the sign for one of them.
+    is_sign: bool – whether text is a sign.
     """
 
     text: str
@@ -73,7 +73,7 @@ def visible_text(text: str) -> str:
 
 
 def is_mark(character: str) -> bool:
-    """Tell whether a character takes no column of its own: a mark, or a vowel or final of a syllable of Hangul.
+    """Tell whether a character has no width: a combining mark, or a vowel or final consonant of a Hangul syllable.
 
     >>> is_mark("\u0e34"), is_mark("\u1161"), is_mark("a")
     (True, True, False)

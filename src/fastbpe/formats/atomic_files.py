@@ -1,4 +1,4 @@
-"""Files mapped for reading, and files written whole or not at all."""
+"""Memory-mapped files for reading, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def map_file(path: str | os.PathLike[str]) -> Buffer:
-    """Map a file for reading. Processes share its pages, which are read when they are used.
+    """Map a file for reading. Processes share its pages, which are loaded when used.
 
-    Windows replaces no mapped file: there it is read whole, so that a tokenizer can be saved over its own file.
+    Windows cannot replace a mapped file; there it is read whole, so that a tokenizer can be saved over its own
+    file.
     """
     with open(path, "rb") as file:
         if file_locks.keeps_open_files():
@@ -33,7 +34,7 @@ def map_file(path: str | os.PathLike[str]) -> Buffer:
 
 
 def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
-    """Write a file whole or not at all, as `write_with` does.
+    """Write a file atomically, as `write_with` does.
 
     Args:
         path: the file; it is replaced if it exists.
@@ -43,15 +44,16 @@ def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
 
 
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
-    """Write a file whole or not at all.
+    """Write a file atomically: a failure leaves no partial file.
 
-    The bytes go into a file beside it, which is then renamed, so that no reader sees half a file. The next call
-    for the same path removes such a file if the process was killed. A link keeps pointing to its target. A device
-    or a pipe is written into.
+
+    The bytes go into a temporary file in the same folder, which is then renamed, so that no reader sees half a
+    file. If the process is killed, the next call for the same path removes the temporary file. For a link, its
+    target is replaced. A device or pipe is written to directly.
 
     Args:
         path: the file; it is replaced if it exists.
-        fill: writes the bytes into a file that is open for writing.
+        fill: function that writes the bytes into an open file.
     """
     target = os.path.realpath(path)
     try:
@@ -71,8 +73,8 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
     """Write files into a folder: all of them or none. The folder is created if it does not exist.
 
-    Each file is written beside its place, then all are renamed. If a renaming fails, the files that were replaced
-    come back.
+    Each file is written under a temporary name, then all are renamed. If renaming fails, the old files are
+    restored.
 
     Args:
         path: the folder.
@@ -95,7 +97,7 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
 
 
 def check_parent(path: str | os.PathLike[str]) -> None:
-    """Raise FileNotFoundError, which names the missing folder, unless the folder of a new file exists."""
+    """Raise FileNotFoundError, with the name of the missing folder, unless the folder of a new file exists."""
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.exists(parent):
         told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; make it first"
@@ -135,7 +137,7 @@ def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
 
 
 def _fill(path: str, fill: Callable[[IO[bytes]], object]) -> None:
-    """Fill a file, and wait until it is on the disk."""
+    """Write a file, and wait until it is on the disk."""
     with open(path, "wb") as file:
         fill(file)
         file.flush()

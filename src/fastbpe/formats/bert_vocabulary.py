@@ -1,7 +1,7 @@
-"""`vocab.txt`: a WordPiece vocabulary, a token a line, as the folders of BERT and its kin have it.
+"""`vocab.txt`: a WordPiece vocabulary with one token per line, as in the folders of BERT and similar models.
 
-The file holds tokens alone. The class of transformers and the flags in tokenizer_config.json tell how texts are
-normalized; `read_segmented` reads both together, as one tokenizer.json.
+The file contains only tokens. The class in transformers and the flags in tokenizer_config.json determine how texts
+are normalized. This module turns both into one tokenizer.json, which `read_segmented` reads.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def read(
     Args:
         folder: the folder.
         path: its vocab.txt.
-        config: content of tokenizer_config.json in it.
-        special_tokens: name → id, in place of all that the files name.
+        config: content of its tokenizer_config.json.
+        special_tokens: name → id; they replace the special tokens of the files.
 
     Raises:
-        FormatError: a damaged file, or a class with rules of its own.
+        FormatError: a damaged file, or a class with rules that fastbpe does not know.
         OSError: the file cannot be read.
     """
     named = named_tokens.read(folder, SETTINGS)
@@ -67,7 +67,7 @@ def read(
 def _described(
     data: Buffer, where: str, config: Mapping[str, Any], named: NamedTokens
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the tokenizer.json that transformers makes of a vocab.txt, and role → token."""
+    """Return the tokenizer.json that transformers creates from a vocab.txt, and role → token."""
     class_name = classes.plain_name(config.get("tokenizer_class"))
     if class_name not in (*_CLASSES, *_ANY_CLASS):
         raise FormatError(
@@ -120,7 +120,7 @@ def _described(
 
 
 def _flag(config: Mapping[str, Any], name: str, where: str, *, default: bool | None) -> bool | None:
-    """Return a flag of tokenizer_config.json. Raises FormatError for another value."""
+    """Return a flag of tokenizer_config.json. Raises FormatError if it is not a bool."""
     value = config.get(name, default)
     if not isinstance(value, bool) and value is not default:
         raise FormatError(f"{where}: {CONFIG} beside it: {name}: must be true or false, not {value!r:.60}")
@@ -128,7 +128,7 @@ def _flag(config: Mapping[str, Any], name: str, where: str, *, default: bool | N
 
 
 def _between(cls: list[Any], sep: list[Any]) -> dict[str, Any]:
-    """Return the post-processor that puts cls before a text, and sep behind it and behind a second one."""
+    """Return the post-processor that puts cls before a text, and sep after it and after a second text."""
 
     def special(token: list[Any], type_id: int) -> dict[str, Any]:
         return {"SpecialToken": {"id": token[0], "type_id": type_id}}

@@ -1,8 +1,9 @@
-"""`.model` files of BoundlessBPE, second version ("BoundlessBPE v2 …"), as its reference writes and reads them.
+"""`.model` files of BoundlessBPE, second version ("BoundlessBPE v2 …"), as in its reference implementation.
 
 Lines: the header with the kind of the model (word, boundless, superbpe); tokens with ids and counts; special
-tokens; the section "words" (a JSON object, merges, deletions), and in models with superwords such a section
-"superwords". Tokens are written as GPT-2 writes them. Counts decide no ids, and fastbpe keeps none: it writes 0.
+tokens; the section "words" (a JSON object, merges, deletions), and in models with superwords a similar section
+"superwords". Tokens are written in GPT-2's characters. Counts do not affect ids, so fastbpe drops them and writes
+0.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
 
 
 class _Lines:
-    """Lines of a file, one after another, with their numbers for errors."""
+    """Reader of the lines of a file, with line numbers for errors."""
 
     def __init__(self, lines: Sequence[str], where: str) -> None:
         self._lines = lines
@@ -92,26 +93,26 @@ class _Lines:
         raise FormatError(f"{self._where}:{self._n}: {problem}")
 
     def expect(self, name: str) -> None:
-        """Read a line that holds a name and nothing else."""
+        """Read a line that contains only this name."""
         if (line := self.next().strip()) != name:
             self.fail(f"expected {name!r}, found {line!r:.60}")
 
     def number(self) -> int:
-        """Read a line that holds a number of lines that follow."""
+        """Read a line with the number of lines that follow."""
         line = self.next().strip()
         if not line.isascii() or not line.isdecimal() or len(line) > 9:
             self.fail(f"expected a number of lines, found {line!r:.60}")
         return int(line)
 
     def fields(self, n: int) -> list[str]:
-        """Read a line of n fields, the first one a number."""
+        """Read a line of n fields; the first is a number."""
         fields = self.next().strip().split(" ")
         if len(fields) != n or not (fields[0].isascii() and fields[0].isdecimal()) or len(fields[0]) > 9:
             self.fail(f"expected {n} fields, the first one a number, found {' '.join(fields)!r:.80}")
         return fields
 
     def token(self, text: str) -> bytes:
-        """Return the bytes of a token that a line has."""
+        """Return the bytes of a token as written in a line."""
         token = bytes_of(text)
         if not token:
             self.fail(f"{text!r:.60} is not a token: one of its characters stands for no byte")
@@ -186,7 +187,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
 
 
 def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) -> None:
-    """Raise FormatError if a merge joins tokens that only later ones make: the reference would not go back."""
+    """Raise FormatError if a merge joins a token that only a later one makes: the reference does not go back."""
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
@@ -196,7 +197,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Find the first merge that joins a token which no earlier merge makes; None if each is made in time."""
+    """Find the first merge of a token that only a later merge makes; None if there is no such merge."""
     made = {i for i, token in enumerate(tokens) if len(token) == 1}
     for number, (left, right, merged) in enumerate(merges):
         if left not in made or right not in made:
@@ -217,12 +218,12 @@ def dump(
     Args:
         tokens: token of each id.
         words: merges of words, best first.
-        supermerges: merges of words as a whole; None: the model has no superwords.
+        supermerges: merges of whole words; None: the model has no superwords.
         pattern: the split pattern.
         special_tokens: name → id.
 
     Raises:
-        FormatError: the format has no place for a token.
+        FormatError: the format cannot store a token.
     """
     ids = {token: i for i, token in enumerate(tokens)}
     if len(ids) < len(tokens) or b"" in ids:

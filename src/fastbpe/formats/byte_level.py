@@ -1,4 +1,4 @@
-"""Tokens as GPT-2 writes them: one visible character for each byte (`bytes_to_unicode`), so "Ġ" for a space."""
+"""Tokens as GPT-2 writes them: one visible character per byte (`bytes_to_unicode`), such as "Ġ" for a space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CHARACTERS = {byte: character for byte, character in bytes_to_unicode().items()
 
 
 def bytes_of(text: str) -> bytes | None:
-    """Return the bytes that a text stands for; None if one of its characters stands for no byte.
+    """Return the bytes that a text represents; None if one of its characters represents no byte.
 
     >>> bytes_of("Ġhello"), bytes_of("<|im start|>")
     (b' hello', None)
@@ -24,7 +24,7 @@ def bytes_of(text: str) -> bytes | None:
 
 
 def text_of(token: bytes) -> str:
-    """Return the text that stands for bytes.
+    """Return the text that represents these bytes.
 
     >>> text_of(b" hello")
     'Ġhello'
@@ -34,5 +34,5 @@ def text_of(token: bytes) -> str:
 
 
 def is_visible_ascii(text: str) -> bool:
-    """Tell whether all characters are visible ASCII, and so stand for themselves, as in most added tokens."""
+    """Tell whether all characters are visible ASCII, which GPT-2 writes unchanged. (Most added tokens are.)"""
     return text.isascii() and text.isprintable() and " " not in text

@@ -1,7 +1,7 @@
-"""Two files, `vocab.json` and `merges.txt`, of a vocabulary of characters, such as CLIP and GPT-1.
+"""Two files, `vocab.json` and `merges.txt`, of a character-level vocabulary, such as CLIP's and GPT-1's.
 
-The files hold tokens and merges alone. The class of transformers that a folder names, or else the tokens, tell how
-texts are normalized and split; `read_characters` reads both together, as one tokenizer.json.
+The files contain only tokens and merges. The class of transformers that the folder names, or else the tokens, show
+how texts are normalized and split. This module turns all into one tokenizer.json, which `read_characters` reads.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def _bert(*, lowercase: bool, strip_accents: bool | None = None) -> dict[str, An
 
 
 class _Kind(NamedTuple):
-    """Decisions of a class of transformers 5 or of tokenizers.
+    """Settings of a class of transformers 5 or of tokenizers.
 
     Attributes:
         steps: normalizer, pre-tokenizer and decoder, as in a tokenizer.json.
         roles: role → token.
-        around: kind of the post-processor; "": none.
-        ends: roles of the tokens that it puts before and behind a text.
+        around: type of the post-processor; "": no post-processor.
+        ends: roles of the tokens that it puts before and after a text.
         marks_ends: the last token of a word ends with `</w>`.
     """
 
@@ -127,12 +127,12 @@ def parse(
     Args:
         vocab, merges: bytes of vocab.json and of merges.txt.
         where: names of the two files in errors.
-        special_tokens: name → id, instead of the special tokens in the files.
-        named: tokens that the files beside them name.
-        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": none is named.
+        special_tokens: name → id; they replace the special tokens of the files.
+        named: tokens named in the other files of the folder.
+        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
 
     Raises:
-        FormatError: a damaged file, or a class that splits texts by rules of its own.
+        FormatError: a damaged file, or a class that splits texts by rules that fastbpe does not know.
     """
     tokens = read_json(bytes(vocab), where[0])
     if not isinstance(tokens, dict):
@@ -174,7 +174,7 @@ def parse(
 
 
 def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) -> str:
-    """Return the kind that the class names, or else the tokens show."""
+    """Return the settings of the named class, or else of the class that the tokens suggest."""
     if class_name in _KINDS:
         return class_name
     if class_name not in _ANY_CLASS:

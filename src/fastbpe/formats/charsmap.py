@@ -1,7 +1,7 @@
-"""Rules of a precompiled charsmap, read in Python: a source and what becomes of it.
+"""Rules of a precompiled charsmap, read in Python: pairs of a source text and its replacement.
 
-The trie of sources is a double array (Darts): the children of a unit lie at its base ^ byte, and its value, the
-place of the target, at the base itself. `_core/normalize` has the same for whole texts.
+The trie of sources is a double array (Darts): the children of a unit are at its base ^ byte, and its value, the
+offset of the target, at the base itself. `_core/normalize` does the same for whole texts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Charsmap:
         return next((target for n, target in self._matches(data) if n == len(data)), None)
 
     def shortest(self, text: str) -> str | None:
-        """Return the target of the rule with the shortest source that a text begins with, or None."""
+        """Return the target of the rule with the shortest source that is a prefix of a text, or None."""
         return next((target for _, target in self._matches(text.encode())), None)
 
     def _matches(self, data: bytes) -> Iterator[tuple[int, str]]:
-        """Yield the number of bytes and the target of each rule whose source data begins with, shortest first."""
+        """Yield the length and the target of each rule whose source is a prefix of data, the shortest first."""
         units = self._units
         base = _offset(units[0])
         for n, byte in enumerate(data, 1):
@@ -57,7 +57,7 @@ _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 
 def shown_apart(charsmap: bytes) -> str:
-    """Describe a text that tokenizers and sentencepiece normalize differently; "" if none is found."""
+    """Describe a text that tokenizers and sentencepiece normalize differently; "" if there is no such text."""
     rules = Charsmap(charsmap)
     for character in _LIKELY:
         target = rules.find(character)

@@ -1,4 +1,4 @@
-"""Chat templates of a model's folder, as transformers finds them: chat_template.jinja, tokenizer_config.json."""
+"""Chat templates in a model's folder, found as in transformers: chat_template.jinja, tokenizer_config.json."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls
 
 
 def find(folder: Path) -> Chat | None:
-    """Find the chat templates of a folder, and the tokens that they may name.
+    """Find the chat templates of a folder, and the tokens that they may refer to.
 
     Returns:
-        The files of templates if there are any, else those of tokenizer_config.json; None if there is none.
+        The templates in separate files if there are any, else those in tokenizer_config.json; None if there are
+        none.
 
     Raises:
         FormatError: one of the files is damaged or too large.
@@ -46,7 +47,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _of_config(value: Any, where: Path) -> dict[str, str]:
-    """Read `chat_template` of a tokenizer_config.json: a text, or several with names. Anything else is none."""
+    """Read `chat_template` of a tokenizer_config.json: one text, or several with names. Ignores anything else."""
     if isinstance(value, list):
         value = {one.get("name"): one.get("template") for one in value if isinstance(one, Mapping)}
     texts = value if isinstance(value, Mapping) else {DEFAULT: value}

@@ -1,11 +1,11 @@
-"""Container of fastbpe's own files: a line with the kind, a header that a person can read, then tables.
+"""Container format of fastbpe's own files: a line with the kind of file, a readable header, then tables.
 
-    line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line end
-    header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line end to a multiple of 64
+        line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line feed
+        header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line feed to a multiple of 64
     tables   each at a multiple of 64, little-endian; the header's "sections" gives offset and size in bytes
 
-The checksum is the CRC-32 of the whole file without the eight digits of the checksum. The file holds no pickle and
-no protobuf.
+The checksum is the CRC-32 of the whole file without the eight digits of the checksum. The file contains no pickle
+and no protobuf.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_SECTIONS = 64
 
 
 class Kind(NamedTuple):
-    """Kind of file: its name in line 1, the version to write, and the words for such a file in errors."""
+    """Kind of file: its name in line 1, the version to write, and the name of such a file in errors."""
 
     name: str
     version: int
@@ -46,7 +46,7 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
     """Return the parts of a file, to be written in order.
 
     Args:
-        kind: what line 1 says.
+        kind: the kind of file.
         header: JSON values without "sections".
         parts: name of a section → its bytes.
     """
@@ -77,7 +77,7 @@ def unpack(
 
     Args:
         kind: the kind of file that is expected.
-        required: mode → header key → type of its value; other modes are refused.
+        required: mode → header key → type of its value; a file with another mode is refused.
 
     Raises:
         FormatError: the file is of another kind, from a newer fastbpe, damaged or truncated.

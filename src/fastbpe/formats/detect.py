@@ -37,11 +37,11 @@ def read(
 
     Args:
         source: a path, or the bytes of a file.
-        pattern: split pattern, for formats that do not hold one.
-        name: the name of the file in errors, where its bytes are given.
+        pattern: split pattern, for formats that do not store one.
+        name: the name of the file in errors, if source is bytes.
 
     Raises:
-        FormatError: no known format, a damaged file, or an argument that the file contradicts.
+        FormatError: an unknown format, a damaged file, or an argument that contradicts the file.
         OSError: the file cannot be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -95,7 +95,7 @@ def _read_pair(
     settings: Settings | None = None,
     class_name: str = "",
 ) -> Model:
-    """Read two files, with the tokens and the class that the files beside them in a folder name."""
+    """Read two files, with the tokens and the class that the other files of the folder name."""
     from fastbpe.formats import gpt2
 
     vocab, merges = (map_file(path) for path in paths)
@@ -120,7 +120,7 @@ def _read_beside(
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
 ) -> Model | CodePointModel:
-    """Read the one file of a folder, with the tokens that the files beside it name."""
+    """Read the tokenizer's file in a folder, with the tokens that the other files name."""
     data = map_file(path)
     if named is None:
         return _parse(data, path, pattern, special_tokens)
@@ -245,7 +245,7 @@ def _read_huggingface(
 
 
 def _is_llama_kind(data: bytes) -> bool:
-    """Tell whether a tokenizer.json writes spaces as U+2581, not bytes as characters."""
+    """Tell whether a tokenizer.json writes spaces as U+2581, instead of bytes as GPT-2's characters."""
     if _has_type(data, b"ByteLevel"):
         return False
     if _has_type(data, b"ByteFallback") or _has_type(data, b"Metaspace"):
@@ -254,13 +254,13 @@ def _is_llama_kind(data: bytes) -> bool:
 
 
 def _has_type(data: bytes, name: bytes) -> bool:
-    """Tell whether some part of a tokenizer.json has this type. JSON strings cannot match: they escape quotes."""
+    """Tell whether some part of a tokenizer.json has this type. No JSON string matches: strings escape quotes."""
     # The plain search first: a regex that finds nothing is slower.
     return name in data and re.search(rb'"type"\s*:\s*"%s"' % name, data) is not None
 
 
 def _is_sentencepiece(data: Buffer) -> bool:
-    """Tell whether the data begins as a sentencepiece model: a message whose first field is a piece's text."""
+    """Tell whether the data begins like a sentencepiece model: with a piece that begins with its text."""
     start = bytes(data[:4])
     return len(start) == 4 and start[0] == start[2] == 0x0A
 

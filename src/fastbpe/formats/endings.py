@@ -1,4 +1,4 @@
-"""Endings of paths, and the format that each asks for."""
+"""Extensions of paths, and the format that each selects."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ _FOLDERS: Mapping[str, Format] = {"byte": "gpt2"}
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path names a folder: one that exists, or a name with a slash at its end."""
+    """Tell whether a path is a folder: it exists as one, or ends with a slash."""
     name = os.fsdecode(path)
     return name.endswith(("/", os.sep)) or os.path.isdir(name)
 
 
 def is_huggingface_folder(path: str | os.PathLike[str]) -> bool:
-    """Tell whether Hugging Face's files go into a folder: the path names one, or a new place that is no .json."""
+    """Tell whether to write Hugging Face's files into a folder: the path is one, or is new and not a .json."""
     name = os.fsdecode(path)
     return is_folder(path) or not (name.lower().endswith(".json") or os.path.exists(name))
 
 
 def has_ending(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path decides a format: it has an ending, or names a folder."""
+    """Tell whether a path determines a format: it has an extension, or is a folder."""
     return is_folder(path) or bool(Path(path).suffix)
 
 
 def format_of(
     path: str | os.PathLike[str], mode: str, model_type: str = "BPE", *, of_whole_words: bool = False
 ) -> Format:
-    """Return the format that a path asks for; native if the name has no ending.
+    """Return the format that a path selects; native if the name has no extension.
 
     Args:
-        path: where a tokenizer will be written.
+        path: path to write a tokenizer to.
         mode: "byte", "codepoint" or "character".
         model_type: type of its model.
-        of_whole_words: its superwords are made of whole words, so that .model is BoundlessBPE's.
+        of_whole_words: its superwords consist of whole words, so .model means BoundlessBPE's format.
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")
     ('huggingface', 'sentencepiece', 'gpt2')
 
     Raises:
-        FormatError: no format has this ending, or none with this ending holds this mode.
+        FormatError: no format has this extension, or none with this extension supports the mode.
     """
     ending = _FOLDER if is_folder(path) else Path(path).suffix.lower()
     if not ending:

@@ -1,4 +1,4 @@
-"""Folders of models: the files that hold the tokenizer. Only the names of files are guessed."""
+"""Folders of models: finds the files of the tokenizer, judging only by file names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find(folder: str) -> tuple[str, ...]:
     """Find the file of a folder's tokenizer, or the two files of GPT-2's format.
 
     Raises:
-        FormatError: the folder holds no tokenizer, or several of one kind.
+        FormatError: the folder contains no tokenizer, or several of one kind.
     """
     where = Path(folder)
     for name in _ALONE:

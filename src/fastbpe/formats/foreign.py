@@ -1,4 +1,4 @@
-"""Recognise files that are not a vocabulary but are often given as one, by their first bytes."""
+"""Recognise files that are often passed by mistake in place of a vocabulary, by their first bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MESSAGES = ("error", "message", "detail")  # keys in the JSON body of an error 
 
 
 def check(data: Buffer, where: str) -> None:
-    """Raise FormatError with the kind of file and the way out if the data is certainly no vocabulary."""
+    """Raise FormatError, with the kind of file and a way out, if the data cannot be a vocabulary."""
     head = bytes(data[:_HEAD_BYTES])
     if head.startswith(_OF_BOUNDLESS):
         name = head.partition(b"\n")[0].decode(errors="replace")
@@ -63,7 +63,7 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
-    """Name a file of model weights, or an archive."""
+    """Recognise a file of model weights, or an archive."""
     length = int.from_bytes(head[:8], "little")
     if head[8:10] == b'{"' and length <= min(len(data) - 8, _MAX_SAFETENSORS_HEADER):
         return "a safetensors file", _WEIGHTS
@@ -79,7 +79,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
-    """Name the answer of a web server that was saved in place of the file."""
+    """Recognise the response of a web server that was saved in place of the file."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] == b"<":
         start = text[:64].lower()

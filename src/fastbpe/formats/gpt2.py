@@ -1,7 +1,7 @@
-"""GPT-2's two files: `vocab.json`, an object of tokens and ids, and `merges.txt`, one merge a line, best first.
+"""GPT-2's two files: `vocab.json`, an object of tokens and ids, and `merges.txt`, one merge per line in order.
 
-They were first published as `encoder.json` and `vocab.bpe`. A visible character stands for each byte (see
-`byte_level`). The files hold neither the split pattern nor which tokens are special.
+They were first published as `encoder.json` and `vocab.bpe`. A visible character represents each byte (see
+`byte_level`). The files contain no split pattern, and do not say which tokens are special.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 
 def recognise_vocab(data: Buffer) -> bool:
-    """Tell whether a file begins as a JSON object of texts and numbers."""
+    """Tell whether a file begins like a JSON object of strings and numbers."""
     return _ENTRY.match(bytes(data[:4096])) is not None
 
 
 def recognise_merges(data: Buffer) -> bool:
-    """Tell whether the first line that is not blank looks like one of a list of merges."""
+    """Tell whether the first line that is not blank looks like a merge."""
     for line in bytes(data[:4096]).decode(errors="replace").split("\n"):
         if line.strip():
             return line.startswith(_VERSION) or _LINE.fullmatch(line) is not None
@@ -61,9 +61,9 @@ def recognise_merges(data: Buffer) -> bool:
 
 
 def marks_words(vocab: bytes, merges: bytes) -> bool:
-    """Tell whether two files mark the ends of words with `</w>`, or their beginnings with U+2581.
+    """Tell whether two files mark the end of a word with `</w>`, or its beginning with U+2581.
 
-    Marked tokens are there from the start. Where a vocabulary has learned the text `</w>`, merges make them.
+    Such tokens exist before any merge. If a vocabulary has only learned the text `</w>`, merges make them.
     """
     end = WORD_END.encode()
     if SPACE.encode() in merges:
@@ -83,11 +83,11 @@ def marks_words(vocab: bytes, merges: bytes) -> bool:
 
 
 def sibling(path: str, *, is_vocab: bool) -> str:
-    """Return the path of the other file of a pair: in the same folder, with the name that belongs to this one's.
+    """Return the path of the other file of a pair: in the same folder, with the matching name.
 
     Args:
         path: one of the two files.
-        is_vocab: `path` holds the ids; else the merges.
+        is_vocab: `path` is the file of ids; else of merges.
 
     Raises:
         FormatError: the other file does not exist.
@@ -111,9 +111,9 @@ class Contents(NamedTuple):
     """Contents of the two files.
 
     Attributes:
-        token_bytes, token_ends, merges: as `Model` has them.
-        names: text → id, of each text that stands for no bytes.
-        unmade: ids of the tokens of several bytes that no merge makes.
+        token_bytes, token_ends, merges: as in `Model`.
+        names: text → id, for each token whose text does not represent bytes.
+        unmade: ids of tokens with several bytes that no merge makes.
         empty: id of the empty token; None: there is none.
     """
 
@@ -154,9 +154,9 @@ def parse(
         merges: bytes of merges.txt.
         where: names of the two files in errors.
         pattern: split pattern; None: the pattern of the published vocabulary with these merges, or of the class.
-        special_tokens: name → id, in place of all that the files seem to hold.
-        named: tokens that the files beside them name.
-        settings: those of the class that the folder names. With them, only tokens that are named are special.
+        special_tokens: name → id; they replace all that seem to be special in the files.
+        named: tokens named in the other files of the folder.
+        settings: settings of the class that the folder names. With them, only named tokens are special.
 
     Raises:
         FormatError: a damaged file, or an unknown split pattern.
@@ -210,14 +210,14 @@ def parse(
 
 
 def _misses_bytes(flat: bytes, ends: bytes) -> bool:
-    """Tell whether some byte has no token; encoding leaves it out, as tokenizers does."""
+    """Tell whether some byte has no token. Encoding leaves such bytes out, as tokenizers does."""
     starts = memoryview(ends).cast("I")
     found = {flat[end - 1] for start, end in zip(chain((0,), starts), starts, strict=False) if end == start + 1}
     return len(found) < 256
 
 
 def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tuple[str, str]) -> None:
-    """Refuse a vocabulary of characters that stand for themselves, not for bytes."""
+    """Refuse a vocabulary whose characters do not represent bytes."""
     ours = set() if named is None else {token.content for token in (*named.decoder.values(), *named.extra)}
     for text, token_id in contents.names.items():
         if len(text) == 1 and text not in ours and not text.isascii() and not text.isspace():
@@ -254,7 +254,7 @@ def _with_named(
 
 
 def published_pattern(merges: Buffer) -> Pattern:
-    """Return the split pattern of a published list of merges; None for others."""
+    """Return the split pattern of a published list of merges; None for other lists."""
     import hashlib  # here, as in parse
 
     _, name = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, "none"))
@@ -262,7 +262,7 @@ def published_pattern(merges: Buffer) -> Pattern:
 
 
 def _special_tokens(contents: Contents) -> dict[str, int]:
-    """Return the tokens that seem to be special: texts that stand for no bytes, and unmade ones that look so."""
+    """Return the tokens that seem to be special: not written as bytes, or unmade and looking special."""
     found = dict(contents.names)
     for token_id in contents.unmade:
         token = contents.token(token_id)
@@ -272,7 +272,7 @@ def _special_tokens(contents: Contents) -> dict[str, int]:
 
 
 def are_known(special_tokens: Iterable[str]) -> bool:
-    """Tell whether all of these texts, written into the files, are read as special tokens without being named."""
+    """Tell whether all these texts, if written to the files, would be recognised as special tokens."""
     tokens = {name: bytes_of(name) for name in special_tokens}
     return all(
         token is None or (_SPECIAL.fullmatch(token) and token == name.encode()) for name, token in tokens.items()
@@ -292,7 +292,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
 
 
 def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
-    """Read any two files, and find every fault. The slow twin of `_gpt2.read`."""
+    """Read any two files, and find every error in them. The slow counterpart of `_gpt2.read`."""
     ids, names = _read_vocab(vocab, where[0])
     empty = names.pop("", None)  # Whisper has one, which no text becomes
     triples = _read_merges(merges, ids, where[1])
@@ -309,7 +309,7 @@ def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents
 
 
 def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, int]]:
-    """Return (token → id, text → id of each text that stands for no bytes)."""
+    """Return (token → id, text → id for each text that does not represent bytes)."""
     tokens: dict[bytes, int] = {}
     names: dict[str, int] = {}
     texts: dict[int, str] = {}
@@ -341,7 +341,7 @@ def _entries(data: bytes, where: str) -> Iterable[tuple[str, object]]:
 
 
 class _Pairs(list[tuple[str, object]]):
-    """Keys and values of a JSON object, repeated keys included."""
+    """Keys and values of a JSON object, including repeated keys."""
 
     def __repr__(self) -> str:
         return "{...}"
@@ -382,7 +382,7 @@ def dump(
     special_tokens: Mapping[str, int],
     empty: int | None = None,
 ) -> dict[str, bytes]:
-    """Return the two files by name, as tokenizers writes them: special tokens are entries like all others.
+    """Return the two files by name, as tokenizers writes them: special tokens are entries like all other tokens.
 
     Args:
         tokens: bytes by id; b"" if an id is not an ordinary token.

@@ -1,8 +1,8 @@
 """Files of id maps (`IdMap.save`): a container (see container.py) with three sections.
 
-"new_to_old": the old id of each new id, int64, -1: none. "init_counts": for each new id without an old id, the
-number of old ids that its embedding row starts from, uint32. "init_ids": those old ids, end to end, uint32. The
-header gives "n_old", the size of the old vocabulary.
+"new_to_old": the old id of each new id, int64, or -1. "init_counts": for each new id without an old id, the number
+of old ids that its embedding row is initialised from, uint32. "init_ids": those old ids, concatenated, uint32.
+The header has "n_old", the size of the old vocabulary.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Mapped(NamedTuple):
 
     Attributes:
         n_old: size of the old vocabulary.
-        new_to_old: int64 – the old id of each new id, -1: none.
+        new_to_old: int64 – the old id of each new id; -1 if it has none.
         init_counts: uint32 – number of old ids for each new id without an old id, in order.
         init_ids: uint32 – those old ids.
     """

@@ -1,4 +1,4 @@
-"""Small JSON files beside a tokenizer."""
+"""Small JSON files in a tokenizer's folder."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def name_of(token: object) -> str | None:
-    """Return the text of a token, written as text or as an object with `content`; None for anything else."""
+    """Return the text of a token, written as a string or as an object with `content`; None for anything else."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None

@@ -1,4 +1,4 @@
-"""Limits on the size of a vocabulary's file: larger ones are refused before they are read."""
+"""Limits on the size of a vocabulary file: larger files are refused before they are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENTRY_BYTES = 4  # the fewest that an entry takes in any format
 
 
 def check_entries(data: Buffer, where: str, *marks: bytes) -> None:
-    """Raise FormatError for more than MAX_ENTRIES entries. Every entry holds each of `marks` once."""
+    """Raise FormatError for more than MAX_ENTRIES entries. Every entry contains each of `marks` once."""
     if len(data) <= _ENTRY_BYTES * MAX_ENTRIES:
         return
     raw = bytes(data)

@@ -1,6 +1,7 @@
-"""minbpe's files. `.model`: a line "minbpe v1", the split pattern, the special tokens, then a line for each merge.
+"""minbpe's files. `.model`: a line "minbpe v1", the split pattern, the special tokens, then one line per merge.
 
-Merge i makes the id 256 + i; ids 0 to 255 are the bytes. `.vocab` shows the same to people, and is never read.
+Merge i makes the id 256 + i; ids 0 to 255 are the bytes. `.vocab` shows the same in readable form, and is never
+read.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MAX_BYTES = 1 << 28  # of all tokens together: each merge may double the longes
 
 
 def recognise(data: Buffer) -> bool:
-    """Tell whether a file begins as a minbpe `.model` file."""
+    """Tell whether a file begins like a minbpe `.model` file."""
     return bytes(data[:64]).split(b"\n")[0].strip() == MAGIC.encode()
 
 
@@ -123,11 +124,11 @@ def dump(
         special_tokens: name → id.
 
     Raises:
-        FormatError: the format cannot hold this vocabulary; the message says what.
+        FormatError: the format cannot store this vocabulary; the message says why.
     """
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
-        raise FormatError("in a minbpe file ids 0 to 255 are the bytes in order; here they are not")
+        raise FormatError("in a minbpe file, ids 0 to 255 must be the bytes in order, but here they are not")
     for i, (left, right, merged) in enumerate(merges):
         if merged != 256 + i:
             raise FormatError(
@@ -148,18 +149,18 @@ def dump(
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(
-            "a minbpe file has one line for its split pattern, without white space around it; it would lose "
+            "a minbpe file stores its split pattern as one line, without white space around it; it cannot store "
             f"{pattern!r:.120}"
         )
     for name in special_tokens:
         if name.split() != [name]:
-            raise FormatError(f"special token {name!r} has white space; a minbpe file cannot hold it")
+            raise FormatError(f"special token {name!r} contains white space, which a minbpe file cannot store")
     pairs = [(left, right) for left, right, _ in merges]
     return model_text(pattern or "", special_tokens, pairs).encode()
 
 
 def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable[tuple[int, int]]) -> str:
-    """Return the text of a `.model` file as minbpe writes it, unchecked. pattern: "" for none."""
+    """Return the text of a `.model` file as minbpe writes it, without checks. pattern: "" for none."""
     lines = [MAGIC, pattern, str(len(special_tokens))]
     lines += [f"{name} {token_id}" for name, token_id in special_tokens.items()]
     lines += [f"{left} {right}" for left, right in merges]
@@ -167,7 +168,7 @@ def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable
 
 
 def vocab_text(vocab: Mapping[int, bytes], merges: Mapping[tuple[int, int], int]) -> str:
-    """Return the text of a `.vocab` file: a line for each id, in the order of `vocab`, with its two parts."""
+    """Return the text of a `.vocab` file: one line per id, in the order of `vocab`, with the token's parts."""
     parts = {merged: pair for pair, merged in merges.items()}
     lines = []
     for token_id, token in vocab.items():
@@ -177,7 +178,7 @@ def vocab_text(vocab: Mapping[int, bytes], merges: Mapping[tuple[int, int], int]
 
 
 def shown(token: bytes) -> str:
-    r"""Show a token to people: U+FFFD for bytes that are not UTF-8, escapes for invisible characters.
+    r"""Return a readable form of a token: U+FFFD for bytes that are not UTF-8, escapes for invisible characters.
 
     >>> shown(b"a\n\xff")
     'a\\u000a\ufffd'
@@ -186,5 +187,5 @@ def shown(token: bytes) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Write invisible characters by number."""
+    """Escape invisible characters by number."""
     return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)

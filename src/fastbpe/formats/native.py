@@ -1,10 +1,10 @@
-"""The native file, `.fbpe`: a container (see container.py) of the core's own tables, mapped and used in place.
+"""The native format, `.fbpe`: a container (see container.py) of the core's tables, to be mapped and used in place.
 
-In mode "codepoint" it holds the `.model` file of the same vocabulary, with a name and a report.
+In mode "codepoint" it contains the `.model` file of the same vocabulary, with a name and a training report.
 
-The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" stands in place of "pair_lines" where
-merges are listed or there are many ids. A file may lack them, as a pickle does, or have "ranked_pairs", an older
-layout: then the tables are built from the tokens.
+The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
+listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
+tables are built from the tokens.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
     """Return the bytes of the file.
 
     Args:
-        model: its `tables` hold every table.
+        model: its `tables` contain every table.
         look_ups: write the hash tables too; False: the reader builds them.
     """
     from fastbpe.formats import native_extras  # here and below: most files have no extras

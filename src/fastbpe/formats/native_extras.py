@@ -1,6 +1,6 @@
-"""Extras of a native file, under the key "extras": what else only a tokenizer.json can hold. Few files have any.
+"""Extras of a native file, under the key "extras": details from a tokenizer.json. Few files have any.
 
-All of it is checked while it is read: a checksum does not prove who wrote a file.
+They are checked while they are read, because a checksum does not prove who wrote a file.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OBJECTS = (
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Return {"extras": …} of a byte-level vocabulary; {} for most vocabularies."""
+    """Return {"extras": …} for a byte-level vocabulary; {} for most vocabularies."""
     return _under_key(
         {
             "drops_bytes": model.drops_bytes,
@@ -64,7 +64,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_code_points(model: CodePointModel) -> dict[str, Any]:
-    """Return {"extras": …} of a code-point vocabulary; {} for most vocabularies."""
+    """Return {"extras": …} for a code-point vocabulary; {} for most vocabularies."""
     return _under_key(
         {
             "added_tokens": _described(model.added_tokens),
@@ -75,7 +75,7 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
 
 
 def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
-    """Return the spelling of a vocabulary of characters, under a key of its own; {} for another vocabulary."""
+    """Return the spelling of a character-level vocabulary, under a separate key; {} for any other vocabulary."""
     return {} if spelling is None else {_SPELLING: {**spelling._asdict(), "byte_ids": [*spelling.byte_ids]}}
 
 
@@ -112,13 +112,13 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
 
     Args:
         extras: the extras.
-        has_spelling: the vocabulary is one of characters.
+        has_spelling: the vocabulary is character-level.
 
     Returns:
         Arguments of `Model`.
 
     Raises:
-        FormatError: the extras are anything else.
+        FormatError: the extras are invalid.
     """
     top = _top(extras, where, _BYTE)
     kept = top.part("huggingface")
@@ -161,7 +161,7 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
         Arguments of `CodePointModel`.
 
     Raises:
-        FormatError: the extras are anything else.
+        FormatError: the extras are invalid.
     """
     top = _top(extras, where, _CODEPOINT)
     conventions = _read_conventions(extras["conventions"], where)
@@ -174,7 +174,7 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
 
 
 def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) -> dict[str, Any]:
-    """Return roles of tokens and the template of two texts, under a key of their own that older readers ignore."""
+    """Return token roles and the template for two texts, under a separate key that older readers ignore."""
     pair = [] if pair_template is None or tuple(pair_template) == (TEXT, PAIR) else [*pair_template]
     return {_OWN: {"roles": dict(roles), "pair_template": pair}} if roles or pair else {}
 
@@ -194,7 +194,7 @@ def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def describe_supermerges(supermerges: Supermerges | None) -> dict[str, Any]:
-    """Return what a header says of merges of whole words; {} for a vocabulary without them."""
+    """Return the header's entries about merges of whole words; {} for a vocabulary without them."""
     if supermerges is None:
         return {}
     return {_SUPERMERGES: {"kind": supermerges.kind, "pattern": supermerges.pattern}}
@@ -203,7 +203,7 @@ def describe_supermerges(supermerges: Supermerges | None) -> dict[str, Any]:
 def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: str) -> dict[str, Any]:
     """Read what `describe_supermerges` wrote. Returns arguments of `Model`.
 
-    merges: the section of the file with the merges; None: it has none.
+    merges: the section of the file with the merges; None: the file has no such section.
     """
     if _SUPERMERGES not in header:
         if merges is not None:
@@ -219,7 +219,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
 
 
 def describe_chat(chat: Chat | None) -> dict[str, Any]:
-    """Return chat templates, under a key of their own that older readers ignore."""
+    """Return chat templates, under a separate key that older readers ignore."""
     return {} if chat is None else {_CHAT: {"templates": dict(chat.templates), "tokens": dict(chat.tokens)}}
 
 
@@ -247,7 +247,7 @@ def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
 
 
 def _described(tokens: Sequence[AddedToken]) -> dict[str, list[Any]]:
-    """Return columns: contents, ids, and each flag that some token has. There may be thousands of added tokens."""
+    """Return columns: contents, ids, and each flag that some token has. (There may be thousands of tokens.)"""
     columns = dict(zip(AddedToken._fields, map(list, zip(*tokens, strict=True)), strict=False))
     return {name: column for name, column in columns.items() if name in ("content", "id") or any(column)}
 

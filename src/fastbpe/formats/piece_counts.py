@@ -1,16 +1,17 @@
-"""Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections, or more.
+"""Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three or more sections.
 
-"pieces": the bytes of all pieces, end to end. "lengths": bytes of each piece, uint32. "counts": how often each
-occurs, int64, 1 or more. No piece appears twice. They come in the order of their first appearance, which
-ties="first" needs. The header says how text was split, how many bytes were counted, and how much was left out.
+"pieces": the bytes of all pieces, concatenated. "lengths": number of bytes of each piece, uint32. "counts": number
+of occurrences of each piece, int64, 1 or more. No piece appears twice. They are in the order of their first
+appearance, which ties="first" needs. The header says how text was split, how many bytes were counted, and how much
+was left out.
 
-In code-point mode the pieces are words of normalized sentences. The header says with which options they were
-counted, and "charsmap" holds the rules of the normalizer. "characters" (uint32) and "character_counts" (int64) are
-the characters of words that were pruned. In unigram mode a byte 0xFF comes after words that end a sentence, and
-the header names the word that ends the last one.
+In code-point mode, the pieces are words of normalized sentences. The header contains the options with which they
+were counted, and "charsmap" contains the rules of the normalizer. "characters" (uint32) and "character_counts"
+(int64) are the characters of words that were pruned. In unigram mode, a byte 0xFF follows words that end a
+sentence, and the header contains the word that ends the last sentence.
 
-Of runs of words, each piece holds the ids of a run, three bytes each, and the header has the fingerprint of the
-tokenizer that has the words.
+For runs of words, each piece is the ids of a run, three bytes per id, and the header has the fingerprint of the
+tokenizer whose tokens the ids are.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ _REQUIRED_OF_UNIGRAM = {**_REQUIRED_OF_WORDS, "last_word": str}
 
 
 class Words(NamedTuple):
-    """Facts about counted words as plain data. Code-point and unigram mode have them.
+    """Plain data about counted words, for code-point and unigram mode.
 
     Attributes:
-        options: name → value – options of the trainer that words were counted with.
+        options: name → value – options of the trainer with which words were counted.
         normalizer: name → value – options of the normalizer, without its rules.
         charsmap: rules of the normalizer.
-        symbols: names that no word crosses.
+        symbols: names at which words end, so that no word contains a part of one.
         numbers: name in SENTENCE_NUMBERS → number.
-        characters, character_counts: characters of pruned words, two tables.
+        characters, character_counts: the characters of pruned words, and their counts.
         last_word: the word that ends the last sentence; None: code-point mode.
     """
 
@@ -80,10 +81,11 @@ class Counted(NamedTuple):
     Attributes:
         pattern: split pattern.
         special_tokens: names that were cut out of the text.
-        n_bytes, n_skipped, n_pruned: as `PieceCounts` has them.
+        n_bytes, n_skipped, n_pruned: as in `PieceCounts`.
         pieces, lengths, counts: the three sections.
-        words: what the other modes add; None: byte mode.
-        runs_of: fingerprint of the tokenizer of words whose runs the pieces are; None: they are pieces.
+        words: data of the other modes; None: byte mode.
+        runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
+            pieces.
     """
 
     pattern: Pattern
@@ -122,7 +124,7 @@ def dump(counted: Counted) -> list[Buffer]:
 
 
 def is_counts(start: bytes) -> bool:
-    """Tell whether a file that begins with these bytes holds counted pieces.
+    """Tell whether a file that begins with these bytes contains counted pieces.
 
     >>> is_counts(b"fastbpe pieces v1 header=")
     True

@@ -1,4 +1,4 @@
-"""File of a `SequenceTokenizer`: a container (see container.py) with the merges over a number of base symbols."""
+"""File of a `SequenceTokenizer`: a container (see container.py) with the number of base symbols and the merges."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SequenceModel(NamedTuple):
 
     base_size: int – number of base symbols.
     merges: bytes – uint32 pairs (left id, right id), little-endian, best first; merge i makes base_size + i.
-    training: the training report; {}: not trained here.
-    special_tokens: name → id of each; they stand for no symbols, and their ids come after the merges.
+    training: the training report; {} if it was not trained by fastbpe.
+    special_tokens: name → id; they represent no symbols, and their ids come after the merges' ids.
     """
 
     base_size: int
@@ -47,7 +47,7 @@ def parse(data: Buffer, where: str) -> SequenceModel:
     """Read the model in a file's bytes.
 
     Raises:
-        FormatError: another kind of file, a damaged one, or one from a newer fastbpe.
+        FormatError: the file is of another kind, damaged, or from a newer fastbpe.
     """
     header, sections = unpack(KIND, data, where, {"ids": _HEADER})
     check_sections(sections, {"merges"}, where)

@@ -1,8 +1,8 @@
 """Mistral's `tekken.json`: the split pattern, the special tokens, and tokens in base64 by rank.
 
-Special tokens have the first ids, and the id of an ordinary token is its rank after them. A file may list more
-tokens than `default_vocab_size` takes, and fewer special tokens than `default_num_special_tokens`: the rest are
-called <SPECIAL_20> and so on. Files of the first versions list none: theirs are known.
+Special tokens have the first ids; the id of an ordinary token is its rank plus their number. A file may list more
+tokens than fit into `default_vocab_size`, and fewer special tokens than `default_num_special_tokens`: the rest are
+called <SPECIAL_20> and so on. Files of the first versions list no special tokens; fastbpe contains those.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
         special_tokens: name → id.
 
     Raises:
-        FormatError: the format cannot hold this vocabulary; the message says what.
+        FormatError: the format cannot store this vocabulary; the message says why.
     """
     n_special = next((i for i, token in enumerate(tokens) if token), len(tokens))
     names = {token_id: name for name, token_id in special_tokens.items()}

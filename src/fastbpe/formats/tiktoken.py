@@ -1,6 +1,6 @@
 """The `.tiktoken` format: in each line, the bytes of a token in base64, a space, and its rank.
 
-The file holds neither the split pattern nor the special tokens: the caller gives them, or the SHA-256 of the file
+The file contains no split pattern and no special tokens: the caller passes them, unless the SHA-256 of the file
 equals a published vocabulary's (`fastbpe.known_vocabularies`).
 """
 
@@ -52,11 +52,11 @@ def parse(
     Args:
         pattern: split pattern from the caller, or None.
         special_tokens: name → id from the caller, or None.
-        known: the published vocabulary with these bytes; None: found by their SHA-256.
-        named: tokens that the files beside it name.
+        known: the published vocabulary with these bytes; None: look it up by SHA-256.
+        named: tokens named in the other files of the folder.
 
     Raises:
-        FormatError: a damaged file, or an unknown one without `pattern`.
+        FormatError: a damaged file, or an unknown one if `pattern` is None.
     """
     from fastbpe.known_vocabularies import recognise as recognise_known  # here: no other format needs it
 
@@ -105,9 +105,10 @@ def parse(
 
 
 def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
-    """Return a model with the tokens that the files beside it name.
+    """Return a model with the tokens that the other files of its folder name.
 
-    As in transformers, a token of added_tokens_decoder keeps its id, and ids between are reserved tokens.
+    As in transformers, a token of added_tokens_decoder keeps its id, and unused ids between become reserved
+    tokens.
     """
     from fastbpe.formats.huggingface import vocabulary  # here: most files of this format stand alone
     from fastbpe.formats.huggingface.named_tokens import Definition
@@ -149,7 +150,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
 
 
 def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:
-    """Return (tables without the tokens of the first n ids, these n tokens by name): they are special."""
+    """Return (tables without the tokens of the first n ids, these n tokens by name), because they are special."""
     flat, ends = bytes(tables["token_bytes"]), array("I", bytes(tables["token_ends"]))
     first = ends[n - 1]
     names = {flat[ends[i - 1] if i else 0 : ends[i]].decode(): i for i in range(n)}
@@ -168,7 +169,8 @@ def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
 def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
     """Return token → rank. Blank lines and CRLF line endings are allowed.
 
-    The slow twin of `rank_lines.parse`, which leaves every file to it that is not plain.
+    The slow counterpart of `rank_lines.parse`, which handles only plain files and leaves all others to this
+    function.
     """
     ranks: dict[bytes, int] = {}
     lines_of: dict[int, int] = {}

@@ -18,7 +18,7 @@ class Encoded(NamedTuple):
     """Ids of one text, or of two, with their spans.
 
     ids: ids of each text.
-    spans: spans of each text; None: the call does not ask for them.
+    spans: spans of each text; None: the caller needs no spans.
     """
 
     ids: tuple[list[int], ...]
@@ -69,7 +69,7 @@ class Layout(NamedTuple):
     """Origin of each id of a batch: a text, the frame, or padding.
 
     frame: frame of the rows.
-    counts: numbers of ids of each row's texts.
+    counts: for each row, the number of ids of each text.
     n_pads: number of padding ids of each row.
     padded: length to which shorter rows are padded; 0: rows are not padded.
     padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them; None: no padding.
@@ -94,7 +94,7 @@ class Layout(NamedTuple):
         return self._pad(i, ids, self.padding["pad_id"] if self.padding else 0)
 
     def spans(self, i: int, texts: Sequence[list[Span]]) -> list[Span]:
-        """Return a span for each id of row i; (0, 0) where the text has none."""
+        """Return a span for each id of row i; (0, 0) for an id without text."""
         return self._place(i, texts, lambda item: [(0, 0)] * len(item.ids), (0, 0))
 
     def tokens(self, i: int, texts: Sequence[list[str]]) -> list[str]:
@@ -102,7 +102,7 @@ class Layout(NamedTuple):
         return self._place(i, texts, lambda item: item.tokens, self.padding["pad_token"] if self.padding else "")
 
     def words(self, i: int, texts: Sequence[list[int]]) -> list[int | None]:
-        """Return the number of the word of each id of row i; None where the text has none."""
+        """Return the word number of each id of row i; None for an id outside of words."""
         return self._place(i, texts, lambda item: [None] * len(item.ids), None)
 
     def start(self, i: int, sequence: int) -> int:
@@ -156,7 +156,7 @@ class Layout(NamedTuple):
 
 
 def lay_out(rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None) -> Layout:
-    """Lay a batch out: the frame around each row, then padding."""
+    """Lay out a batch: the frame around each row, then padding."""
     counts = [tuple(map(len, row.ids)) for row in rows]
     n_pads, padded = [0] * len(counts), 0
     if padding is not None:
@@ -169,7 +169,7 @@ def lay_out(rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | 
 def build_columns(
     rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None, wanted: Wanted
 ) -> dict[str, list[Any]]:
-    """Put rows into their frame, pad them, and return the columns by transformers' names, in its order."""
+    """Put rows into their frame, pad them, and return the columns with transformers' names and in its order."""
     if padding is None and all(len(row.ids) == 1 for row in rows):
         return _build_unpadded(rows, frame, wanted)
     layout, places = lay_out(rows, frame, padding), range(len(rows))
@@ -188,7 +188,7 @@ def build_columns(
 
 
 def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> dict[str, list[Any]]:
-    """Do the same, faster, for rows of one text each and without padding. Changes their lists."""
+    """Do what `build_columns` does, faster: for rows of one text, without padding. Changes their lists."""
     columns: dict[str, list[Any]] = {"input_ids": [put_frame(row.ids[0], frame) for row in rows]}
     lengths = [*map(len, columns["input_ids"])]
     if wanted.type_ids:
@@ -213,7 +213,7 @@ def _build_unpadded(rows: Sequence[Encoded], frame: Frame, wanted: Wanted) -> di
 
 
 def _repeat(frame: Frame, lengths: Sequence[int], value_of: Callable[[Item], int]) -> list[list[int]]:
-    """Return for each row a value of each id: values of the frame for its ids, another value for ids of texts."""
+    """Return for each row one value per id: the frame's values for its ids, another value for the ids of texts."""
     place = [item.sequence for item in frame.items].index(0)
     before = [value_of(item) for item in frame.items[:place] for _ in item.ids]
     behind = [value_of(item) for item in frame.items[place + 1 :] for _ in item.ids]

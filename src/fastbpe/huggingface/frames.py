@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Item(NamedTuple):
-    """Ids of a frame, or the place of a text.
+    """Part of a frame: ids, or the place of a text.
 
     sequence: 0 or 1 for the first or second text; None for ids of the frame.
     ids, tokens: ids of the frame, and their tokens.
@@ -24,11 +24,11 @@ class Item(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Items in order.
+    """Frame around one text or two: its items, in order.
 
     n_added: how many ids they add.
-    before, behind: ids before the first text, and after it, in a frame of one text.
-    padding_sequence: number of the text to which `sequence_ids` counts padding; None: it counts to none.
+    before, behind: ids before and after the text, in a frame of one text.
+    padding_sequence: number of the text that `sequence_ids` returns for padding; None: it returns None.
     """
 
     items: tuple[Item, ...]
@@ -43,7 +43,7 @@ def frame_of(encoding: Any, *, pair: bool, n_probe: int) -> Frame | None:
 
     Args:
         encoding: encoding of the probe, or of the probe twice, with the frame. It is padded.
-        pair: the probe is there twice.
+        pair: the encoding is of the probe twice, as two texts.
         n_probe: number of ids of the probe.
 
     Returns:

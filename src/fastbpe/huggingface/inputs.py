@@ -15,8 +15,8 @@ class Inputs(NamedTuple):
 
     firsts: first text of each row, or its words.
     seconds: second text of each row, or its words; None: there are no second texts.
-    batch: the same as `encode_batch` of the original takes them.
-    is_batched: the caller gave several rows.
+    batch: the same inputs in the form that `encode_batch` of tokenizers takes.
+    is_batched: the caller passed a batch, not a single row.
     """
 
     firsts: list[Any]
@@ -26,9 +26,10 @@ class Inputs(NamedTuple):
 
 
 def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
-    """Sort the inputs of a call. Returns None for inputs that the original must judge.
+    """Sort the inputs of a call. Returns None if the call must go to the original library.
 
-    A text has the type str itself and no lone surrogate: for others tokenizers raises errors of its own.
+    This includes texts that are not exactly of type str or contain a lone surrogate: for these tokenizers may
+    raise errors.
     """
     if is_split_into_words:
         return _sort_words(text, text_pair)
@@ -81,7 +82,7 @@ def _is_pair_of_words(row: Any) -> bool:
 
 
 def are_texts(texts: Any) -> bool:
-    """Tell whether all items are str, of that type itself, without lone surrogates."""
+    """Tell whether all items are exactly of type str and contain no lone surrogates."""
     for text in texts:
         if type(text) is not str:
             return False

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 
 class HandOver(Exception):
-    """Reason for which a batch cannot be answered as a whole: the original answers, or each row by itself."""
+    """Raised if a batch cannot be encoded as a whole: encode it with the original library, or row by row."""
 
 
 class Plan(NamedTuple):
-    """Everything except the texts that decides the ids of a batch.
+    """All settings that decide the ids of a batch.
 
     tokenizer: fastbpe's tokenizer.
     frame: ids around each row.
-    settings, padding: as the properties `truncation` and `padding` of a tokenizer give them.
-    truncation: the truncation as `columns` takes it; None: none.
+    settings, padding: values of the properties `truncation` and `padding` of a `tokenizers.Tokenizer`.
+    truncation: the truncation in the form that `columns` takes; None: no truncation.
     splits_special: special tokens in texts are split like any text.
     """
 
@@ -48,8 +48,9 @@ class Plan(NamedTuple):
 class Offsets(NamedTuple):
     """Source of offsets.
 
-    encode: function that returns the ids of each text, and the spans of each.
-    by_place: trimming spares a space of the first token: parts, and rows of words, have others.
+    encode: function from texts to the ids of each text and the spans of each text.
+    by_place: trimming keeps the space of a first token, so the offsets of a part, or of a word in a row, may
+        differ.
     """
 
     encode: _Encode
@@ -71,14 +72,14 @@ def encode_rows(
         plan: the settings.
         inputs: the texts.
         words: texts are lists of words.
-        overflowing: give the parts that truncation cuts off as rows of their own.
-        offsets: give spans, too.
+        overflowing: return the parts that truncation cuts off as additional rows.
+        offsets: source of the spans; None: return no spans.
 
     Returns:
-        The rows, and the number of the input of each; None: each input is a row.
+        The rows, and for each row the number of its input; None: each input is one row.
 
     Raises:
-        HandOver: the rule of a batch does not answer: each row must be looked at, or is an error.
+        HandOver: the batch cannot be encoded as a whole, or truncating it is an error.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
     encode: _Encode = partial(_encode_ids, tokenizer, splits=plan.splits_special)
@@ -118,13 +119,13 @@ def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, trims: bool
 
 
 def n_first_ids(truncation: Truncation) -> int | None:
-    """Return how many ids of a text, from its start, decide what truncation of single texts gives; None: all."""
+    """Return how many of a text's first ids decide the result of truncating a single text; None: all."""
     # tokenizers raises an error for "only_second" if a text has more ids than the limit.
     return None if truncation.left else truncation.limit + (truncation.strategy == "only_second")
 
 
 def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
-    """Encode the first text of each row, and the second one where there is one."""
+    """Encode the first text of each row, and the second if there is one."""
     ids, spans = encode(inputs.firsts)
     if inputs.seconds is None:
         if spans is None:
@@ -140,7 +141,7 @@ def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
 def _encode_beginnings(
     tokenizer: Tokenizer, encode: _Encode, texts: Sequence[str], *, n_ids: int, splits: bool
 ) -> _Lists:
-    """Encode texts as far as their first n_ids ids go. splits: as in `_encode_texts`."""
+    """Encode as much of each text as its first n_ids ids need. splits: as in `_encode_ids`."""
     return encode_beginnings(
         encode, lambda made: [*map(len, made[0])], tokenizer, texts, n_ids, splits_special=splits
     )

@@ -1,11 +1,11 @@
 """DecodeStream: a stream of ids that knows the text of most of them.
 
-The class of tokenizers keeps ids and decodes them all at each step: the text that they had when it last gave text
-is its prefix. Then it keeps the ids after the prefix. From there on, an id whose text is whole by itself gives
-just that text, so a table answers. All other ids (parts of a character, the first ids, skipped ones) go to a
-slow stream, which does as that class, and begins with the ids which it would keep.
+The class of tokenizers keeps the last ids and decodes all of them at each step; the new text is the decoded text
+without a prefix, which is the text of the ids kept before. After the first text, an id that decodes to whole
+characters adds only its own text, so a table of texts is enough. All other ids (parts of a character, the first
+ids, skipped ones) go to a slow stream: an object of that class, which starts with the ids that it would have kept.
 
-Those are not always the ids since the last text. Ids given at the beginning have no prefix if they end within a
+Those are not always the ids since the last text. Ids passed to the constructor have no prefix if they end within a
 character or have no text: then they belong to the first text and are kept with it.
 """
 
@@ -26,15 +26,15 @@ _BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
 
 
 class Changed(Exception):
-    """The tokenizer is not the one for which the texts were found."""
+    """Raised if the tokenizer has changed since the texts were found."""
 
 
 class Texts(NamedTuple):
     """Texts that ids add to a stream.
 
-    counter: list of one int, which a change of the tokenizer changes.
-    known: id → its text; None: it depends on the ids before.
-    find: function of the last ids and an id: finds the text, or None. Raises Changed.
+    counter: list of one int, which changes when the tokenizer changes.
+    known: id → its text; None: the text depends on the ids before.
+    find: function of the last ids and an id that returns the id's text, or None. Raises Changed.
     """
 
     counter: list[int]
@@ -43,7 +43,7 @@ class Texts(NamedTuple):
 
 
 def text_after(decode: Callable[[list[int]], str], before: list[int], id: int) -> str | None:
-    """Return the text that an id adds behind others, if it has the same text everywhere; else None."""
+    """Return the text that an id adds after other ids; None if the text depends on them."""
     start, whole, single = decode(before), decode([*before, id]), decode([id])  # decode_batch would wake threads
     if not start or not whole.startswith(start) or REPLACEMENT in whole:
         return None
@@ -52,12 +52,12 @@ def text_after(decode: Callable[[list[int]], str], before: list[int], id: int) -
 
 
 def is_byte_token(token: str) -> bool:
-    """Tell whether a token stands for one byte of a character, as <0x0A> does."""
+    """Tell whether a token represents a single byte, as <0x0A> does."""
     return _BYTE.fullmatch(token) is not None
 
 
 class DecodeStream:
-    """Stream that decodes ids as they come, with the arguments and results of tokenizers' class.
+    """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:
         ids: ids that came before.
@@ -133,7 +133,7 @@ class DecodeStream:
         return text
 
     def _find_prefix(self, tokenizer: Any) -> None:
-        """Find the prefix as tokenizers does: while it is empty, the ids kept become it if their text is whole."""
+        """Find the prefix as tokenizers does: an empty one becomes the text of the kept ids, if that is whole."""
         skips = bool(self._skips)
         if tokenizer.decode(self._kept[: self._n_prefix], skip_special_tokens=skips):
             self._has_prefix = True
@@ -144,7 +144,7 @@ class DecodeStream:
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         raise NotImplementedError
 
     def _attach(self, tokenizer: Any) -> None:

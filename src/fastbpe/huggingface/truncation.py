@@ -15,10 +15,10 @@ Part = tuple[int, int]  # start and end
 class Truncation(NamedTuple):
     """Truncation of texts that get a frame of ids.
 
-    limit: most ids of a text, or of two together, without the frame.
-    stride: ids that a part shares with the one before.
+    limit: maximum number of ids of a text, or of two together, without the frame.
+    stride: number of ids that a part shares with the part before it.
     strategy: "longest_first", "only_first" or "only_second".
-    left: cut ids off at the left side.
+    left: cut ids off at the start of the text.
     """
 
     limit: int
@@ -28,7 +28,7 @@ class Truncation(NamedTuple):
 
 
 def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | None:
-    """Read the settings of a `tokenizers.Tokenizer`; None if it must apply them itself, or raise.
+    """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error.
 
     Args:
         settings: its property `truncation`.
@@ -61,7 +61,7 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
 def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]]:
     """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order.
 
-    limit: most ids of a part.
+    limit: maximum number of ids in a part.
     """
     if n <= limit:
         return [(0, n)]

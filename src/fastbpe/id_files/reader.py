@@ -156,7 +156,7 @@ class StoredIds(Sequence[Any]):
                 yield self._given(self._document(part, i))
 
     def ids(self, start: int = 0, end: int | None = None) -> Any:
-        """Give the ids from `start` up to `end`, counted over all documents end to end.
+        """Return the ids from `start` up to `end`, counted over all documents end to end.
 
         Args:
             start: first id, from 0 to n_ids.
@@ -178,7 +178,7 @@ class StoredIds(Sequence[Any]):
         return self._given(self._range(start, end))
 
     def span(self, index: int) -> tuple[int, int]:
-        """Give (start, end) of a document among all ids: `ids(*span(i))` equals document i.
+        """Return (start, end) of a document among all ids: `ids(*span(i))` equals document i.
 
         Args:
             index: the document, from 0 to n_documents - 1.
@@ -201,7 +201,7 @@ class StoredIds(Sequence[Any]):
         return self._first_ids[part] + start, self._first_ids[part] + end
 
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
-        """Give windows of consecutive ids at random places, for training.
+        """Return windows of consecutive ids at random places, for training.
 
         The places depend only on the seed and on the number of ids: shards give the same windows as the file that
         they are merged into. If the seed contains the step of the training, a restarted run sees the same windows.

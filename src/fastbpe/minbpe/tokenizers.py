@@ -51,7 +51,7 @@ class Tokenizer(Methods):
         pattern: split pattern; "" for none.
         special_tokens: special token → id.
 
-    Each may be replaced as a whole; encoding and decoding then follow the new value.
+    Each can be set to a new value, which encoding and decoding then use.
     """
 
     merges: dict[Pair, int]
@@ -95,17 +95,17 @@ class Tokenizer(Methods):
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
-        """Write PREFIX.model, for `load`, and PREFIX.vocab, for people; each whole or not at all.
+        """Write PREFIX.model, for `load`, and PREFIX.vocab, for people. No failure leaves part of a file.
 
         Args:
-            file_prefix: path without these endings.
+            file_prefix: path without these extensions.
         """
         prefix = os.fspath(file_prefix)
         atomic_files.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
         atomic_files.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
 
     def load(self, model_file: Path_) -> None:
-        """Take merges, pattern and special tokens from a `.model` file.
+        """Load merges, pattern and special tokens from a `.model` file.
 
         Args:
             model_file: path that ends with .model.
@@ -124,7 +124,7 @@ class Tokenizer(Methods):
         self.vocab = _vocab(self.merges, self.special_tokens)
 
     def _build_vocab(self) -> dict[int, bytes]:
-        """Return id → bytes as merges and special tokens say it."""
+        """Return id → bytes for the merges and special tokens."""
         return _vocab(self.merges, self.special_tokens)
 
     def _encode_chunk(self, text_bytes: bytes) -> list[int]:
@@ -181,7 +181,7 @@ class Tokenizer(Methods):
         return [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
 
     def _splitting(self) -> str:
-        """Return the pattern that splits text; "" for none, even if a file named one."""
+        """Return the pattern that splits text; "" if text is not split, even if a loaded file has a pattern."""
         return ""
 
 
@@ -220,7 +220,7 @@ class RegexTokenizer(Tokenizer):
 
     @property
     def compiled_pattern(self) -> Any:
-        """Split pattern as the package regex compiles it; setting it sets `pattern`."""
+        """Split pattern, compiled by the package regex; setting it also sets `pattern`."""
         import regex  # here: encoding does not need it
 
         return regex.compile(self.pattern)
@@ -246,7 +246,8 @@ class RegexTokenizer(Tokenizer):
         Args:
             special_tokens: name → id.
 
-        If an id or a name belongs to a token, the next call that encodes raises SpecialTokenError (a ValueError).
+        If an id or a name already belongs to a token, the next call that encodes raises SpecialTokenError (a
+        ValueError).
         """
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}
@@ -260,7 +261,7 @@ class RegexTokenizer(Tokenizer):
 
 
 class GPT4Tokenizer(RegexTokenizer):
-    """cl100k_base with merges recovered from its ranks. `fastbpe.tiktoken` says where the file is looked for.
+    """cl100k_base with merges recovered from its ranks. See `fastbpe.tiktoken` for the places of this file.
 
     Attributes:
         byte_shuffle: byte → the id of its token.
@@ -287,7 +288,7 @@ class GPT4Tokenizer(RegexTokenizer):
         return self._by_rank
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
-        """Raise NotImplementedError: the merges are given."""
+        """Raise NotImplementedError: the merges are fixed."""
         raise NotImplementedError("GPT4Tokenizer is already trained; train a RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
@@ -301,7 +302,7 @@ class GPT4Tokenizer(RegexTokenizer):
         raise NotImplementedError("GPT4Tokenizer cannot be loaded from a file; load into a RegexTokenizer")
 
     def save_vocab(self, vocab_file: Path_) -> None:
-        """Write a `.vocab` file, for people."""
+        """Write a human-readable `.vocab` file."""
         vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
         vocab |= {token: self._by_rank[token] for token in self.merges.values()}
         atomic_files.write(vocab_file, vocab_text(vocab, self.merges).encode())
@@ -328,7 +329,7 @@ def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dic
 
 
 def _not_hidden(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that can be found: minbpe takes the first match, so an earlier prefix hides a name."""
+    """Return the names that a text can match: minbpe takes the first match, so an earlier prefix hides a name."""
     kept: set[str] = set()
     for name in names:
         if not any(name[:n] in kept for n in range(1, len(name))):

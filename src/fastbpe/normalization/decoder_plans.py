@@ -1,6 +1,6 @@
 """Decoders of Hugging Face's tokenizers as tables: steps that change each token by itself, and steps after them.
 
-The table itself, the bytes of each id, is made by `tokenizer.step_decoding`.
+`tokenizer.step_decoding` builds the table itself, which has the bytes of each id.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from fastbpe.normalization.decoder_steps import ByteFallback, ByteLevel, EachTok
 
 
 class Plan(NamedTuple):
-    """Decoder as a table of bytes.
+    """Plan for decoding with a table of bytes.
 
-    each: steps that change each token by itself, perhaps with ByteFallback between them.
-    as_bytes: the last of these steps, if it makes bytes of tokens; else None.
-    after: steps over the one text that is left.
-    knows_ends: the first or last token may change in another way.
-    has_bytes: tokens for bytes are not in the table.
-    before, behind: steps before ByteFallback and behind it, if they make runs that can be decoded apart.
+    each: steps that change each token by itself, possibly with ByteFallback among them.
+    as_bytes: the last of these steps, if it turns tokens into bytes; else None.
+    after: steps that change the joined text.
+    knows_ends: the first or last token may change differently from others.
+    has_bytes: byte tokens exist; they are not in the table.
+    before, behind: steps before and after ByteFallback, if runs of byte tokens can be decoded separately.
     """
 
     each: list[Step]
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
 
 
 def find_plan(steps: Sequence[Step]) -> Plan | None:
-    """Make the plan that does the same as some steps; None: no table of bytes can."""
+    """Return the plan that is equivalent to some steps; None if a table of bytes cannot replace them."""
     each: list[Step] = []
     left = [*steps]
     while left and isinstance(left[0], (EachToken, ByteFallback)):

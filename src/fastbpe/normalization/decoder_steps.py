@@ -1,7 +1,7 @@
 """Decoders of Hugging Face's tokenizers: steps that change a list of tokens, which are joined at the end.
 
-Each step is made of its JSON (`formats.huggingface.decoders`). Compared with tokenizers 0.23 on random lists.
-Where tokenizers panics (a Strip whose two ends meet), a step leaves out what it can.
+Each step is built from its JSON (`formats.huggingface.decoders`). Tests compare them with tokenizers 0.23 on
+random lists. If tokenizers panics (a Strip whose two ends meet), a step removes what it can.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Step:
         """Change a list of tokens.
 
         Args:
-            tokens: the tokens, as the step before leaves them.
-            errors: error handler for bytes that are not UTF-8; "replace" gives what tokenizers gives.
+            tokens: the tokens returned by the step before.
+            errors: error handler for bytes that are not UTF-8; "replace" has the result of tokenizers.
         """
         raise NotImplementedError
 
@@ -37,22 +37,22 @@ class EachToken(Step):
     """Step that changes each token by itself.
 
     Attributes:
-        knows_first: the first token changes in another way.
-        knows_last: the last token changes in another way.
+        knows_first: the first token changes differently.
+        knows_last: the last token changes differently.
     """
 
     knows_first: bool = False
     knows_last: bool = False
 
     def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
-        """Change each token on its own. first, last: treat each as the first, or last, of a list."""
+        """Change each token by itself. first, last: treat each as the first or last of a list."""
         raise NotImplementedError
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         return self.part(tokens, True, True)
 
     def part(self, tokens: Sequence[str], begins: bool, ends: bool) -> list[str]:
-        """Change tokens of a list: those at its beginning (or not), and at its end (or not)."""
+        """Change a part of a list of tokens. begins, ends: the part is at the beginning or end of the list."""
         if not self.knows_first and not self.knows_last:
             return self.forms(tokens, False, False)
         if len(tokens) < 2:
@@ -65,7 +65,7 @@ class EachToken(Step):
 
 
 class Spaced(EachToken):
-    """Puts a space before each token but the first: decoding without a decoder."""
+    """Puts a space before each token except the first; used if there is no decoder."""
 
     knows_first = True
 
@@ -74,7 +74,7 @@ class Spaced(EachToken):
 
 
 class BPEDecoder(EachToken):
-    """Turns the suffix of words to a space, and to nothing in the last token."""
+    """Replaces the suffix of words by a space, and removes it in the last token."""
 
     knows_last = True
 
@@ -87,7 +87,7 @@ class BPEDecoder(EachToken):
 
 
 class WordPiece(EachToken):
-    """Takes the prefix from parts of words, and puts a space before other tokens but the first."""
+    """Removes the prefix from parts of words, and puts a space before all other tokens except the first."""
 
     knows_first = True
 
@@ -102,7 +102,7 @@ class WordPiece(EachToken):
 
 
 class Metaspace(EachToken):
-    """Turns a character to spaces, and to nothing in the first token unless the scheme is "never"."""
+    """Turns a character into spaces; removes it in the first token unless the scheme is "never"."""
 
     def __init__(self, replacement: str, prepend_scheme: str) -> None:
         self.replacement = replacement
@@ -117,8 +117,8 @@ class Replace(EachToken):
     """Replaces a text, or matches of a regular expression, in each token.
 
     Args:
-        text: the text; "": the content stands around each character. None: `change` does it.
-        content: text in its place.
+        text: the text; "": the content is put around each character. None: use `change`.
+        content: replacement text.
         change: function that changes a token.
     """
 
@@ -137,7 +137,7 @@ class Replace(EachToken):
 
 
 class Strip(EachToken):
-    """Leaves a character out at both ends of each token, up to a number at each."""
+    """Removes a character at both ends of each token, up to a maximum number at each end."""
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self.content, self.start, self.stop = content, start, stop
@@ -154,21 +154,21 @@ class Strip(EachToken):
 
 
 class Fuse(Step):
-    """Joins all tokens to one."""
+    """Joins all tokens into one."""
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         return ["".join(tokens)]
 
 
 class ByteLevel(Step):
-    """Turns GPT-2's characters to the text of their bytes, in a list of one."""
+    """Turns GPT-2's characters into the text of their bytes, as a list of one token."""
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
         return [b"".join(map(self.of, tokens)).decode("utf-8", errors)]
 
     @staticmethod
     def of(token: str) -> bytes:
-        """Return the bytes of a token. Bytes that an earlier step could not decode are surrogates in it."""
+        """Return the bytes of a token, in which surrogates are bytes that an earlier step could not decode."""
         try:
             return decoded(token)
         except UnicodeEncodeError:
@@ -176,11 +176,11 @@ class ByteLevel(Step):
 
 
 class ByteFallback(Step):
-    """Turns each run of tokens for bytes, such as <0x0A>, to their text; one U+FFFD a byte if it is not UTF-8."""
+    """Turns each run of byte tokens, such as <0x0A>, into text; one U+FFFD per byte if it is not UTF-8."""
 
     @staticmethod
     def is_byte(token: str) -> bool:
-        """Tell whether a token stands for a byte."""
+        """Tell whether a token is a byte token."""
         return len(token) == 6 and _BYTE.fullmatch(token) is not None
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
@@ -194,7 +194,7 @@ class ByteFallback(Step):
 
     @staticmethod
     def texts(run: bytes, errors: str) -> list[str]:
-        """Decode a run of bytes to tokens."""
+        """Decode a run of byte tokens."""
         try:
             return [run.decode("utf-8", "strict" if errors == "replace" else errors)]
         except UnicodeDecodeError:
@@ -204,16 +204,16 @@ class ByteFallback(Step):
 
 
 def byte_values(tokens: Any) -> bytes:
-    """Return the bytes that tokens such as <0x0A> stand for."""
+    """Return the bytes of tokens such as <0x0A>."""
     return bytes(int(token[3:5], 16) for token in tokens)
 
 
 class CTC(Step):
-    """Leaves repeated tokens and padding out, and makes delimiters spaces.
+    """Removes repeated tokens and padding, and turns delimiters into spaces.
 
     Args:
-        pad_token, word_delimiter_token: texts of padding, and between words.
-        cleanup: join English again, too, and make the delimiters spaces.
+        pad_token, word_delimiter_token: text of the padding, and text between words.
+        cleanup: turn delimiters into spaces, and remove spaces before punctuation and English contractions.
     """
 
     def __init__(self, pad_token: str, word_delimiter_token: str, cleanup: bool) -> None:
@@ -247,7 +247,7 @@ JOINED: Sequence[tuple[str, str]] = (
 
 
 def joined_english(text: str) -> str:
-    """Leave spaces out before punctuation and English short forms."""
+    """Remove spaces before punctuation and English contractions."""
     if " " in text:
         for apart, together in JOINED:
             text = text.replace(apart, together)
@@ -255,7 +255,7 @@ def joined_english(text: str) -> str:
 
 
 def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> list[Step]:
-    """Make the steps of a decoder.
+    """Build the steps of a decoder.
 
     Args:
         decoder: its JSON, or a list of the JSON of its steps; None: tokens are joined by spaces.

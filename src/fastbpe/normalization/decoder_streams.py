@@ -1,8 +1,9 @@
-"""Decoders of Hugging Face's tokenizers over tokens that come one by one: text goes out as soon as it is certain.
+"""Decoders of Hugging Face's tokenizers for tokens that arrive one by one. Text is returned once it is certain.
 
-A list of steps is a chain of stages. A stage takes items and gives items. Before the first Fuse or ByteLevel these
-are tokens; after it they are parts of one text. All items that a stage gives, up to the end of `finish`, are what
-its step makes of the whole list. The state of a stage is immutable values, so that `copy.copy` saves it.
+Each step becomes one or more stages of a chain. A stage takes items and returns items: tokens before the first
+Fuse or ByteLevel, parts of one text after it. All items that a stage returns, including those from `finish`, equal
+the result of its step for the whole list. The state of a stage consists of immutable values, so that `copy.copy`
+saves it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ class Stage:
     """Stage of a chain; this one passes everything on."""
 
     def push(self, items: list[str]) -> list[str]:
-        """Take items, and give those that are certain now."""
+        """Process items, and return the results that are now certain."""
         return items
 
     def finish(self) -> list[str]:
-        """Give the rest."""
+        """Return the rest of the results."""
         return []
 
     def __copy__(self) -> Stage:
@@ -61,13 +62,13 @@ class Chain:
                 is_text = True
 
     def push(self, tokens: list[str]) -> str:
-        """Give the text that tokens complete."""
+        """Process tokens, and return the text that they complete."""
         for stage in self.stages:
             tokens = stage.push(tokens)
         return "".join(tokens)
 
     def finish(self) -> str:
-        """Give the rest of the text."""
+        """Return the rest of the text."""
         items: list[str] = []
         for stage in self.stages:
             items = [*stage.push(items), *stage.finish()]
@@ -83,7 +84,7 @@ class Chain:
 
 
 def _token_stage(step: Step, errors: str, *, joins: bool) -> Stage:
-    """Make the stage of a step that changes tokens. joins: the tokens that it makes are only joined."""
+    """Create the stage of a step that changes tokens. joins: its results will only be joined."""
     match step:
         case EachToken():
             return _Ends(step) if joins and step.knows_last else _Tokens(step)
@@ -98,7 +99,7 @@ def _token_stage(step: Step, errors: str, *, joins: bool) -> Stage:
 
 
 class _Tokens(Stage):
-    """Changes each token by itself. The last one waits if its place matters."""
+    """Changes each token by itself. The latest token is held back if its result depends on being the last."""
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
@@ -120,7 +121,7 @@ class _Tokens(Stage):
 
 
 class _Ends(Stage):
-    """Changes each token by itself, and gives at once the beginning that it has as the last token, too."""
+    """Changes each token by itself. Returns at once the part that is the same if no token follows."""
 
     def __init__(self, step: EachToken) -> None:
         self._step = step
@@ -143,13 +144,13 @@ class _Ends(Stage):
 
 
 def _n_equal(one: str, other: str) -> int:
-    """Count the characters that two texts have in common at the beginning."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 class _Runs(Stage):
-    """Decodes runs of tokens for bytes. A run waits for its end, since any byte may make it no UTF-8."""
+    """Decodes runs of byte tokens. A run is held back until it ends, since any byte may make it invalid UTF-8."""
 
     def __init__(self, errors: str) -> None:
         self._errors = errors
@@ -170,7 +171,7 @@ class _Runs(Stage):
 
 
 class _Bytes(Stage):
-    """Decodes the bytes of ByteLevel. Up to three, which may become a character, wait."""
+    """Decodes the bytes of ByteLevel. Up to three bytes, which may become a character, are held back."""
 
     def __init__(self, errors: str) -> None:
         self._errors = errors
@@ -187,7 +188,7 @@ class _Bytes(Stage):
 
 
 class _Changes(Stage):
-    """Leaves repeated tokens out, as CTC does."""
+    """Removes repeated tokens, as CTC does."""
 
     def __init__(self, step: steps_of.CTC) -> None:
         self._step = step
@@ -203,7 +204,7 @@ class _Changes(Stage):
 
 
 def _text_stages(step: Step, errors: str) -> list[Stage]:
-    """Make the stages of a step that changes the one text. Some steps need all of it."""
+    """Create the stages of a step that changes the joined text. Some steps need all of it."""
     match step:
         case steps_of.Fuse():
             return []
@@ -231,7 +232,7 @@ def _joined_english() -> list[Stage]:
 
 
 class _Strip(Stage):
-    """Leaves a character out at both ends, up to a number at each."""
+    """Removes a character at both ends, up to a maximum number at each end."""
 
     def __init__(self, content: str, start: int, stop: int) -> None:
         self._content, self._start, self._stop = content, start, stop
@@ -250,7 +251,7 @@ class _Strip(Stage):
 
 
 class _Replace(Stage):
-    """Replaces a text. The beginning of one at the end waits."""
+    """Replaces a text. If the input ends with a part of it, that part is held back."""
 
     def __init__(self, text: str, content: str) -> None:
         self._text, self._content = text, content
@@ -269,7 +270,7 @@ class _Replace(Stage):
 
 
 class _Whole(Stage):
-    """Changes the whole text. most: a text of more characters stays as it is; None: any text may change."""
+    """Changes the whole text. most: a text with more characters does not change; None: no limit."""
 
     def __init__(self, step: Step, errors: str, *, most: int | None = None) -> None:
         self._step, self._errors, self._most = step, errors, most

@@ -1,10 +1,10 @@
-"""Normalizers of Hugging Face's tokenizers: changes of a text before it is split.
+"""Normalizers of Hugging Face's tokenizers, which change a text before it is split.
 
-Compared with tokenizers 0.23 on every code point. tokenizers has the normal forms of Unicode 9 and
-the lower case of a later version; both tables are generated (huggingface_tables.py).
+Tests compare them with tokenizers 0.23 on every code point. tokenizers uses the normal forms of Unicode 9 and the
+lower case of a later version; both tables are generated (huggingface_tables.py).
 
-A normalizer also tells the sources of a changed text: the index of the character that each new character comes
-from, -1 if it was put before all others. Offsets of tokens are computed with them.
+A normalizer also returns the sources of a changed text: for each new character, the index of the character from
+which it comes, or -1 if it was put before all others. Offsets of tokens are computed from them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Step(Protocol):
         """Normalize a text."""
 
     def sources(self, text: str, normalized: str) -> Sources:
-        """Return the sources of a normalized text, as tokenizers counts them.
+        """Return the sources of a normalized text, as defined by tokenizers.
 
         Args:
             text: str – the text.
@@ -55,14 +55,14 @@ class Step(Protocol):
 
 
 def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool = False) -> Front | None:
-    """Make the compiled object that normalizes text for an encoder; None: there is nothing to do.
+    """Create the compiled object that normalizes text for an encoder; None if there is nothing to do.
 
     Args:
-        normalizers: steps as a tokenizer.json describes them.
+        normalizers: steps as described in a tokenizer.json.
         prefix_space: bool – put a space before text that does not begin with one.
 
     Raises:
-        PatternError: the pattern of a Replace cannot be used, or not as tokenizers reads it.
+        PatternError: the pattern of a Replace cannot be used, or would match differently than in tokenizers.
     """
     if not normalizers and not prefix_space:
         return None
@@ -72,7 +72,7 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
 
 
 def _with_joined_maps(steps: Iterable[Step]) -> list[Step]:
-    """Make one step of neighbours that replace single characters."""
+    """Combine adjacent steps that replace single characters into one."""
     joined: list[Step] = []
     for step in steps:
         last = joined[-1] if joined else None
@@ -82,7 +82,7 @@ def _with_joined_maps(steps: Iterable[Step]) -> list[Step]:
 
 
 def _compiled(step: Step) -> TextStep:
-    """Make the compiled object that does the same as a step."""
+    """Create the compiled object that is equivalent to a step."""
     match step:
         case _Form():
             return step.form
@@ -106,10 +106,10 @@ def _replacing(matches: Splitter, content: str) -> TextStep:
 
 
 def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
-    """Make a function that normalizes a text; None: there is nothing to do.
+    """Return a function that normalizes a text; None if there is nothing to do.
 
     Args:
-        normalizers: steps as a tokenizer.json describes them.
+        normalizers: steps as described in a tokenizer.json.
 
     Raises:
         PatternError: as for `make_front`.
@@ -128,7 +128,7 @@ def _changed(steps: Sequence[Step], text: str) -> str:
 
 
 def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
-    """Make the steps that a tokenizer.json describes."""
+    """Create the steps that a tokenizer.json describes."""
     made: list[Step] = []
     for described in normalizers:
         made += _bert(described) if described["type"] == "BertNormalizer" else [_step(described)]
@@ -136,12 +136,12 @@ def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
 
 
 def upper_case_step() -> Step:
-    """Make the step of `NormalizedString.uppercase` of tokenizers, which no tokenizer.json has."""
+    """Create the step for `NormalizedString.uppercase` of tokenizers, which no tokenizer.json contains."""
     return _Each(_unpacked("UPPER"))
 
 
 def _bert(described: Mapping[str, Any]) -> list[Step]:
-    """Make the steps of a BertNormalizer, in its order. Accents go with lower case unless it says otherwise."""
+    """Create the steps of a BertNormalizer, in its order. By default, lowercasing also strips accents."""
     strips, lowers = described["strip_accents"], described["lowercase"]
     steps: list[Step] = []
     if described["clean_text"]:
@@ -156,7 +156,7 @@ def _bert(described: Mapping[str, Any]) -> list[Step]:
 
 
 def _step(described: Mapping[str, Any]) -> Step:
-    """Make the step that a tokenizer.json describes."""
+    """Create the step that a tokenizer.json describes."""
     match described:
         case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
             return _Form(form(name))
@@ -183,7 +183,7 @@ def _step(described: Mapping[str, Any]) -> Step:
 
 @lru_cache(maxsize=4)
 def _precompiled(encoded: str) -> Precompiled:
-    """Return the step of a charsmap in base64; `release_memory` empties the cache."""
+    """Return the step for a charsmap in base64; `release_memory` empties the cache."""
     return Precompiled(encoded)
 
 
@@ -200,11 +200,11 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Each:
-    """Replaces single characters. The table goes before `gone`, and this before `spaced`.
+    """Replaces single characters. If a character is in several arguments, the first of them counts.
 
     table: code point → replacement.
     gone: characters to remove.
-    spaced: characters that get a space before and one after them.
+    spaced: characters that get a space on both sides.
     """
 
     table: Mapping[int, str]
@@ -217,7 +217,7 @@ class _Each:
         return "".join(map(self.replacement, text))
 
     def replacement(self, character: str) -> str:
-        """Return what becomes of a character."""
+        """Return the replacement of a character."""
         found = self.table.get(ord(character))
         if found is not None:
             return found
@@ -226,7 +226,7 @@ class _Each:
         return f" {character} " if character in self.spaced else character
 
     def then(self, step: _Each) -> _Each | None:
-        """Return one step that does the work of this one and of the next; None if no such step exists."""
+        """Return one step equivalent to this one followed by the next; None if there is no such step."""
         changed = CharSet.from_ranges((code, code) for code in step.table) | step.gone | step.spaced
         if self.spaced and changed & (self.spaced | CharSet.of(" ")):
             return None
@@ -244,7 +244,7 @@ class _Each:
 
 
 class _Bytes:
-    """Replaces characters by GPT-2's characters for their bytes."""
+    """Replaces characters with GPT-2's characters for their bytes."""
 
     def __call__(self, text: str) -> str:
         shown = bytes_to_unicode()
@@ -340,13 +340,12 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Return the sources of a text in which a content replaced each span: the last character of the span, -1 if
-    it ends at the beginning.
+    """Return the sources of a text in which each span was replaced: the last character of the span, or -1.
 
     Args:
-        spans: (start, end) of what was replaced, in characters.
-        n: int – characters of the text.
-        n_content: int – characters of the content.
+        spans: (start, end) of each replaced part, in characters.
+        n: int – number of characters of the text.
+        n_content: int – number of characters of the replacement.
     """
     out: list[int] = []
     at = 0
@@ -362,7 +361,7 @@ def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[
 
 @cache
 def form(name: str) -> Form:
-    """Return a normal form of Unicode as tokenizers applies it.
+    """Return the step for a Unicode normalization form, as applied by tokenizers.
 
     Args:
         name: str – one of FORMS.
@@ -401,7 +400,7 @@ def _unpacked(name: str) -> dict[int, str]:
 
 @cache
 def _spaces_and_gone(spaces: str, gone: str) -> _Each:
-    """Return the step that makes spaces of the characters in a table, and removes those in another."""
+    """Return the step that turns the characters of one table into spaces, and removes those of another."""
     from fastbpe.normalization import huggingface_tables as tables
 
     return _Each(dict.fromkeys(_characters(getattr(tables, spaces)), " "), gone=_characters_of(gone))

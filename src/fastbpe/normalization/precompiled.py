@@ -1,9 +1,10 @@
 """Precompiled of tokenizers: the rules of a sentencepiece model, applied grapheme by grapheme.
 
-A grapheme is a character with all that belongs to it (UAX #29). If it has fewer than six bytes, it is looked up,
-and the rule with the shortest source that it begins with replaces all of it. If there is none, each of its
-characters is replaced by itself. sentencepiece takes the longest source anywhere, so that the two differ on marks.
-Compared with tokenizers 0.23 for all rules that fastbpe has.
+A grapheme is a character with its combining marks and so on (UAX #29). If it has fewer than six bytes, it is
+looked up: of the rules whose source is a prefix of it, the one with the shortest source replaces all of it. If
+there is no such rule, each of its characters is replaced separately. sentencepiece matches the longest source
+anywhere, so that the two differ on marks. Tests compare this module with tokenizers 0.23 for all rules that
+fastbpe contains.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class Precompiled:
         return "".join(target for _, target in self._parts(text))
 
     def changes(self, text: str) -> list[tuple[str, int]]:
-        """Return each new character and its change, as `NormalizedString.transform` of tokenizers takes them.
+        """Return each new character and its change, in the form of `NormalizedString.transform` of tokenizers.
 
-        The change is 0 for a character in the place of one, 1 for one that is added, and -n for one in whose place
-        n characters more are removed.
+        The change is 0 for a character that replaces one, 1 for an added one, and -n for one that replaces n + 1
+        characters.
         """
         made: list[tuple[str, int]] = []
         for source, target in self._parts(text):
@@ -65,7 +66,7 @@ class Precompiled:
         return made
 
     def sources(self, text: str, normalized: str) -> list[int]:
-        """Return the sources of a normalized text, as tokenizers counts them."""
+        """Return the sources of a normalized text, as defined by tokenizers."""
         found: list[int] = []
         at = 0
         for _, change in self.changes(text):
@@ -74,7 +75,7 @@ class Precompiled:
         return found
 
     def _parts(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the parts of a text that are replaced, and what takes their place."""
+        """Yield the replaced parts of a text, and their replacements."""
         for match in _grapheme().finditer(text):
             whole = match[0]
             if len(whole) > 1 and len(whole.encode()) <= _MAX_BYTES:
@@ -102,7 +103,7 @@ class _Characters(dict[int, str]):
 
 
 def checked_charsmap(charsmap: bytes) -> bytes:
-    """Return a charsmap. Raises FormatError if it is empty or damaged, or a target is not UTF-8."""
+    """Check and return a charsmap. Raises FormatError if it is empty or damaged, or a target is not UTF-8."""
     if not charsmap:
         raise FormatError("precompiled_charsmap is empty")
     Normalizer(charsmap, add_dummy_prefix=False, remove_extra_whitespaces=False, escape_whitespaces=False)
@@ -115,7 +116,7 @@ def checked_charsmap(charsmap: bytes) -> bytes:
 
 @cache
 def _several() -> re.Pattern[str]:
-    """Return the pattern of a character that a grapheme of several, with fewer than six bytes, has."""
+    """Return a pattern that matches in every grapheme of several characters and fewer than six bytes."""
     return re.compile(rf"\r\n|[{_class('JOINING', 'PREPENDED')}]")
 
 
@@ -143,7 +144,7 @@ def _grapheme() -> re.Pattern[str]:
 
 
 def _class(*names: str) -> str:
-    """Return tables of characters as a class of a pattern, without its brackets."""
+    """Return tables of characters as a character class of a pattern, without the brackets."""
     from fastbpe.normalization import huggingface_tables as tables
     from fastbpe.splitting.charset import unpacked
 

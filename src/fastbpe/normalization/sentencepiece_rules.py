@@ -1,8 +1,8 @@
 """Normalization rules of sentencepiece: the standard sets, rules in files, and charsmaps.
 
-A rule replaces a sequence of characters by another; where several rules match, the longest source wins. Models
-hold the rules as a charsmap: a double array (Aoe 1989, as in the library Darts-clone) of sources, followed by the
-targets, each with a NUL. A unit of the array is a uint32, little-endian.
+A rule replaces a sequence of characters by another; if several rules match, the longest source wins. Models
+contain the rules as a charsmap: a double array (Aoe 1989, as in the library Darts-clone) of sources, followed by
+the targets, each terminated by a NUL. A unit of the array is a uint32, little-endian.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _CODE_POINT = r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)"
 def charsmap(rule_name: str) -> bytes:
     """Return the charsmap of a standard set of rules, as sentencepiece 0.2.3 writes it into models.
 
-    The bytes equal compile_rules(standard_rules(name)). The package holds them in files, since compiling takes
-    longer than training on a book.
+    The bytes equal compile_rules(standard_rules(name)). The package contains them as files, because compiling
+    takes longer than training on a book.
 
     Args:
         rule_name: str – one of RULE_NAMES; "identity" has the charsmap b"".
@@ -53,7 +53,7 @@ def charsmap(rule_name: str) -> bytes:
 
 @lru_cache
 def _cached_charsmap(rule_name: str) -> bytes:
-    """Unpack the charsmap of a standard set; `release_memory` empties the cache."""
+    """Return the unpacked charsmap of a standard set; `release_memory` empties the cache."""
     if rule_name == "identity":
         return b""
     from pkgutil import get_data  # here: a model holds its own charsmap
@@ -119,8 +119,8 @@ def standard_rules(rule_name: str) -> dict[str, str]:
 def _nfkc_rules() -> dict[str, str]:
     """Return the rules of NFKC.
 
-    A rule for a sequence is repeated for each variant of the sequence: each of its characters may be any one that
-    itself becomes that character.
+    A rule for a sequence is repeated for each variant of the sequence, in which characters are replaced by others
+    that the rules turn into them.
     """
     rules = _unpacked(tables.CHARACTERS)
     same: dict[str, list[str]] = {}
@@ -155,7 +155,7 @@ def _unpacked(packed: str) -> dict[str, str]:
 def parse_rules(data: bytes, where: str) -> dict[str, str]:
     """Read a file of rules, as sentencepiece does.
 
-    A line holds a rule: code points of the source in hexadecimal, a tab, code points of the target. Without a
+    A line contains a rule: code points of the source in hexadecimal, a tab, code points of the target. Without a
     target the source is removed from texts. Text after a second tab is ignored. Of several rules for one source,
     the last one is used.
 
@@ -167,7 +167,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
         The rules: source → target.
 
     Raises:
-        FormatError: a line holds no rule; the message has its number.
+        FormatError: a line is not a rule; the message contains its number.
 
     >>> parse_rules(b"U+63 U+64\\t65 66\\n67\\n", "rules.tsv")
     {'cd': 'ef', 'g': ''}
@@ -210,7 +210,8 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         rules: source → target.
 
     Raises:
-        ValueError: a source is empty, holds a NUL or is its own target, or more than 31 sources begin each other.
+        ValueError: a source is empty, contains a NUL or equals its target, or more than 31 sources are prefixes of
+        one.
     """
     for source, target in rules.items():
         if source == target:
@@ -231,7 +232,8 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
 def decompile_rules(charsmap: bytes) -> dict[str, str]:
     """Read the rules of a charsmap: source → target.
 
-    Requires a valid charsmap, as the compiled `Normalizer` checks it. Others give any result, or any exception.
+    Requires a charsmap that the compiled `Normalizer` accepts. The result for any other, or the exception, is
+    undefined.
 
     >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
     {'a': 'b', 'ab': ''}

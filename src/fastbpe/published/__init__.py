@@ -1,7 +1,7 @@
-"""Published vocabularies: find them by name on this machine, download them by express wish.
+"""Published vocabularies: find them by name on this machine, or download them on request.
 
-`find` looks into the folders of FASTBPE_VOCAB_DIR, the user's cache, tiktoken's and Hugging Face's, and opens
-no socket. `fetch` alone does, for `fastbpe fetch` and for a cache miss of `fastbpe.tiktoken`: it checks the
-SHA-256 and writes into a folder that only the user can enter. A file counts as published by its SHA-256; a
-native file or a folder of that name by the SHA-256 of its ranks, written as the published file writes them.
+`find` searches the folders of FASTBPE_VOCAB_DIR, the user's cache, tiktoken's and Hugging Face's, and never uses
+the network. Only `fetch` does, for `fastbpe fetch` and for a cache miss of `fastbpe.tiktoken`: it checks the
+SHA-256 and writes into a folder that only the user can enter. A file is recognised as published by its SHA-256; a
+native file, or a folder with the name, by the SHA-256 of its ranks in the format of the published file.
 """

@@ -1,6 +1,6 @@
 """Downloads of vocabularies.
 
-Only `fastbpe fetch NAME` and `fastbpe.tiktoken.get_encoding` download; nothing else of fastbpe uses the network.
+Only `fastbpe fetch NAME` and `fastbpe.tiktoken.get_encoding` download; nothing else in fastbpe uses the network.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Fetched(NamedTuple):
 
     path: str – the file.
     sha256: str – its hash, in hexadecimal.
-    is_new: bool – this call has downloaded it; False: it was there.
-    is_checked: bool – the hash is the published one; False: none is published.
+    is_new: bool – whether this call downloaded it; False: it was already there.
+    is_checked: bool – whether the hash equals the published one; False: no hash is published.
     """
 
     path: str
@@ -44,16 +44,16 @@ class Fetched(NamedTuple):
 
 
 def fetch(name: str) -> Fetched:
-    """Download the vocabulary of a name into the user's cache, where `load` finds it.
+    """Download a vocabulary by name into the user's cache, where `load` finds it.
 
     Args:
         name: str – a published vocabulary, a model of OpenAI, or ORG/NAME, a repository on huggingface.co, whose
-            tokenizer.json is fetched. The environment variable HF_ENDPOINT names another host; HF_TOKEN is sent to
-            that host only.
+            tokenizer.json is fetched. The environment variable HF_ENDPOINT sets another host; HF_TOKEN is sent
+            only to that host.
 
     Raises:
         DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids downloads.
-        FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it.
+        FormatError: the SHA-256 of the file is not the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
     """
     name = find.known_spelling(name)
@@ -117,7 +117,7 @@ def check_hash(content: bytes, source: str, sha256: str) -> None:
         sha256: str – the expected hash, in hexadecimal.
 
     Raises:
-        FormatError: the hash is another one.
+        FormatError: the hash is different.
     """
     import hashlib
 
@@ -142,7 +142,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
 
     Args:
         url: str – an http or https address.
-        token: str or None – bearer token; it is sent to the host of url, and not to other hosts it redirects to.
+        token: str or None – bearer token; it is sent only to the host of url, not to hosts of redirects.
 
     Raises:
         DownloadError: the download failed or is larger than 256 MB, or FASTBPE_OFFLINE forbids downloads.
@@ -171,12 +171,12 @@ def download(url: str, *, token: str | None = None) -> bytes:
 
 
 def _opener() -> OpenerDirector:
-    """Make an opener whose redirects are safe."""
+    """Create a URL opener that follows only safe redirects."""
     from urllib.parse import urlsplit
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Redirects(HTTPRedirectHandler):
-        """Redirects that send the token to the same host only, and refuse to leave https."""
+        """Redirect handler that sends the token only to the same host, and refuses to leave https."""
 
         def redirect_request(
             self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
@@ -193,7 +193,7 @@ def _opener() -> OpenerDirector:
 
 
 def _keep(path: str, content: bytes) -> None:
-    """Write a file of the user's cache, whole or not at all, which only this user can read."""
+    """Write a file into the user's cache atomically; only this user can read it."""
     root = find.user_cache()
     if not os.path.isabs(root):
         raise DownloadError(f"{path}: this user has no home folder for the cache; set XDG_CACHE_HOME to a folder")
@@ -213,7 +213,7 @@ def _keep(path: str, content: bytes) -> None:
 
 
 def _make_private_folder(folder: str) -> None:
-    """Make a folder that only this user can enter; one that exists is closed to others.
+    """Create a folder that only this user can enter; an existing folder gets these permissions.
 
     Raises:
         PermissionError: the folder belongs to another user.

@@ -1,6 +1,6 @@
 """Search for vocabularies by name in folders of this machine. Nothing is downloaded.
 
-The search looks into, in this order:
+The search covers, in this order:
 
 1. the folders of FASTBPE_VOCAB_DIR and the user's cache, which `fastbpe fetch` fills, under readable file names;
 2. the cache of tiktoken;
@@ -45,12 +45,12 @@ _DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
 
 
 class Found(NamedTuple):
-    """Vocabulary that was found by its name.
+    """Vocabulary found by name.
 
     model: content of the file.
     path: str – the file.
     unchecked: the published vocabulary that the model must equal, which the caller must check; None: the SHA-256
-        of the file was right, or none is published.
+        of the file has been checked, or none is published.
     """
 
     model: Model | CodePointModel
@@ -68,12 +68,12 @@ def is_name(text: str) -> bool:
 
 
 def vocabulary_of(name: str) -> KnownVocabulary | None:
-    """Return the published vocabulary of a name, or of a model of OpenAI; None for other names."""
+    """Return the published vocabulary for its name, or for the name of an OpenAI model; None for other names."""
     return VOCABULARIES.get(name) or VOCABULARIES.get(encoding_of_model(name) or "")
 
 
 def known_spelling(name: str) -> str:
-    """Return a name as its publisher spells it if only the case of letters differs; else the name.
+    """Return a name in its publisher's spelling if only the case differs; else the name unchanged.
 
     >>> known_spelling("GPT-4o"), known_spelling("Qwen/Qwen2-7B")
     ('gpt-4o', 'Qwen/Qwen2-7B')
@@ -83,9 +83,9 @@ def known_spelling(name: str) -> str:
 
 
 def suggestion(name: str) -> str:
-    """Return "did you mean ...?" with the files or known names that are near to a name, or "".
+    """Return "did you mean ...?" with files or known names that are similar to a name, or "".
 
-    Of a path or ORG/NAME the last part must be spelled like a known name. Files are those beside the path.
+    For a path or ORG/NAME, the last part must be similar to a known name, or to a file in the same folder.
 
     >>> suggestion("gpt4o"), suggestion("azure/gpt-4o"), suggestion("gpt-4o.json")
     ('did you mean gpt-4o?', 'did you mean gpt-4o?', '')
@@ -101,16 +101,16 @@ def suggestion(name: str) -> str:
 
 
 def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
-    """Read the vocabulary of a name from the first folder that has it.
+    """Read a vocabulary by name from the first folder that contains it.
 
     Args:
         name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
-        pattern: the split pattern, for files that hold none.
-        special_tokens: name → id, for files that hold none; None: the vocabulary's.
+        pattern: the split pattern, for files that contain none.
+        special_tokens: name → id, for files that contain none; None: those of the published vocabulary.
 
     Raises:
-        VocabularyNotFoundError: no folder has it; its `looked_at` lists the paths that were tried.
-        FormatError: a file of this name holds another vocabulary.
+        VocabularyNotFoundError: no folder contains it; its `looked_at` lists the paths that were tried.
+        FormatError: a file with this name contains another vocabulary.
     """
     vocabulary = vocabulary_of(name)
     if vocabulary is None:
@@ -159,7 +159,7 @@ def places(name: str) -> list[str]:
 
 
 def missing(name: str, message: str) -> VocabularyNotFoundError:
-    """Make the error for a name that no place has. It counts the places, and tells how to see them."""
+    """Create the error for a name that was not found. It counts the searched places, and says how to list them."""
     looked_at = tuple(places(name)) if is_name(name) else ()
     if looked_at:
         message += f" (`fastbpe fetch --list {name}` shows the {len(looked_at)} places searched)"
@@ -169,7 +169,7 @@ def missing(name: str, message: str) -> VocabularyNotFoundError:
 
 
 def _unknown(name: str) -> VocabularyNotFoundError:
-    """Make the error for a name that is neither published nor on this machine."""
+    """Create the error for a name that is neither published nor on this machine."""
     near = suggestion(name)
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
@@ -184,7 +184,7 @@ def _unknown(name: str) -> VocabularyNotFoundError:
 
 
 def _file_like(name: str) -> str:
-    """Return "did you mean ...?" with the files that are spelled like a path, or ""."""
+    """Return "did you mean ...?" with the files whose paths are similar to a path, or ""."""
     folder, last = os.path.split(name)
     try:
         files = os.listdir(folder or ".")
@@ -230,7 +230,7 @@ def published_copy(url: str, sha256: str | None) -> bytes | None:
         sha256: str or None – the hash that the caller expects.
 
     Returns:
-        Its bytes; None: it is not a published file, or no folder has a copy with this hash.
+        Its bytes; None: it is not a published file, or no folder contains a copy with this hash.
     """
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:
@@ -254,7 +254,7 @@ def user_cache() -> str:
 
 
 def tiktoken_cache() -> tuple[str, bool]:
-    """Return the folder where tiktoken keeps downloads, and whether an environment variable names it.
+    """Return the folder where tiktoken stores downloads, and whether an environment variable sets it.
 
     The folder is "" if the variable switches the cache off.
     """
@@ -299,7 +299,7 @@ def _published_paths(file: KnownFile) -> list[str]:
 
 
 def _own_paths(name: str) -> list[str]:
-    """List the paths of a native file or a model's folder of a name."""
+    """List the paths where a name's native file or model folder may be."""
     parts = name.split("/")
     return [os.path.join(folder, *parts) + ending for folder in _folders() for ending in (".fbpe", "")]
 
@@ -327,11 +327,11 @@ def find_local(name: str, revision: str = "main") -> str:
 
 
 def unpublished_path(name: str, revision: str = "main") -> str | None:
-    """Find the file or folder of a vocabulary of the user's own, or of a repository in Hugging Face's cache.
+    """Find the file or folder of the user's own vocabulary, or of a repository in Hugging Face's cache.
 
     Args:
-        name: ORG/NAME of a repository, or a name of the user's own.
-        revision: branch, tag or commit of the repository. Only "main" finds files of the user's own.
+        name: ORG/NAME of a repository, or the name of the user's own vocabulary.
+        revision: branch, tag or commit of the repository. The user's own files are found only with "main".
 
     Returns:
         The path; None if this machine has no copy.
@@ -342,12 +342,12 @@ def unpublished_path(name: str, revision: str = "main") -> str | None:
 
 
 def _repository(name: str) -> str:
-    """Return the folder that a repository has in Hugging Face's cache."""
+    """Return the folder of a repository in Hugging Face's cache."""
     return os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
 
 
 def _snapshot(folder: str, revision: str) -> str | None:
-    """Find the folder of a revision of a repository in Hugging Face's cache; "main" may also be its only one."""
+    """Find the folder of a repository's revision in Hugging Face's cache. "main" also finds the only revision."""
     if not all(map(_REVISION.fullmatch, revision.split("/"))):
         return None
     snapshots = Path(folder, "snapshots")

@@ -19,9 +19,9 @@ def complete_names() -> None:
 
 
 def _names(shell: Any, event: Any) -> list[str]:
-    """List the known names, and the files and folders beside the path that is being typed.
+    """List the known names, and the files and folders that complete the typed path.
 
-    Raises TryNext, which leaves the line to other completers, if `load` is not ours.
+    If `load` is not fastbpe's, raises TryNext, so that other completers handle the line.
     """
     from fastbpe.published.find import ENDINGS, KNOWN_NAMES  # here: an import of fastbpe does not need it
 
@@ -41,7 +41,7 @@ def _names(shell: Any, event: Any) -> list[str]:
 
 
 def _is_ours(shell: Any, owner: str | None) -> bool:
-    """Tell whether a module of the session is fastbpe; None: whether its name `load` is fastbpe.load."""
+    """Tell whether a name in the session is the module fastbpe; owner None: whether `load` is fastbpe.load."""
     if owner is not None:
         return shell.user_ns.get(owner) is sys.modules.get("fastbpe")
     return getattr(shell.user_ns.get("load"), "__module__", "").startswith("fastbpe.")

@@ -2,7 +2,8 @@
 
 Write `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets, scores and errors equal sentencepiece's; random samples do not, but have the same law.
+Ids, pieces, offsets, scores and errors equal sentencepiece's; random samples differ, but have the same
+distribution.
 """
 
 from fastbpe.sentencepiece._module import (

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def whole_number(value: Any) -> int:
-    """Convert to int any number but a float, as sentencepiece's binding does.
+    """Convert any number except a float to int, as sentencepiece's binding does.
 
     Raises:
-        TypeError: it is not a number, or a float.
+        TypeError: it is a float or not a number.
     """
     try:
         return index(value)
@@ -27,7 +27,7 @@ def whole_number(value: Any) -> int:
 
 
 def int32(name: str, value: Any) -> int:
-    """Convert an argument to an int of 32 bits. Raises ArgumentTypeError for what sentencepiece does not take."""
+    """Convert an argument to an int of 32 bits. Raises ArgumentTypeError if sentencepiece would refuse it."""
     try:
         number = whole_number(value)
         if -(1 << 31) <= number < 1 << 31:
@@ -38,7 +38,7 @@ def int32(name: str, value: Any) -> int:
 
 
 def checked_ids(ids: Any) -> Any:
-    """Return ids in a form that decoding reads: a list, or a buffer of integers."""
+    """Return ids in a form that decoding accepts: a list, or a buffer of integers."""
     if isinstance(ids, list):
         return ids
     if isinstance(ids, (bytes, bytearray)):
@@ -55,7 +55,7 @@ def checked_ids(ids: Any) -> Any:
 
 
 def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
-    """Return (whether `ids` is one id, the ids as ints). Raises for ids that are not below n_pieces."""
+    """Return (whether `ids` is one id, the ids as ints). Raises an error if an id is not below n_pieces."""
     if isinstance(ids, bytes):
         raise not_integers()
     is_one = _is_one(ids)
@@ -70,7 +70,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """Return the error for a list of ids with an id that no piece has."""
+    """Return the error for a list that contains an id without a piece."""
     for i in ids:
         try:
             int32("id", i)
@@ -91,7 +91,7 @@ def not_integers() -> TypeError:
 
 
 def _is_one(ids: Any) -> bool:
-    """Tell one id from several. A numpy array without dimensions is one id, and has no length."""
+    """Tell whether this is a single id. A numpy array without dimensions is one."""
     if not hasattr(ids, "__index__"):
         return False
     try:

@@ -60,14 +60,14 @@ class Base(Methods):
 
     @classmethod
     def from_file(cls, model_file: str | bytes | os.PathLike[str], **kwargs: Any) -> Self:
-        """Return a processor with the model of a file; keywords as in the constructor."""
+        """Return a processor for a model file. Takes the keyword arguments of the constructor."""
         processor = cls._without_model(kwargs, "from_file")
         processor.LoadFromFile(model_file)
         return processor
 
     @classmethod
     def from_proto(cls, model_proto: Any, **kwargs: Any) -> Self:
-        """Return a processor with a model's bytes; keywords as in the constructor."""
+        """Return a processor for the bytes of a model file. Takes the keyword arguments of the constructor."""
         processor = cls._without_model(kwargs, "from_proto")
         processor.LoadFromSerializedProto(model_proto)
         return processor

@@ -1,4 +1,4 @@
-"""Batch decodes of sentencepiece's compiled processor, which programs reach by `processor._processor`."""
+"""Batch decoding methods of sentencepiece's compiled processor, which programs reach as `processor._processor`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class Binding:
-    """Batch decodes of a processor, under the names and with the arguments of sentencepiece's binding.
+    """Batch decoding methods of a processor, with the names and arguments of sentencepiece's binding.
 
-    Each method reads the length of the batch once and then its items by number, so that a container whose length
-    changes in the meantime gives a result or raises its own error.
+    Each method reads the length of the batch once and then its items by number, so a container that changes its
+    length during the call leads to a result or to the container's own error.
 
     Args of each method:
         batch: sequences of ids, or of pieces (str or bytes).
@@ -76,7 +76,7 @@ class Binding:
         thread_pool: ThreadPool | None,
         return_bytes: bool = False,
     ) -> list[Any]:
-        """Decode a batch. are_pieces: None: as its first item that is not empty tells."""
+        """Decode a batch. are_pieces: None: the first item that is not empty decides."""
         self._processor._threads(num_threads)
         if thread_pool is not None:
             pool_threads(thread_pool)

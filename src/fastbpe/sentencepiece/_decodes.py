@@ -1,4 +1,4 @@
-"""Decoding of ids or pieces, one sequence or many, to text."""
+"""Decoding of ids or pieces to text: one sequence or many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
 
 
 class Decodes(Base):
-    """Decoding half of a processor."""
+    """Decoding methods of a processor."""
 
     def _decode_any(
         self,
@@ -103,7 +103,7 @@ def _check_return_type(return_type: Any) -> None:
 
 
 def _check_items(input: Any) -> None:
-    """Raise an error unless the input has a length, and items by number if it is not empty."""
+    """Raise an error unless the input has a length and, if it is not empty, can be indexed."""
     try:
         is_empty = not len(input)
     except TypeError:  # an array without dimensions

@@ -25,7 +25,7 @@ _PLAIN = ("serialized_proto", "proto", "offset_mapping")  # types that allow no 
 
 
 class Encodes(Base):
-    """Encoding half of a processor."""
+    """Encoding methods of a processor."""
 
     def _encode_any(
         self,
@@ -115,7 +115,7 @@ class Encodes(Base):
     def sample_encode_as_pieces(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to pieces of a random segmentation."""
+        """Encode with a random segmentation, and return its pieces."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=str, enable_sampling=True, **kwargs
         )
@@ -123,7 +123,7 @@ class Encodes(Base):
     def sample_encode_as_ids(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to ids of a random segmentation."""
+        """Encode with a random segmentation, and return its ids."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=int, enable_sampling=True, **kwargs
         )
@@ -131,7 +131,7 @@ class Encodes(Base):
     def sample_encode_as_numpy(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to an array of a random segmentation."""
+        """Encode with a random segmentation, and return its ids as an array."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="numpy", enable_sampling=True, **kwargs
         )
@@ -139,7 +139,7 @@ class Encodes(Base):
     def sample_encode_as_proto(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """Encode as `encode` does, to a message of the protobuf package, of a random segmentation."""
+        """Encode with a random segmentation, and return it as a message of the protobuf package."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="proto", enable_sampling=True, **kwargs
         )
@@ -155,9 +155,9 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """Encode a text, or each of a list, in the n best ways that a unigram model finds, the best first.
+        """Return the n best segmentations of a text, or of each text of a list, the best first.
 
-        Models of other types have one way, and raise RuntimeError.
+        Only a unigram model has several; models of other types raise RuntimeError.
         """
         return_type = self._resolve_return_type(return_type, out_type)
         if return_type == "offset_mapping":
@@ -192,19 +192,19 @@ class Encodes(Base):
         return [frame.around_pieces(model.pieces(tokens, as_bytes), model, as_bytes) for tokens in ways]
 
     def nbest_encode_as_pieces(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """Call `nbest_encode` for pieces."""
+        """Call `nbest_encode` with pieces as the result."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=str, **kwargs)
 
     def nbest_encode_as_ids(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """Call `nbest_encode` for ids."""
+        """Call `nbest_encode` with ids as the result."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=int, **kwargs)
 
     def nbest_encode_as_numpy(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """Call `nbest_encode` for arrays."""
+        """Call `nbest_encode` with arrays as the result."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="numpy", **kwargs)
 
     def nbest_encode_as_proto(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """Call `nbest_encode` for messages of the protobuf package."""
+        """Call `nbest_encode` with messages of the protobuf package as the result."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="proto", **kwargs)
 
     def parallel_encode(
@@ -243,19 +243,19 @@ class Encodes(Base):
         return outs if isinstance(input, list) else outs[0]
 
     def parallel_encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
-        """Call `parallel_encode` for pieces."""
+        """Call `parallel_encode` with pieces as the result."""
         return self.ParallelEncode(input=input, return_type=str, **kwargs)
 
     def parallel_encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
-        """Call `parallel_encode` for ids."""
+        """Call `parallel_encode` with ids as the result."""
         return self.ParallelEncode(input=input, return_type=int, **kwargs)
 
     def parallel_encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
-        """Call `parallel_encode` for an array."""
+        """Call `parallel_encode` with an array as the result."""
         return self.ParallelEncode(input=input, return_type="numpy", **kwargs)
 
     def parallel_encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """Call `parallel_encode` for a message of the protobuf package."""
+        """Call `parallel_encode` with a message of the protobuf package as the result."""
         return self.ParallelEncode(input=input, return_type="proto", **kwargs)
 
     def _sampling(
@@ -298,7 +298,7 @@ class Encodes(Base):
 
 
 class _Frame:
-    """Ids or pieces to put around a text's own, and whether the whole is reversed."""
+    """Ids or pieces to put around those of a text, and whether the order is reversed."""
 
     def __init__(
         self,
@@ -322,7 +322,7 @@ class _Frame:
             )
 
     def _ends(self) -> tuple[list[int], list[int]]:
-        """Return (ids before, ids behind)."""
+        """Return (ids before the text, ids after it)."""
         bos, eos = [], []
         self._processor._loaded()
         if self._bos:
@@ -340,7 +340,7 @@ class _Frame:
         return bos, eos
 
     def around(self, ids: list[int]) -> list[int]:
-        """Return the ids with those around them."""
+        """Return ids with the ids of the frame around them."""
         if not (self._bos or self._eos or self._reverse):
             return ids
         bos, eos = self._ends()
@@ -349,7 +349,7 @@ class _Frame:
         return bos + ids + eos
 
     def around_array(self, ids: memoryview) -> Any:
-        """Return the ids with those around them, as a read-only numpy array."""
+        """Return ids with the ids of the frame around them, as a read-only numpy array."""
         numpy = optional_imports.require_numpy("return_type='numpy'")
         array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
@@ -359,7 +359,7 @@ class _Frame:
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
-        """Return pieces with the pieces of the ids around them. emit_unk_piece replaces each unknown piece."""
+        """Return pieces with the pieces of the frame around them. emit_unk_piece replaces each unknown piece."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()
@@ -399,7 +399,7 @@ def _element(text: Any) -> Text:
 
 
 def _check_sampling(nbest_size: Any, alpha: Any) -> tuple[int, float]:
-    """Return these as numbers. Raise TypeError if they are none, even if nothing is sampled."""
+    """Return the arguments as numbers. Raise TypeError if one is not a number, even if nothing is sampled."""
     n = int32("nbest_size", nbest_size)
     try:
         return n, float(alpha if hasattr(alpha, "__float__") else index(alpha))

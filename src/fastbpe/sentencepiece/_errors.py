@@ -10,7 +10,7 @@ class ModelError(FastbpeError, RuntimeError):
 
 
 class PieceIdError(FastbpeError, IndexError):
-    """Error for an id that no piece has."""
+    """Error for an id without a piece."""
 
 
 class ArgumentError(FastbpeError, ValueError):
@@ -22,7 +22,7 @@ class ArgumentTypeError(FastbpeError, TypeError):
 
 
 class MissingItemError(FastbpeError, KeyError):
-    """Error for a dict where sentencepiece looks for the first of several ids."""
+    """Error for a dict in place of a list of ids: sentencepiece looks up its item 0."""
 
     __str__ = Exception.__str__  # KeyError's is the repr of the argument, which quotes the message
 

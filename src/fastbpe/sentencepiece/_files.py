@@ -16,7 +16,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """Return (bytes of a file, its name for messages).
 
     Raises:
-        ModelError: it cannot be read.
+        ModelError: the file cannot be read.
     """
     if isinstance(filename, bytearray):
         filename = bytes(filename)

@@ -38,8 +38,9 @@ _MAX_NBEST = 512
 class Sampling:
     """Random choice of a segmentation.
 
-    A BPE model leaves out each merge with probability alpha. A unigram model draws a segmentation by exp(alpha *
-    score), of all if nbest_size < 0, else of that number of best ones.
+    A BPE model skips each merge with probability alpha. A unigram model draws a segmentation with a probability
+    proportional to exp(alpha * score): one of all segmentations if nbest_size < 0, else one of the nbest_size
+    best.
     """
 
     def __init__(self, nbest_size: int, alpha: float) -> None:
@@ -51,15 +52,15 @@ class Sampling:
 
 
 def check_nbest(nbest_size: int) -> None:
-    """Raise ModelError for more segmentations than sentencepiece gives."""
+    """Raise ModelError if sentencepiece does not return this many segmentations."""
     if nbest_size > _MAX_NBEST:
         raise ModelError(f"INTERNAL: nbest_size must be nbest_size <= {_MAX_NBEST}")
 
 
 class LoadedModel(Facts):
-    """Model of type unigram, bpe or char: no characters of a char model merge.
+    """Model of type unigram, bpe or char. A char model has no merges.
 
-    The methods that read texts are for these; `WordModel` has its own.
+    `WordModel` overrides the methods that read texts.
 
     Raises:
         VocabularyError: the model contradicts itself.
@@ -83,7 +84,7 @@ class LoadedModel(Facts):
         return self._tokens.encode(to_bytes(text)).ids()
 
     def array(self, text: Text, num_threads: int | None) -> memoryview:
-        """Return the ids of a text in memory of their own, as int32."""
+        """Return the ids of a text in a new array of int32."""
         if not is_sound(text):
             return memoryview(self._tokens.encode(to_bytes(text)).to_array()).cast("B").cast("i")
         ids, _ = self.tokenizer._encode_to_array([text], frozenset(), (), num_threads)
@@ -187,7 +188,7 @@ class LoadedModel(Facts):
         return self.decoded(pieces)[0]
 
     def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
-        """Return (text of known or unknown pieces, where in it each of them lies)."""
+        """Return (the text of pieces, known or unknown; the position of each piece in it)."""
         text, found = self._surfaces.of(pieces)
         denormalizer = denormalizer_of(self.tokenizer)
         return (text if denormalizer is None else denormalizer.normalize(text)), found

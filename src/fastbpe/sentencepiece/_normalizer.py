@@ -28,19 +28,20 @@ _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 class SentencePieceNormalizer:
     """Normalizes text as a model does before it encodes. Every method has a CamelCase twin.
 
-    The first of the arguments up to norm_map that is given provides the rules.
+    The rules come from one of the arguments up to norm_map: the first in this list that is given.
 
     Args:
         model_file, model_proto: a model of any type: its file, or its bytes.
         normalizer_spec: bytes of the part of a model that holds the rules.
-        rule_tsv: file with a rule a line: code points in hexadecimal, a tab, code points.
+        rule_tsv: file with one rule per line: code points in hexadecimal, a tab, code points.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
-        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: as the model says, else True.
+        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: the setting of the model, or True
+        without a model.
 
     Raises:
-        RuntimeError: the rules cannot be read, or a model holds bad ones.
-        ValueError: no rules are given, or two arguments that contradict each other.
+        RuntimeError: the rules cannot be read or are invalid.
+        ValueError: no rules are given, or two arguments contradict each other.
 
     >>> SentencePieceNormalizer(rule_name="nfkc").normalize("Ａ  b")
     '▁A▁b'
@@ -81,10 +82,10 @@ class SentencePieceNormalizer:
             raise ModelError(f"INTERNAL: {error}") from error
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Normalize a text (str or bytes), or each of a list.
+        """Normalize a text (str or bytes), or each text of a list.
 
-        with_offsets: return (text, offsets): the origin of each character (for bytes, of each byte) and of the
-        end.
+        with_offsets: return (text, offsets). For each character of the result (for bytes: each byte), and for its
+        end, offsets has the position in the given text from which it comes.
         """
         return normalize(self._normalizer, input, with_offsets)
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> Any:
-    """Normalize a text, or each of a list.
+    """Normalize a text, or each text of a list.
 
-    with_offsets: return (text, origins of its characters and of its end).
+    with_offsets: return (text, positions in the input from which its characters and its end come).
     """
     if isinstance(input, list):
         return [_normalized(normalizer, text, with_offsets) for text in input]

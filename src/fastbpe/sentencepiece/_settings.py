@@ -1,4 +1,4 @@
-"""Settings of the process: the random numbers for sampling, and the limit of the time of n-best encoding."""
+"""Process-wide settings: the random numbers for sampling, and the time limit of n-best encoding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _stream = random.Random()
 
 
 def set_random_generator_seed(seed: int, /) -> None:
-    """Restart the stream of random numbers: the same calls then sample the same, with any number of threads.
+    """Seed the random numbers: the same calls then return the same samples, with any number of threads.
 
     seed: 0 to 2**32 - 1. The samples differ from sentencepiece's.
     """
@@ -33,9 +33,9 @@ _limit = [30_000]  # milliseconds, sentencepiece's default
 
 
 def set_nbest_timeout(timeout_ms: int, /) -> None:
-    """Bound the time that n-best encoding of a text takes: after it the best segmentation alone is returned.
+    """Limit the time for n-best encoding of a text. When it runs out, only the best segmentation is returned.
 
-    timeout_ms: milliseconds; 0 or less: no bound.
+    timeout_ms: milliseconds; 0 or less: no limit.
     """
     _limit[0] = int32("timeout_ms", timeout_ms)
 

@@ -41,12 +41,12 @@ _DEPRECATED = (
 class SentencePieceTrainer:
     """Train models of type unigram (the default), bpe, word or char with sentencepiece's options.
 
-    The files equal sentencepiece 0.2.3's; files of unigram models equal them on Linux with an x86-64 processor.
+    The files equal sentencepiece 0.2.3's; for unigram models, this holds only on x86-64 Linux.
     """
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
-        r"""Train a model; write its files, or give it to a writer.
+        r"""Train a model, and write its files or pass it to a writer.
 
         The files are `.model` and `.vocab`.
 
@@ -57,13 +57,13 @@ class SentencePieceTrainer:
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
             normalizer: a SentencePieceNormalizer, in place of options about normalization.
-            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses; of BPE
-                and unigram models.
-            allow_inconsistent_pretokenization: True: the parts need not make up the sentence.
+            pretokenizer: function that splits a normalized sentence into parts, so that no piece spans two of
+                them. Only for BPE and unigram models.
+            allow_inconsistent_pretokenization: whether the joined parts may differ from the sentence.
             **kwargs: sentencepiece's options by name; a list for an option with several values.
 
         Raises:
-            RuntimeError, ValueError: as sentencepiece does; messages end as its messages do.
+            RuntimeError, ValueError: as in sentencepiece; each message ends like sentencepiece's.
 
         >>> import io
         >>> model = io.BytesIO()
@@ -179,7 +179,7 @@ def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[
 def _flags(text: str) -> dict[str, str]:
     """Parse a string of options: words between single spaces, --name=value or --name.
 
-    The first of a name counts.
+    If a name occurs twice, the first one counts.
     """
     flags: dict[str, str] = {}
     for word in text.split(" ") if text else []:
@@ -226,7 +226,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
 
 
 def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
-    """Yield the sentences of an iterator, without line ends after them."""
+    """Yield the sentences of an iterator, without their line endings."""
     is_first = True
     while True:
         try:
@@ -267,7 +267,7 @@ def _named(path: str) -> Iterator[None]:
 
 @contextmanager
 def _as_sentencepiece_raises() -> Iterator[None]:
-    """Turn a SpecError into the exception, with the end of the message, that sentencepiece has in its place."""
+    """Turn a SpecError into the exception that sentencepiece raises, with the same end of the message."""
     try:
         yield
     except SpecError as error:

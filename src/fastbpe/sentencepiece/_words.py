@@ -25,14 +25,14 @@ class WordTokens:
     def __init__(
         self, text: bytes, normalized: bytes, places: list[int], ids: list[int], ends: list[int], unknown_id: int
     ) -> None:
-        """Take the tokens.
+        """Create the tokens of a text.
 
         Args:
             text: the text, as UTF-8.
-            normalized: the same normalized.
-            places: origin in the text of each byte of `normalized` and of its end; [] if nobody asks for offsets.
+            normalized: the normalized text.
+            places: origin in the text of each byte of `normalized` and of its end; [] if offsets are not needed.
             ids: the ids.
-            ends: end of each in `normalized`.
+            ends: end of each token in `normalized`.
             unknown_id: id whose piece is the text itself.
         """
         self._text = text
@@ -68,12 +68,12 @@ class WordTokens:
         return list(pairwise(places))
 
     def have_surface(self) -> list[bool]:
-        """Tell of each token if it stands for text: of the bytes of an unknown word only the last does."""
+        """Tell for each token whether it has text: of the byte tokens of an unknown word, only the last has."""
         return [start != end for start, end in pairwise([0, *self._ends])]
 
 
 class WordEncoder:
-    """Encoder of texts by looking up each word.
+    """Encoder that looks up each word.
 
     Args:
         model: a model of type word.
@@ -92,7 +92,7 @@ class WordEncoder:
             self._byte_ids = [every[b"<0x%02X>" % byte] for byte in range(256)]
 
     def encode(self, text: bytes, *, offsets: bool = False) -> WordTokens:
-        """Encode a text of UTF-8; each invalid byte counts as U+FFFD.
+        """Encode UTF-8 text; each invalid byte counts as U+FFFD.
 
         Unknown words in a row become one id, or with byte fallback an id for each of their bytes.
         """
@@ -122,7 +122,7 @@ class WordEncoder:
 
 
 class WordModel(LoadedModel):
-    """Model of type word, asked as a BPE model is."""
+    """Model of type word, with the interface of a BPE model."""
 
     @cached_property
     def _tokens(self) -> WordEncoder:  # type: ignore[override]  # as TokenEncoder, but without dropout
@@ -159,7 +159,7 @@ def _words(normalized: bytes) -> Iterator[bytes]:
 
 
 def _character_ends(text: bytes) -> Iterator[int]:
-    """Yield the end of each character; it has as many bytes as its first byte promises, as in `Tokens`."""
+    """Yield the end of each character. Its first byte determines its length, as in `Tokens`."""
     at = 0
     while at < len(text):
         lead = text[at]

@@ -1,4 +1,4 @@
-"""Reader of a `.model` file's fields, with the names of sentencepiece's module and without the package protobuf.
+"""Reader for the fields of a `.model` file: the names of sentencepiece's module, without the protobuf package.
 
 >>> import io
 >>> from fastbpe.sentencepiece import SentencePieceTrainer
@@ -53,7 +53,7 @@ def _float32(value: float) -> float:
 
 
 class _Enum:
-    """Names and numbers of an enum, as protobuf's classes have them."""
+    """Names and numbers of an enum, with the methods of protobuf's classes."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = dict(numbers)
@@ -219,7 +219,7 @@ class _Message:
 
 
 class TrainerSpec(_Message):
-    """Options of the trainer that made a model; see `fastbpe.Tokenizer.training_options` for `train`'s names."""
+    """Options with which a model was trained; see `fastbpe.Tokenizer.training_options` for `train`'s names."""
 
     __slots__ = ()
     ModelType = _Enum({name.upper(): number for number, name in specs.MODEL_TYPES.items()})
@@ -263,7 +263,7 @@ class _SentencePiece(_Message):
 class ModelProto(_Message):
     """A whole model: pieces, options of its trainer, rules of its normalizer.
 
-    Examples of `ParseFromString`, `HasField` and the fields are at the head of this module.
+    See the top of this module for an example.
     """
 
     __slots__ = ()

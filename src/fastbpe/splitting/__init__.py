@@ -2,7 +2,7 @@
 
 `make_splitter` chooses one of three; the splitter's repr says which.
 
-1. A scanner (`_core.split.scanner`) for a pattern that `recognise` knows by its meaning, however it is spelt.
+1. A scanner (`_core.split.scanner`) for a pattern that `recognise` knows by its meaning, however it is written.
    It finds the starts of pieces in 64 bytes at once, by bit algebra over masks of character classes.
 2. The engine (`_core.split.regex_engine`) for any other pattern that `program` compiles. `syntax` parses,
    `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and
@@ -11,8 +11,8 @@
    more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after
    a polynomial number of steps.
 3. The `regex` package, which takes the GIL: look-behind without a fixed width, some back-references, programs too
-   large. A text may take 3 seconds of the processor and 10 microseconds a byte; then it raises PatternError,
-   too.
+   large. A text may take 3 seconds of processor time plus 10 microseconds per byte; beyond that it also
+   raises PatternError.
 
 `steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns and
 refuses the rest. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).

@@ -1,7 +1,7 @@
-"""Pre-tokenizers of Hugging Face tokenizers of any kind: a first splitter, and the stages that change its pieces.
+"""Pre-tokenizers of Hugging Face tokenizers, including those that change text: a splitter, then stages.
 
-ByteLevel puts GPT-2's characters in place of bytes and perhaps a space before each piece; Metaspace puts U+2581 in
-place of spaces and before pieces. The steps after them see what they have made.
+ByteLevel replaces bytes by GPT-2's characters and may put a space before each piece; Metaspace replaces spaces by
+U+2581 and may put one before pieces. Later steps see the changed pieces.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from fastbpe.splitting.steps import make_sequence, step_of
 def make_stages(
     described: Sequence[Mapping[str, Any]], *, mark: str = ""
 ) -> tuple[Splitter, Stage | None, Stage | None]:
-    """Make the splitter of a text, and the stages after it.
+    """Create the splitter of a text, and the stages after it.
 
     Args:
-        described: the steps as a tokenizer.json describes them, with all members.
-        mark: a character that begins words: no merge makes a token that has it behind another character.
+        described: the steps as described in a tokenizer.json, with all members.
+        mark: a character that begins words: no merge makes a token with this character after another one.
 
     Returns:
-        The splitter; the stages, None if no step changes text; the same stages, which also cut what they make
-        before each run of the mark, None without a mark.
+        The splitter; the stages, or None if no step changes text; the same stages with an additional cut before
+        each run of the mark, or None without a mark.
 
     Raises:
-        PatternError: a pattern that cannot be used.
+        PatternError: a pattern cannot be used.
 
     >>> splitter, stages, _ = make_stages([{"type": "WhitespaceSplit"}])
     >>> splitter.pieces("a bc"), stages
@@ -58,7 +58,7 @@ def make_stages(
 
 
 def _chained(groups: Sequence[tuple[dict[str, Any], list[Splitter]]], last: Stage | None) -> Stage | None:
-    """Make a stage of each group, and put them before the last one."""
+    """Create a stage for each group, and put them before the last stage."""
     for change, splitters in reversed(groups):
         last = Stage(**change, splitter=chain(splitters) if splitters else None, then=last)
     return last

@@ -1,7 +1,7 @@
 """Sets of Unicode 16.0.0 characters, for the classes of split patterns.
 
 tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's tables nor the `regex` package
-have that version, so all data come from unicode_tables.py.
+have that version, so all data comes from unicode_tables.py.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CharSet:
     ranges: tuple[Range, ...]
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
-        """Take ranges in normal form; use `from_ranges` for others."""
+        """Create a set from ranges in normal form; use `from_ranges` for other ranges."""
         object.__setattr__(self, "ranges", ranges)
         object.__setattr__(self, "_hash", hash(ranges))
 
@@ -59,7 +59,7 @@ class CharSet:
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[Range]) -> CharSet:
-        """Make a set of ranges in any order; surrogates in them are left out.
+        """Create a set from ranges in any order; surrogates are left out.
 
         >>> CharSet.from_ranges([(98, 99), (97, 97)])
         CharSet('a-c')
@@ -74,7 +74,7 @@ class CharSet:
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
-        """Make a set of the characters of a string.
+        """Create a set of the characters of a string.
 
         >>> CharSet.of("cab")
         CharSet('a-c')
@@ -91,10 +91,9 @@ class CharSet:
 
     @staticmethod
     def property(name: str) -> CharSet:
-        r"""Return the set that `\p{name}` stands for: a general category, a script, or one of a few binary
-        properties.
+        r"""Return the set for `\p{name}`: a general category, a script, or one of a few binary properties.
 
-        Case, spaces, hyphens and underscores do not count. `gc=` and `script=` (`sc=`) may come first.
+        Case, spaces, hyphens and underscores are ignored. The name may begin with `gc=` or `script=` (`sc=`).
         Raises KeyError for an unknown name.
         """
         return _property(name)
@@ -111,9 +110,7 @@ class CharSet:
 
     @staticmethod
     def word() -> CharSet:
-        r"""Return the characters of `\w` as Rust's regex defines them: letters, marks, digits, connectors,
-        joiners.
-        """
+        r"""Return the characters of `\w` in Rust's regex: letters, marks, digits, connectors, joiners."""
         return _word()
 
     def __or__(self, other: CharSet) -> CharSet:
@@ -140,7 +137,7 @@ class CharSet:
         return CharSet(tuple(_without_surrogates(gaps)))
 
     def case_closure(self) -> CharSet:
-        """Return the set with every character that differs from one of its own by case only.
+        """Return the set together with every character that differs from a member only by case.
 
         >>> sorted("k" + "K" + "\\u212a") == sorted(CharSet.of("k").case_closure())
         True
@@ -214,7 +211,7 @@ def _intersection(one: tuple[Range, ...], two: tuple[Range, ...]) -> Iterator[Ra
 
 
 def _loose(name: str) -> str:
-    """Return a property name in the form that Unicode compares (UAX #44, loose matching)."""
+    """Return a property name in the form for loose matching (UAX #44)."""
     plain = "".join(character for character in name.lower() if character not in " _-\t")
     return plain[2:] if plain.startswith("is") else plain
 
@@ -247,7 +244,7 @@ def _decoded(table: str) -> CharSet:
 
 
 def unpacked(words: Iterable[str]) -> CharSet:
-    """Read ranges as tables have them: `gap.length` in base 36; the gap begins at the end of the range before."""
+    """Decode ranges of a table: `gap.length` in base 36; the gap is counted from the end of the previous range."""
     ranges, start = [], 0
     for word in words:
         gap, length = (int(number, 36) for number in word.split("."))

@@ -57,7 +57,7 @@ def _combine(left: CharSet, operator: str, right: CharSet) -> CharSet:
 
 
 def _operand(cursor: Cursor, class_start: int, ignore_case: bool, first: bool) -> CharSet:
-    """The union of the items up to the closing bracket or an operator, which stays unread."""
+    """Return the union of the items up to the closing bracket or an operator, which is not read yet."""
     singles: list[tuple[int, int]] = []
     sets: set[CharSet] = set()
     if first:

@@ -1,4 +1,4 @@
-"""Read a pattern from left to right: the position, escapes, and errors that name the position."""
+"""Reader of a pattern from left to right: position, escapes, and errors that state the position."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Cursor:
         return taken
 
     def enter(self, at: int) -> None:
-        """Enter a group or class that begins at `at`."""
+        """Count the nesting level of a group or class that begins at `at`."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups")

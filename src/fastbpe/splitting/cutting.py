@@ -1,4 +1,4 @@
-"""Find safe cuts in a document that is too long to hold, so that no piece and no special token crosses them."""
+"""Find safe cuts in a document that is too long for memory: no piece and no special token crosses them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def make_cutter(
 ) -> Callable[[bytes], int] | None:
     """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if no cuts are known.
 
-    special: tokens that cut the text before it is split. No cut is inside one, even if more text follows. With one
-        of more than MAX_TOKEN_BYTES no cuts are known.
-    crossed: the borders of pieces that tokens lie across, as for `last_safe_cut`.
+    special: tokens that are separated from the text before it is split. No cut is inside one, whatever text
+        follows. If one has more than MAX_TOKEN_BYTES, no cuts are known.
+    crossed: the borders of pieces that tokens may cross, as for `last_safe_cut`.
     """
     tokens = [name.encode() for name in special]
     longest = max(map(len, tokens), default=1)
@@ -41,7 +41,7 @@ def make_cutter(
 
 
 def _last_cut(data: bytes, crossed: bytes | None) -> int:
-    """Return what last_safe_cut returns; search only the end of the text where that is enough: nearly always."""
+    """Return the result of last_safe_cut. Search only the end of the text if that is enough, as nearly always."""
     start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1

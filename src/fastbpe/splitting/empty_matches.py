@@ -1,8 +1,8 @@
-r"""Matches of patterns that match the empty text, and `Split` by them, as tokenizers does with Oniguruma.
+r"""Matches of patterns that match the empty string, and `Split` at them, as tokenizers does with Oniguruma.
 
-An empty match right behind the match before it is passed over, and the search goes on one character later, even
-if another match begins at that place: `|a` matches "aa" three times, each time the empty text. Empty matches are
-parts of the text like others, but no pieces.
+An empty match directly after another match is skipped, and the search continues one character later, even if a
+match that is not empty begins at that place: `|a` matches "aa" three times, each time the empty string. Empty
+matches are parts of the text like others, but not pieces.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = Non
     Args:
         compiled: the pattern.
         text: the text.
-        timeout: seconds for all matches together; None: any. TimeoutError is raised beyond it.
+        timeout: seconds for all matches together; None: no limit. Raises TimeoutError when exceeded.
     """
     at, last = 0, -1
     end_of_time = None if timeout is None else time.monotonic() + timeout
@@ -107,7 +107,7 @@ class _Piece(NamedTuple):
 
 
 class _Pieces:
-    """Pieces that a pattern makes, in the form of a compiled pattern, for `RegexSplitter`."""
+    """Splitter in the form of a compiled pattern, for `RegexSplitter`."""
 
     def __init__(self, pattern: str, behavior: str, invert: bool) -> None:
         self.pattern = pattern
@@ -121,9 +121,9 @@ class _Pieces:
 
 
 def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
-    r"""Make the splitter of a pattern like `(?=(\d{3})+(?!\d))`: before groups that end where a run ends.
+    r"""Create the splitter for a pattern like `(?=(\d{3})+(?!\d))`, which counts groups from the end of a run.
 
-    `regex` tries each place of a run and reads the run from there, in the square of its length.
+    `regex` would try each place of a run and read the run from there, which takes quadratic time.
     """
     match parse(pattern):
         case Look(
@@ -142,7 +142,7 @@ def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
 
 
 def make_empty_splitter(pattern: str, behavior: str, *, invert: bool) -> Splitter:
-    r"""Make the splitter of a pattern that matches the empty text.
+    r"""Create the splitter for a pattern that matches the empty string.
 
     >>> make_empty_splitter(r"(?=(\d{3})+(?!\d))", "isolated", invert=False).pieces("1234567")
     [(0, 1), (1, 4), (4, 7)]

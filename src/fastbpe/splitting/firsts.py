@@ -1,7 +1,7 @@
-"""Compute which characters can begin a match of a part of a pattern: the engine need not try the others.
+"""Compute which characters can begin a match of a part of a pattern, so that the engine skips all others.
 
-All functions are for patterns that `simplify.simplified` returns, and err on the safe side: a character that is
-left out cannot come next in a match; one that is included may.
+All functions take patterns that `simplify.simplified` returns. Their results may include a character that cannot
+come next in a match, but never exclude one that can.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ANYTHING = First(ANY, True)
 
 
 def first(node: Node, follow: First) -> First:
-    r"""Return what can come next where the node matches and `follow` comes after it.
+    r"""Return the characters that can come next if the node matches and `follow` comes after it.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> first(parse("a?b?"), ANYTHING & first(parse("c"), ANYTHING))
@@ -86,7 +86,7 @@ def first(node: Node, follow: First) -> First:
 
 
 def first_of_round(repeat: Repeat, follow: First) -> First:
-    """Return what can come next where one more round of a repetition begins."""
+    """Return the characters that can come next if one more round of a repetition begins."""
     # A round lets what follows it through only if it may be empty. Another round may follow it.
     return first(repeat.child, follow if repeat.maximum == 1 else ANYTHING)
 
@@ -147,7 +147,7 @@ def characters_of_lead(lead: int) -> Range | None:
 
 
 def _first_of_look(node: Look) -> First:
-    """Return what a look-ahead lets come next."""
+    """Return the characters that a look-ahead allows next."""
     if not node.negative:
         return first(node.child, ANYTHING)
     # A negative look-ahead excludes characters only if it is a single one: then its first character is all of it.

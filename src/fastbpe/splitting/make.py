@@ -1,4 +1,4 @@
-"""Make the splitter of a split pattern: a scanner, the regex engine, or the `regex` package."""
+"""Create the splitter for a split pattern: a scanner, the regex engine, or the `regex` package."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MAX_STEPS = 64  # splitters one after another: each is one more level of calls
 
 
 def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
-    r"""Make the splitter of a pattern, or of several one after another; None: the whole text is a piece.
+    r"""Create the splitter for a pattern, or for several applied in order; None: the whole text is a piece.
 
-    It is a scanner if the patterns mean what a known pattern does, or if each piece is a run of characters of one
-    set, or one such character. Else it is the engine, and, if the engine cannot run the pattern, the `regex`
-    package with our own classes of characters. The repr tells which.
+    It is a scanner if the patterns are equivalent to a known pattern, or if each piece is a run of characters of
+    one set, or one such character. Else it is the engine, or, if the engine cannot run the pattern, the `regex`
+    package with fastbpe's own character classes. The repr tells which.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
@@ -75,7 +75,7 @@ def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> Scann
 
 
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
-    """Make the engine for a pattern; None if the engine cannot run the pattern.
+    """Create the engine for a pattern; None if the engine cannot run the pattern.
 
     Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
     """
@@ -84,7 +84,7 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
 
 def _run_scanner(pattern: str, *, keep_gaps: bool) -> RunScanner | None:
-    """Make the scanner of a pattern of runs and single characters of sets; None if the pattern is another."""
+    """Create the scanner for a pattern of runs or single characters of sets; None for any other pattern."""
     from fastbpe.splitting.nodes import runs_of
     from fastbpe.splitting.syntax import parse
 

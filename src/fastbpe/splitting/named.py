@@ -1,4 +1,4 @@
-"""Scanners of the named patterns, known by their text, so that loading one parses nothing."""
+"""Scanners of the named patterns, looked up by their text, so that loading one needs no parsing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Nodes of the tree that a split pattern is parsed into.
 
-The parser resolves case, flags and names of classes: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`;
-`(?m)^` is an `Anchor` of its own kind. Non-capturing groups only shape the tree. The parser allows 63 nested
+The parser resolves case, flags and class names: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`;
+`(?m)^` is an `Anchor` of a separate kind. Non-capturing groups only shape the tree. The parser allows 63 nested
 groups, so plain recursion over a tree is safe.
 """
 
@@ -93,7 +93,7 @@ class Atomic:
 
 @dataclass(frozen=True)
 class Look:
-    """The child matches, or does not, right after the position, or right before it; nothing is consumed."""
+    """Look-around: the child must match, or must not match, right after or right before the position."""
 
     child: Node
     behind: bool
@@ -143,7 +143,7 @@ def referenced_groups(node: Node) -> frozenset[int]:
 def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
     """Return the sets whose runs or single characters a pattern matches, and whether they are single.
 
-    None if it may match anything else, or has more than MAX_SETS sets, or two with a common character.
+    None if it may match anything else, has more than MAX_SETS sets, or has two sets with a common character.
     """
     sets: list[tuple[CharSet, bool]] = []
     seen = CharSet(())
@@ -163,7 +163,7 @@ def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
 
 
 def can_match(node: Node) -> bool:
-    """Return False if the node never matches, as `[^\\s\\S]`; True if it matches, or may."""
+    """Return False if the node never matches, such as `[^\\s\\S]`; True if it may match."""
     if isinstance(node, Chars):
         return bool(node.characters)
     if isinstance(node, Concat):
@@ -180,8 +180,8 @@ def can_match(node: Node) -> bool:
 def can_match_empty(node: Node) -> bool:
     """Tell whether the node may match without consuming a character.
 
-    Exact for everything but back-references and zero-width parts that exclude one another, as in
-    `(?=a)(?=b)`: those count as able to.
+    The answer is exact except for back-references and zero-width parts that exclude one another, as in
+    `(?=a)(?=b)`, for which it is True.
     """
     if isinstance(node, Chars) or not can_match(node):
         return False

@@ -1,4 +1,4 @@
-r"""Translates regexes of tokenizers (Oniguruma, Ruby's syntax) into fastbpe's syntax.
+r"""Translation of tokenizers' regexes (Oniguruma, Ruby's syntax) into fastbpe's syntax.
 
 The two syntaxes are mostly the same. These parts look alike but differ in meaning, and are translated:
 
@@ -10,9 +10,9 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 - the flag that lets `.` match a line feed is m.
 
 Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
-syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references; and
-where case is ignored, classes of letters, and what matches a ligature, ß or the like, which are several letters
-in another case.
+syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references;
+and, if case is ignored, classes of letters, and all that matches characters such as ß and ligatures, which become
+several letters in another case.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
 
 @cache
 def _of_several() -> frozenset[str]:
-    """Return the characters of which several are one character in another case, as ʼ and n are ŉ."""
+    """Return the characters that occur in a sequence equal to one character in another case, as ʼ and n in ŉ."""
     folded = (chr(code).casefold() for code in range(0x20000))  # no character above has a case
     return frozenset(character for text in folded if len(text) > 1 for character in text)
 
 
 def _folds_alone(character: str) -> bool:
-    """Tell whether a character in any case is one character, and no part of the other case of one."""
+    """Tell whether every case variant of a character is one character, and it is not part of a longer variant."""
     cases = [*CharSet.of(character).case_closure()]
     return all(len(one.casefold()) == 1 for one in cases) and _of_several().isdisjoint(cases)
 
 
 @lru_cache(maxsize=64)
 def from_oniguruma(pattern: str) -> str:
-    r"""Return a pattern that matches in fastbpe what the given pattern matches in tokenizers.
+    r"""Return a pattern for fastbpe that matches the same as the given pattern in tokenizers.
 
     >>> from_oniguruma(r"\p{L}+|^\s$")
     '\\p{L}+|(?:\\A|(?<=\\n)(?!\\z))\\s(?:(?=\\n)|\\z)'
@@ -225,7 +225,7 @@ class _Translation:
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
     def stands_alone(self) -> bool:
-        """Tell whether the next character folds alone, and is no end of a range."""
+        """Tell whether the next character folds by itself, and is not the end of a range."""
         around = self.pattern[self.at - 1] + self.pattern[self.at + 1 : self.at + 2]
         return "-" not in around and _folds_alone(self.pattern[self.at])
 

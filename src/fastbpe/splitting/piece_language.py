@@ -1,10 +1,10 @@
-r"""Automaton that accepts every piece that a split pattern can make: to prove that a text is in none.
+r"""Automaton that accepts every piece that a split pattern can make, to prove that a text is not in any piece.
 
-The automaton may accept texts that are not pieces, never the other way round. It is exact for characters,
-sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match
-less, so it ignores them; a back-reference counts as any text. It also knows that the first branch that
+The automaton may accept texts that are not pieces, but never rejects a piece. It is exact for characters,
+sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match less,
+so it ignores them; a back-reference counts as any text. It also takes into account that the first branch that
 matches wins: if a branch without those parts matches the beginning of a text, no later branch matches there, and
-neither does the text between two matches begin there.
+the text between two matches does not begin there.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class _Branch:
         return len(self.empty) - 1
 
     def add(self, node: Node, start: int, end: int, following: CharSet | None = None) -> None:
-        """Put the automaton of a node between two states.
+        """Insert the automaton of a node between two states.
 
-        following: characters that what follows the node in the branch can begin with; None: not known.
+        following: characters with which the rest of the branch after the node can begin; None: not known.
         """
         if isinstance(node, Chars):
             self.moves[start].append((node.characters, end))
@@ -119,7 +119,7 @@ class _Automaton:
         self._find_states()
 
     def _cut(self, sets: Iterable[CharSet]) -> None:
-        """Cut the code points into runs of characters that the same sets hold; number these classes."""
+        """Divide the code points into runs of characters that are in the same sets; number these classes."""
         listed = [*sets]
         bounds = sorted({0} | {edge for each in listed for low, high in each.ranges for edge in (low, high + 1)})
         numbers: dict[tuple[bool, ...], int] = {}
@@ -202,7 +202,7 @@ def _branch(node: Node) -> _Branch:
 
 
 def _gap(branches: Iterable[_Branch]) -> _Branch:
-    """Make the automaton of text between matches: it holds no character that is a match by itself."""
+    """Create the automaton of text between matches, which has no character that is a match by itself."""
     singles = [characters for branch in branches if branch.is_exact for characters in _single_characters(branch)]
     left = ~CharSet.from_ranges(ends for characters in singles for ends in characters.ranges)
     gap = _Branch()
@@ -231,9 +231,10 @@ def _single_characters(branch: _Branch) -> Iterator[CharSet]:
 
 
 class PieceLanguage:
-    """Reader of texts that tells whether they can be part of a piece, or a piece.
+    """Automaton that reads a text and tells whether it can be a piece or a part of one.
 
-    Several patterns, one after another: a piece is a piece of the last one, and part of a piece of each before.
+    If several patterns are applied in order, a piece is a piece of the last one, and part of a piece of each
+    earlier one.
 
     >>> language = PieceLanguage(r"[a-z]+|[0-9]{1,3}")
     >>> language.may_hold("12"), language.may_hold("1234"), language.may_hold("a1")
@@ -261,7 +262,7 @@ class PieceLanguage:
         return tuple(out)
 
     def are_alike(self, low: int, high: int) -> bool:
-        """Tell whether the patterns treat all characters from low to high alike."""
+        """Tell whether the patterns treat all characters from low to high in the same way."""
         return all(len(automaton.classes(low, high)) == 1 for automaton in self._automata)
 
     def may_end(self, states: States) -> bool:
@@ -269,7 +270,7 @@ class PieceLanguage:
         return not self._automata or not states[-1].isdisjoint(self._automata[-1].accepted)
 
     def may_hold(self, text: str) -> bool:
-        """Tell whether a piece may hold a text. False is a proof that no piece of any text does."""
+        """Tell whether a piece may contain a text. False is a proof that no piece of any text contains it."""
         states: States | None = self.anywhere
         for character in text:
             states = self.step(states, ord(character), ord(character)) if states is not None else None

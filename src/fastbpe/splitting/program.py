@@ -1,8 +1,8 @@
-"""Compile a parsed pattern to the program that `_core.split.regex_engine` runs.
+"""Compiler from a parsed pattern to the program that `_core.split.regex_engine` runs.
 
 A program is an array of 32-bit words: operations with their operands. Operation 0 is FAIL, so that a target of 0
-means none; the program starts at 1. A choice knows which bytes can begin each branch (`firsts`): the engine never
-tries a branch that the next byte excludes, and a repetition gives nothing back if that cannot help.
+means none; the program starts at 1. A choice contains the bytes that can begin each branch (`firsts`): the engine
+never tries a branch that the next byte excludes, and a repetition does not backtrack if that cannot help.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ _N_SYMBOLS = END_BIT + 1
 
 
 class Op(IntEnum):
-    """Operations, with the numbers that the engine has for them. Comments list the operands.
+    """Operations, with their numbers in the engine. Comments list the operands.
 
-    `open` is 0 within atomic groups and look-arounds; else 1 plus the number of SAVE_PLACEs without their CHECK so
-    far.
+    `open` is 0 within atomic groups and look-arounds; else 1 plus the number of SAVE_PLACEs so far without a
+    CHECK.
     """
 
     FAIL = 0
@@ -111,7 +111,7 @@ class Op(IntEnum):
 
 
 class UnsupportedError(Exception):
-    """The engine cannot run the pattern."""
+    """Error for a pattern that the engine cannot run."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ class Program:
 def compile_program(node: Node) -> Program | None:
     r"""Compile a parsed pattern; return None if the engine cannot run it.
 
-    That is: back-references to groups within atomic groups, look-arounds or rounds that may be empty; look-behind
-    whose alternatives are not each of one width of at most 255 characters; what needs more than 65,536 words,
-    1,024 choices or 256 different sets.
+    It cannot run back-references to groups within atomic groups, look-arounds or rounds that may be empty;
+    look-behind with an alternative of variable width or of more than 255 characters; and patterns that need more
+    than 65,536 words, 1,024 choices or 256 different sets.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> compile_program(parse(r"(?>(a))\1")) is None
@@ -196,8 +196,8 @@ class _Compiler:
     def node(self, node: Node, follow: First, sure: bool) -> None:
         """Emit a node.
 
-        follow: what comes after it.
-        sure: what comes after it always matches.
+        follow: the part of the pattern after it.
+        sure: whether the part after it always matches.
         """
         if isinstance(node, Chars):
             self._chars((node,))
@@ -234,7 +234,7 @@ class _Compiler:
         label.at = len(self.code)
 
     def _enter(self, op: Op) -> int:
-        """Open a scope that needs a register; scopes that follow one another share one."""
+        """Open a scope that needs a register; consecutive scopes share one."""
         if self.depth >= MAX_DEPTH - 2 * len(self.groups):
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)
@@ -415,7 +415,7 @@ class _Compiler:
         self._place(after)
 
     def _behind(self, child: Node) -> None:
-        """Emit a look-behind: back by the width of the child, then the child; alternatives may differ in width."""
+        """Emit a look-behind: go back by the child's width, then match it. Alternatives may differ in width."""
         branches = child.branches if isinstance(child, Alternation) else (child,)
         labels, end = [_Label() for _ in branches], _Label()
         self._choice(*((ANYTHING.mask, label) for label in labels))
@@ -432,7 +432,7 @@ class _Compiler:
 
 
 def _has_group(node: Node) -> bool:
-    """Tell whether a simplified node has a group that a back-reference names."""
+    """Tell whether a simplified node has a group that a back-reference refers to."""
     return isinstance(node, Group) or any(map(_has_group, children(node)))
 
 
@@ -443,7 +443,7 @@ def _only_character(node: Chars) -> str | None:
 
 
 def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
-    """Return tables: for each choice and next byte, the list of branches that can match."""
+    """Return the tables that list, for each choice and next byte, the branches that can match."""
     tables, lists = array("I"), array("I", [0])
     known: dict[tuple[int, ...], int] = {(): 0}
     for choice in choices:

@@ -5,7 +5,7 @@ the known patterns:
 
 - groups disappear, `x{1}` is `x`, branches of branches are branches;
 - alternatives that are strings are a set of strings, so that `'(?:[sdmt]|ll)` is `'s|'d|'m|'t|'ll`;
-- a possessive repetition of a set is greedy if giving back could never help: nothing follows, or only
+- a possessive repetition of a set is greedy if backtracking could never help: nothing follows, or only
   characters outside the set, or the end of the text.
 """
 
@@ -32,7 +32,7 @@ _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 @lru_cache(maxsize=64)
 def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
-    r"""Return the scanner that splits as the pattern, or the patterns one after another; None if there is none.
+    r"""Return the scanner equivalent to a pattern, or to several applied in order; None if there is none.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
@@ -55,7 +55,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
 
 @lru_cache(maxsize=1)
 def _known_forms() -> dict[Form, ScannerSpec]:
-    """Return the forms of the known patterns, made branch by branch: many share most branches."""
+    """Return the forms of the known patterns, built branch by branch, because many share most branches."""
     branch = lru_cache(maxsize=None)(lambda text: _form(parse(text)))
     return {sum(map(branch, branches), ()): spec for branches, spec in _spellings()}
 
@@ -144,7 +144,7 @@ def _sequence(node: Node) -> Form:
 
 
 def _never_gives_back(repeat: Repeat, rest: list[Node]) -> bool:
-    """Tell whether a greedy repetition, having taken all it can, never helps the rest to match by giving back."""
+    """Tell whether a greedy repetition never needs to backtrack for the rest to match."""
     taken = _set_of(repeat.child)
     if taken is None:
         return False
@@ -166,7 +166,7 @@ def _set_of(node: Node) -> CharSet | None:
 
 
 def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
-    """Return the strings that the node matches, as code points, if they are few and none begins another."""
+    """Return the strings that a node matches, as code points, if few and prefix-free."""
     found = _all_strings(node)
     if found is None or any(a != b and b[: len(a)] == a for a in found for b in found):
         return None

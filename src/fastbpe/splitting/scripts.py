@@ -1,4 +1,4 @@
-"""Scripts of characters as tokenizers and sentencepiece tell them: of Unicode 9, and Japanese is one."""
+"""Scripts of characters as in tokenizers and sentencepiece: those of Unicode 9, with one script for Japanese."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def script_numbers() -> bytes:
 
 
 def make_script_splitter() -> ByScript:
-    """Make the splitter of `UnicodeScripts`.
+    """Create the splitter for `UnicodeScripts`.
 
     >>> make_script_splitter().pieces(" a b漢")
     [(1, 4), (4, 7)]

@@ -1,7 +1,7 @@
-"""Lay out sets of characters as the tables that `_core.split.charsets` reads.
+"""Layout of character sets as the tables that `_core.split.charsets` reads.
 
-A set has 256 bytes, which say what the first byte of a character decides, and, for what it does not decide, an
-index of blocks of 256 characters, one bit for each character. All sets share blocks.
+A set has 256 bytes, one per possible first byte of a character, which say whether that byte decides membership. If
+it does not, an index leads to a block of 256 characters with one bit per character. All sets share blocks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SetTables:
         return len(self._numbers) < MAX_SETS and n_blocks <= 1 << 8 * self.index.itemsize
 
     def number(self, characters: CharSet) -> int:
-        """Return the number of a set; add it if it is new."""
+        """Return the number of a set; add the set if it is new."""
         if characters not in self._numbers:
             self._numbers[characters] = len(self._numbers)
             self.bytes += bytes(_answer_of(lead, characters) for lead in range(256))

@@ -1,6 +1,6 @@
-r"""Simplify a parsed pattern: six kinds of nodes remain, and no shapes that backtrack without need.
+r"""Simplification of a parsed pattern: six kinds of nodes remain, and no needless backtracking.
 
-Chars, Concat, Alternation, Repeat, Atomic and Look remain, and back-references with the groups that they name.
+Chars, Concat, Alternation, Repeat, Atomic and Look remain, and back-references with the groups that they refer to.
 Other groups disappear; anchors and word boundaries become look-arounds (`$` is `(?![\s\S])`), and possessive
 repetitions become atomic groups. The pattern matches the same as before.
 """
@@ -44,7 +44,7 @@ EMPTY = Concat(())
 
 
 def simplified(node: Node, kept: frozenset[int] = frozenset()) -> Node:
-    r"""Return an equivalent pattern of fewer kinds of nodes. kept: groups that back-references name, which stay.
+    r"""Return an equivalent pattern with fewer kinds of nodes. kept: groups that back-references need.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> simplified(parse("((a|b)+)*")) == parse("[ab]*")

@@ -1,11 +1,11 @@
 r"""Pre-tokenizers of Hugging Face tokenizers that only split text, and sequences of them.
 
-A test compares them with tokenizers 0.23 on every code point. A step reads each piece of the step before as if it
-were the whole text: look-around, `^` and `$` end where the piece ends. Text that a step removes is gone for the
-steps after it and makes no ids.
+A test compares them with tokenizers 0.23 on every code point. A step reads each piece of the previous step as if
+it were the whole text: look-around, `^` and `$` do not see beyond the piece. Text that a step removes is gone for
+later steps and has no ids.
 
 Pre-tokenizers that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`) are not here. A pattern that can
-match the empty string splits at its empty matches, too (`empty_matches`), with the `regex` package.
+match the empty string also splits at its empty matches (`empty_matches`), with the `regex` package.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Split:
 
     Attributes:
         pattern: a regex, read as tokenizers reads it (see `from_oniguruma`).
-        behavior: a match is a piece of its own ("isolated"), is left out ("removed"), joins the text between
-            matches right before it ("merged_with_previous") or right after it ("merged_with_next"), or becomes
-            one piece with the matches that touch it ("contiguous").
-        invert: matches, and the text between them, change places first.
-        literal: the pattern is not a regex but the text to find.
+        behavior: a match becomes a piece ("isolated"), is removed ("removed"), is joined to the text between
+            matches right before it ("merged_with_previous") or right after it ("merged_with_next"), or forms one
+            piece with adjacent matches ("contiguous").
+        invert: first swap the matches and the text between them.
+        literal: the pattern is the text to find, not a regex.
     """
 
     pattern: str
@@ -65,9 +65,9 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Digits:
-    r"""`Digits(individual_digits)`: numbers are pieces: each character of them, or runs of them.
+    r"""`Digits(individual_digits)`: each digit is a piece, or each run of digits.
 
-    A digit is what Rust's `char::is_numeric` says, which has Unicode 17: \p{N} and 13 characters more.
+    Digits are defined by Rust's `char::is_numeric`, which uses Unicode 17: \p{N} and 13 more characters.
     """
 
     individual_digits: bool = False
@@ -75,17 +75,17 @@ class Digits:
 
 @dataclass(frozen=True, kw_only=True)
 class Punctuation:
-    r"""`Punctuation(behavior)`: ASCII's 32 punctuation characters, and \p{P} as Unicode 8 had it."""
+    r"""`Punctuation(behavior)`: ASCII's 32 punctuation characters, and \p{P} of Unicode 8."""
 
     behavior: Behavior = "isolated"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ByteLevel:
-    """`ByteLevel(add_prefix_space=False, use_regex)`: words of GPT-2, or only its characters for bytes.
+    """`ByteLevel(add_prefix_space=False, use_regex)`: GPT-2's pieces, or only its characters for bytes.
 
-    The steps after it read, for every byte of the text, the character that stands for it in GPT-2's files. Some of
-    these are ² and ½, so `Digits` splits many Asian characters in two.
+    Later steps see, for every byte of the text, its character in GPT-2's files. Some of these are ² and ½, so
+    `Digits` splits many Asian characters in two.
     """
 
     use_regex: bool = True
@@ -103,20 +103,20 @@ class WhitespaceSplit:
 
 @dataclass(frozen=True)
 class BertPreTokenizer:
-    """`BertPreTokenizer()`: text between white space, which is removed, and each punctuation mark alone."""
+    """`BertPreTokenizer()`: text between white space, which is removed; each punctuation mark is a piece."""
 
 
 @dataclass(frozen=True)
 class UnicodeScripts:
-    """`UnicodeScripts()`: text of one script. Spaces and what has no script belong to the text before them.
+    """`UnicodeScripts()`: text of one script. Spaces and characters without a script go with the text before.
 
-    Those at the start of the text are removed. See `scripts`.
+    At the start of the text they are removed. See `scripts`.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedLength:
-    """`FixedLength(length)`: pieces of `length` characters, the last one the rest."""
+    """`FixedLength(length)`: pieces of `length` characters; the last one may be shorter."""
 
     length: int = 5
 
@@ -176,7 +176,7 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Return (True, patterns) if regexes, one after another, split as the steps do; None means no splitting.
+    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; None means no splitting.
 
     >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
     (True, '\\d')
@@ -206,7 +206,7 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
     >>> make_sequence(steps).pieces("no 42")
     [(0, 2), (3, 4), (4, 5)]
 
-    Without steps, the whole text is a piece. Raises PatternError for a pattern that cannot be used, or cannot be
+    Without steps, the whole text is a piece. Raises PatternError if a pattern cannot be used, or cannot be
     translated from tokenizers' syntax.
     """
     places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
@@ -258,7 +258,7 @@ def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitt
 
 
 def literal_matches(text: str) -> Splitter:
-    """Make the splitter whose pieces are a text; other text is unmatched."""
+    """Create the splitter whose pieces are the occurrences of a text; other text is unmatched."""
     return ByText(text.encode(), "matches")
 
 

@@ -1,10 +1,10 @@
-r"""Parse split patterns, as tiktoken's engine understands them (fancy-regex 0.19 over Rust's regex).
+r"""Parser of split patterns, in the syntax of tiktoken's engine (fancy-regex 0.19 over Rust's regex).
 
-It differs from Python: `$` matches at the end of the text only, `\Z` also before trailing line feeds; `.` excludes
-only U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
+It differs from Python's: `$` matches only at the end of the text, `\Z` also before trailing line feeds; `.`
+excludes only U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
 
-PatternError is raised for what no tokenizer uses: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
-back-references that ignore case, quantifiers on assertions, quantifiers upon quantifiers (tiktoken's engine reads
+Features that no tokenizer uses raise PatternError: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
+back-references that ignore case, quantifiers on assertions, repeated quantifiers (tiktoken's engine reads
 `a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
 """
 
@@ -68,7 +68,7 @@ def parse(pattern: str) -> Node:
     >>> parse("(?i:k)")
     Chars(characters=CharSet('K k U+212A'))
 
-    Raises PatternError, with the position, for what is malformed, not supported, or too large.
+    Raises PatternError, with the position, if the pattern is malformed, not supported, or too large.
     """
     parser = _Parser(Cursor(pattern))
     node = parser.alternation()
@@ -79,7 +79,7 @@ def parse(pattern: str) -> Node:
 
 @dataclass(frozen=True)
 class _Flags:
-    """The inline flags in force: `i`, `m`, `s`, `x`."""
+    """The active inline flags: `i`, `m`, `s`, `x`."""
 
     i: bool = False
     m: bool = False
@@ -273,10 +273,10 @@ class _Parser:
         return self._capture(start, None)
 
     def _inside(self, start: int, flags_end: bool = False) -> Node:
-        """Read up to the closing parenthesis; flags set on the way end there if `flags_end`.
+        """Read up to the closing parenthesis; if `flags_end`, flags set inside end there.
 
-        tiktoken's engine ends them so for (?:...) and (?i:...) only. From other groups it lets flags out, which no
-        other engine does: there they raise PatternError.
+        In tiktoken's engine this is so only for (?:...) and (?i:...). Flags set in other groups stay active after
+        them, unlike in any other engine; there they raise PatternError.
         """
         cursor = self.cursor
         outer = self.flags
@@ -308,7 +308,7 @@ class _Parser:
         return name
 
     def _flagged(self, start: int) -> Node | None:
-        """Read `(?i)`, which holds to the end of the enclosing group, or `(?i:...)`."""
+        """Read `(?i)`, which applies to the end of the enclosing group, or `(?i:...)`."""
         cursor = self.cursor
         found = _FLAGS.match(cursor.text, cursor.at)
         if found is None or (not found[1] and not found[2] and found[3] == ")"):

@@ -1,7 +1,7 @@
-r"""Translate fastbpe's patterns into patterns of tokenizers (Oniguruma, Ruby's syntax): inverse of oniguruma.py.
+r"""Translation of fastbpe's patterns into tokenizers' (Oniguruma, Ruby's syntax): the inverse of oniguruma.py.
 
-Few words differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. Whether the two mean the same is
-then asked, by reading back, so nothing is guessed.
+Few elements differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. The result is translated back
+to check that it means the same.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _REPEATED = re.compile(r"[*+?][+?]?|\{[0-9]*,?[0-9]*\}\??")
 
 
 def to_oniguruma(pattern: str) -> str:
-    r"""Return a pattern that matches with tokenizers what the given one matches with fastbpe.
+    r"""Return a pattern for tokenizers that matches the same as the given pattern in fastbpe.
 
     >>> to_oniguruma(r"\p{N}{1,3}+|\s++$|\s")
     '(?>\\p{N}{1,3})|\\s++\\z|\\s'
@@ -37,8 +37,8 @@ def to_oniguruma(pattern: str) -> str:
 def _translated(pattern: str, as_group: bool) -> str:
     """Translate a pattern.
 
-    as_group: `{1,3}+` becomes an atomic group; False: `{1,3}`, which often matches the same and is a known
-        pattern.
+    as_group: `{1,3}+` becomes an atomic group; False: it becomes `{1,3}`, which often matches the same and belongs
+        to known patterns.
     """
     out: list[str] = []
     opened: list[int] = []  # where each open group begins in `out`

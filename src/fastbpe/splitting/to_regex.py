@@ -1,11 +1,10 @@
-r"""Run a split pattern with the `regex` package, but without its Unicode data.
+r"""Compilation of a split pattern for the `regex` package, without using its Unicode data.
 
 The module writes the parsed pattern with every class as ranges of code points, so the Unicode version of the
 installed `regex` does not matter. `regex` tests the members of a class one by one. So a class is written as its
-ASCII members, then as a tree of blocks with four blocks a level, without negated classes. That is about as fast as
-`\p{L}` and `\s`. Tried and dropped, since slower: plain ranges; two, three or eight blocks a level; negated
-classes as `[^...]`. Without
-gain: the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
+ASCII members, then as a tree of blocks with four blocks per level, without negated classes. That is about as fast
+as `\p{L}` and `\s`. Tried and found slower: plain ranges; two, three or eight blocks per level; negated classes as
+`[^...]`. Not faster: the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
 """
 
 from __future__ import annotations
@@ -57,15 +56,15 @@ _MODES = {Mode.GREEDY: "", Mode.LAZY: "?", Mode.POSSESSIVE: "+"}
 
 
 class EmptyMatchError(PatternError):
-    """Error for a pattern that can match the empty text, where that cannot be."""
+    """Error for a pattern that can match the empty string where this is not allowed."""
 
 
 @lru_cache(maxsize=64)
 def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[str]:
     r"""Compile a split pattern so that it matches as in tiktoken.
 
-    The text to match must hold no lone surrogates: no class has them. Capturing groups are kept only where
-    a back-reference needs them; then `.groups` of the result is not 0 and `findall` gives groups: use
+    The text to match must not contain lone surrogates, which are in no class. Capturing groups are kept only if a
+    back-reference needs them; then `.groups` of the result is not 0 and `findall` returns groups: use
     `find_pieces`.
 
     >>> compile_regex(r"\p{L}+|\s+").findall("one two")
@@ -73,7 +72,7 @@ def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[
 
     may_be_empty: the pattern may match the empty string.
 
-    Raises PatternError for what does not parse or can match the empty string.
+    Raises PatternError if the pattern is invalid or can match the empty string.
     """
     import regex  # here: slow to import, and few patterns need it
 
@@ -111,7 +110,7 @@ def find_pieces(compiled: regex.Pattern[str], text: str) -> list[str]:
 
 
 def to_regex(node: Node) -> str:
-    r"""Print a parsed pattern for `regex.VERSION1`; no flag is needed or set.
+    r"""Write a parsed pattern in the syntax of `regex.VERSION1`; no flag is needed or set.
 
     >>> to_regex(parse(r"(?i:'s)+?"))
     '(?:\\x27[Ss\u017f])+?'
@@ -175,7 +174,7 @@ def _print_boundary(node: WordBoundary) -> str:
 
 @lru_cache(maxsize=256)
 def _print_set(characters: CharSet) -> str:
-    """Print a class that accepts and rejects in few steps: ASCII first, then the rest as a tree of blocks."""
+    """Write a class that accepts and rejects in few steps: ASCII first, then the rest as a tree of blocks."""
     if len(characters) == 1:
         return _print_code_point(characters.ranges[0][0])
     if not characters:
@@ -192,7 +191,7 @@ def _print_set(characters: CharSet) -> str:
 
 
 def _print_tree(ranges: list[Range]) -> str:
-    """Print the inside of a class: up to four blocks, each guarded by one test of the range it spans."""
+    """Write the inside of a class: up to four blocks, each after one test of the range that it spans."""
     if len(ranges) <= _BLOCKS_PER_LEVEL:
         return "".join(map(_print_range, ranges))
     size = 1
@@ -213,7 +212,7 @@ def _print_range(ends: Range) -> str:
 
 
 def _print_code_point(code_point: int) -> str:
-    """Print a character so that it has no special meaning anywhere."""
+    """Write a character so that it has no special meaning anywhere."""
     character = chr(code_point)
     if character.isascii() and not character.isalnum():
         return f"\\x{code_point:02x}"

@@ -11,10 +11,10 @@ work here too.
 
 Differences from tiktoken, all on purpose:
 
-- Of special tokens that begin alike the longest is found; tiktoken finds any of them.
-- A surrogate pair is its character and a lone surrogate U+FFFD in every method; some methods of tiktoken raise
-  UnicodeEncodeError.
-- A pattern that can match the empty text is refused at once; tiktoken panics when it does match it.
+- If several special tokens match at one place, fastbpe takes the longest; tiktoken takes any of them.
+- Every method reads a surrogate pair as its character and a lone surrogate as U+FFFD; some methods of tiktoken
+  raise UnicodeEncodeError.
+- A pattern that can match the empty string is refused at once; tiktoken panics when this match occurs.
 - Methods do not call each other, so overriding one in a subclass does not change the others.
 """
 

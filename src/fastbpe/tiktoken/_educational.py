@@ -1,4 +1,4 @@
-"""Byte-pair encoding to read and to watch: in plain Python, in colours, and slow.
+"""Byte-pair encoding for learners: slow plain Python that can print each step in colours.
 
 >>> encoding = SimpleBytePairEncoding.from_tiktoken(Encoding(
 ...     "small", pat_str=r"\\w+|\\W+", special_tokens={},
@@ -31,8 +31,8 @@ _SHOWN_WORDS = {"colour": 50, "color": 50, "simple": 20}
 class SimpleBytePairEncoding:
     """Split pattern and ranks, without special tokens.
 
-    visualise, wherever it is an argument: "colour" prints each step with tokens on coloured backgrounds, "simple"
-    prints lists, None prints nothing.
+    The argument visualise: "colour" prints each step with tokens on coloured backgrounds, "simple" prints lists,
+    None prints nothing.
     """
 
     def __init__(self, *, pat_str: str, mergeable_ranks: dict[bytes, int]) -> None:
@@ -61,20 +61,20 @@ class SimpleBytePairEncoding:
 
     @staticmethod
     def train(training_data: str, vocab_size: int, pat_str: str) -> SimpleBytePairEncoding:
-        """Learn ranks from a text, as `bpe_train` does, in colours."""
+        """Learn ranks from a text, as `bpe_train` does, and print the steps in colours."""
         ranks = bpe_train(training_data, vocab_size, pat_str)
         return SimpleBytePairEncoding(pat_str=pat_str, mergeable_ranks=ranks)
 
     @staticmethod
     def from_tiktoken(encoding: Encoding | str) -> SimpleBytePairEncoding:
-        """Take the ranks and the pattern of an Encoding, given itself or by name."""
+        """Create an encoding with the ranks and pattern of an Encoding, which is passed itself or by name."""
         if isinstance(encoding, str):
             encoding = get_encoding(encoding)
         return SimpleBytePairEncoding(pat_str=encoding._pat_str, mergeable_ranks=encoding._mergeable_ranks)
 
 
 def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str | None = "colour") -> list[int]:
-    """Encode one word: merge the pair of the lowest rank, the leftmost of equals, until no pair is a token."""
+    """Encode one word: merge the pair with the lowest rank (the leftmost of equals) until no pair is a token."""
     parts = [bytes([byte]) for byte in input]
     while True:
         _show(parts, visualise)
@@ -93,7 +93,7 @@ def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str |
 
 
 def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = "colour") -> dict[bytes, int]:
-    """Learn ranks from a text: the most frequent pair, the first of equals, becomes the next token.
+    """Learn ranks from a text: the most frequent pair (the first of equally frequent ones) becomes the next token.
 
     Raises:
         ValueError: vocab_size is below 256, or the pairs run out before vocab_size is reached.

@@ -40,8 +40,8 @@ class Encoding(Methods):
         name: name in the repr. A registered encoding is pickled by its name.
         pat_str: regex that splits text into pieces; text that it does not match is left out.
         mergeable_ranks: bytes of each ordinary token → rank, which is also its id. Text with a byte that no token
-            covers cannot be encoded. No text gives the empty token, which decodes to nothing.
-        special_tokens: text of each special token → id. An id that several tokens share decodes to the first of
+            covers cannot be encoded. No text is encoded to the empty token; it decodes to nothing.
+        special_tokens: text of each special token → id. If several tokens share an id, it decodes to the first of
             them.
         explicit_n_vocab: required number of tokens; the ids must then have no gaps. None: any number.
 
@@ -80,7 +80,7 @@ class Encoding(Methods):
 
     @classmethod
     def _of_model(cls, model: Model) -> Encoding:
-        """Make the encoding of a model with ranks, a name, one pattern and ready-made tables."""
+        """Create the encoding for a model that has ranks, a name, one pattern and ready-made tables."""
         assert model.tables is not None
         assert isinstance(model.name, str)
         assert isinstance(model.pattern, str)
@@ -260,7 +260,7 @@ class Encoding(Methods):
         raise VocabularyError(f"no encoding is registered as {name!r}")
 
     def __setstate__(self, state: str | dict[str, Any]) -> None:
-        """Take the state of a pickle that tiktoken wrote, if this class stands in for tiktoken's class.
+        """Restore a pickle that tiktoken wrote, if this class replaces tiktoken's class.
 
         Args:
             state: name of a registered encoding, or the arguments of `__init__`.
@@ -285,10 +285,10 @@ class Encoding(Methods):
 
 
 class _PartialEncoding(Encoding):
-    """Encoding in which some bytes have no token: its core has one for each, beyond all ids."""
+    """Encoding in which some bytes have no token; in its core, these have tokens with ids beyond all others."""
 
     def _check(self, ids: Sequence[int]) -> None:
-        """Raise MissingByteError if an id is one of those beyond all ids."""
+        """Raise MissingByteError if an id is the core's id of a missing byte."""
         # In parts: one call of max() for millions of ids would stop all other threads.
         greatest = max((max(ids[at : at + _CHECKED]) for at in range(0, len(ids), _CHECKED)), default=0)
         if greatest >= self.n_vocab:
@@ -348,9 +348,9 @@ def _missing_bytes(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def _with_bytes(vocabulary: Vocabulary, missing: Sequence[bytes], first: int) -> Vocabulary:
-    """Return a vocabulary with tokens for these bytes, from an id on.
+    """Return a vocabulary with added tokens for the missing bytes; their ids begin at `first`.
 
-    Merging needs an id for each byte; that of tiktoken merges bytes without a rank, too.
+    Merging needs an id for each byte: tiktoken also merges bytes that have no rank.
     """
     tokens = vocabulary.tokens()
     tokens += [b""] * (first - len(tokens)) + [*missing]
@@ -397,7 +397,7 @@ class CoreBPE:
         return self._encoding.encode_single_token(piece)
 
     def encode_single_piece(self, piece: bytes) -> list[int]:
-        """Encode bytes as one piece that is not split."""
+        """Encode bytes as one piece, without splitting them."""
         return self._encoding._encode_single_piece(piece)
 
     def _encode_bytes(self, bytes: bytes) -> list[int]:
@@ -428,7 +428,7 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
 
 
 def raise_disallowed_special_token(token: str) -> NoReturn:
-    """Raise the ValueError for a special token in a text that must not hold it."""
+    """Raise the ValueError for a text that contains a disallowed special token."""
     raise SpecialTokenError.disallowed(token, _EVERY)
 
 
@@ -438,8 +438,8 @@ def _n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], 
     Args:
         ids: ids of the text.
         last: bytes of the text's last piece; b"" without one.
-        token: gives the bytes of an id.
-        apart: ids that no later text changes, such as special tokens.
+        token: function that returns the bytes of an id.
+        apart: ids that following text cannot change, such as special tokens.
     """
     n = n_bytes = 0
     while n_bytes < len(last):

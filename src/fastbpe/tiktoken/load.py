@@ -149,8 +149,8 @@ def data_gym_to_mergeable_bpe_ranks(
     Args:
         vocab_bpe_file, encoder_json_file: paths or URLs, read by `read_file_cached`.
         vocab_bpe_hash, encoder_json_hash: SHA-256 (hexadecimal) of the files.
-        clobber_one_byte_tokens: take the ids of single bytes from the second file; else they follow the order of
-            the characters that stand for them.
+        clobber_one_byte_tokens: take the ids of single bytes from the second file; else number them in the order
+            of the characters that represent them in the files.
 
     Raises:
         ValueError: a file is damaged.

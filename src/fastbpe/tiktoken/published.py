@@ -22,7 +22,7 @@ class Published(NamedTuple):
     """One encoding. Calling it returns the arguments of `Encoding`, as the constructors of plug-ins do.
 
     Attributes:
-        name: of the encoding.
+        name: name of the encoding.
         pattern: name of the split pattern.
         special_tokens: name → id.
         file: its .tiktoken file; None: it is in GPT-2's two files.
@@ -50,7 +50,7 @@ class Published(NamedTuple):
         return load_tiktoken_bpe(str(self.file.url), self.file.sha256)
 
     def model(self) -> Model:
-        """Return the same as a model, which is faster: no dict of all ranks is made."""
+        """Return the encoding as a model. This is faster, because it does not build a dict of all ranks."""
         if self.file is None:
             merges = read_file_cached(_GPT2_MERGES, GPT2_MERGES.sha256)
             ids = read_file_cached(_GPT2_IDS, GPT2_IDS.sha256)

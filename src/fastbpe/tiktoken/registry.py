@@ -1,8 +1,8 @@
 """Encodings by name: the published ones, and those that packages register for tiktoken.
 
-Such a package puts modules into the namespace package `tiktoken_ext`. Each has a dict ENCODING_CONSTRUCTORS of
-names and functions that return the arguments of `Encoding`. The modules import from `tiktoken`; if that is not
-installed, fastbpe.tiktoken takes its name while they run.
+Such a package puts modules into the namespace package `tiktoken_ext`. Each has a dict ENCODING_CONSTRUCTORS that
+maps a name to a function that returns the arguments of `Encoding`. The modules import from `tiktoken`; if it is
+not installed, fastbpe.tiktoken is available under that name while they run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OWN = f"{_NAMESPACE}.openai_public"  # tiktoken's own plug-in; `published` take
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """Return the encoding of a name. The first call makes it, and later calls return the same object.
+    """Return an encoding by name. The first call creates it, and later calls return the same object.
 
     Args:
         encoding_name: str – name such as "o200k_base", or the name of a plug-in's encoding.

@@ -1,4 +1,4 @@
-"""Tokenizers: text to ids and back."""
+"""Tokenizers: conversion of text to ids and back."""
 
 from fastbpe.tokenizer.tokenizer import Tokenizer, _unpickle
 

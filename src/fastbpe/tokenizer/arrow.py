@@ -1,4 +1,4 @@
-"""Arrow arrays of texts to Arrow lists of ids, and back, without a Python object for a text or an id."""
+"""Conversion of Arrow arrays of texts to Arrow lists of ids, and back, without a Python object per text or id."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def to_arrow(
 
 
 def _as_strings(pyarrow: Any, texts: Any) -> Any:
-    """Give an array of a type whose rows lie end to end in one buffer."""
+    """Convert an array to a type whose rows are contiguous in one buffer."""
     if not isinstance(texts, pyarrow.Array):
         return _array_of(pyarrow, items_in(texts))
     if pyarrow.types.is_dictionary(texts.type):
@@ -98,7 +98,7 @@ def _rows(pyarrow: Any, array: Any) -> TextRows:
 
 
 def _lists(pyarrow: Any, numpy: Any, ids: Any, offsets: Any, texts: Any) -> Any:
-    """Make a list array of ids and offsets, with the nulls of the texts."""
+    """Return a list array from ids and offsets, with the nulls of the texts."""
     values = pyarrow.Array.from_buffers(
         pyarrow.from_numpy_dtype(ids.dtype), len(ids), [None, pyarrow.py_buffer(ids)]
     )
@@ -115,7 +115,7 @@ def _lists(pyarrow: Any, numpy: Any, ids: Any, offsets: Any, texts: Any) -> Any:
 
 
 def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Special, error: ValueError) -> None:
-    """Note at an error the row of its text: the first that raises one when encoded by itself."""
+    """Add a note with the row to an error: the first row that raises one when encoded by itself."""
     for i, text in enumerate(array):
         if text.is_valid:
             try:
@@ -128,7 +128,7 @@ def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Specia
 
 
 def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
-    """Give (ids, offsets) of each chunk of an Arrow list array, or chunked array of lists.
+    """Yield (ids, offsets) for each chunk of an Arrow list array, or of a chunked array of lists.
 
     Raises:
         ValueError: a row or an id is null.

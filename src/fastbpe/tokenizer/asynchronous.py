@@ -1,7 +1,8 @@
-"""Encoding beside an event loop.
+"""Encoding concurrently with an event loop.
 
-A thread of the loop's executor encodes into an array, mostly without the GIL, and then makes lists of it in turns
-with the loop. A short text takes less time than the way to a thread and back: the loop's own thread encodes it.
+A thread of the loop's executor encodes into an array, mostly without the GIL, and then converts it to lists in
+small steps, so that the loop can run in between. A short text takes less time than handing it to a thread, so the
+loop's own thread encodes it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ async def aencode(
 ) -> list[int]:
     """Encode a text as `Tokenizer.encode` does, in a thread, and leave the event loop free.
 
-    A text of millions of ids holds up the loop for some milliseconds at most. A split pattern that runs in the
-    `regex` package holds it up longer. If the task is cancelled, the thread still runs to its end.
+    A text of millions of ids blocks the loop for a few milliseconds at most, or longer if the split pattern needs
+    the `regex` package. If the task is cancelled, the thread still runs to its end.
 
     Args:
         tokenizer: Tokenizer.

@@ -1,4 +1,4 @@
-"""Sequences of ids that lie end to end in one array, and are cut by offsets."""
+"""Sequences of ids that are concatenated in one array and divided by offsets."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _INTEGERS = frozenset("bBhHiIlLqQnN")  # format characters of the buffer protoco
 
 
 def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
-    """Give the sequences of a batch: cut (ids, offsets) and Arrow lists; any other batch unchanged.
+    """Return the sequences of a batch: divide (ids, offsets) or Arrow lists; return any other batch unchanged.
 
     A tuple of exactly two arrays is (ids, offsets).
 
     Raises:
-        ValueError: the offsets do not rise from 0 to the number of ids.
-        TypeError: ids or offsets are not integers in one dimension.
+        ValueError: the offsets do not increase from 0 to the number of ids.
+        TypeError: ids or offsets are not one-dimensional arrays of integers.
     """
     if type(batch) is list:
         return batch
@@ -71,5 +71,5 @@ def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
 
 
 def _native(view: memoryview) -> Any:
-    """Give an array that Python reads: memoryview does not know formats with a byte order, as "<q"."""
+    """Return an array that Python can read: memoryview does not support formats such as "<q"."""
     return require_numpy("decode_batch of such arrays").asarray(view) if view.format[0] in "<>!=" else view

@@ -1,4 +1,4 @@
-"""Parts of a `Tokenizer` for other folders of this package, which read no private attributes."""
+"""Access to parts of a `Tokenizer` for other folders of this package, which must not read private attributes."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def family_of(tokenizer: Tokenizer) -> Family:
 
 
 def model_of(tokenizer: Tokenizer) -> Model:
-    """Return the model that a byte-level tokenizer was made from, without its tokens: `vocabulary_of` has them."""
+    """Return the model from which a byte-level tokenizer was made, without its tokens (see `vocabulary_of`)."""
     model = tokenizer._family.own
     assert isinstance(model, Model)
     return model
 
 
 def code_point_model_of(tokenizer: Tokenizer) -> CodePointModel:
-    """Return the model that a code-point tokenizer was made from."""
+    """Return the model from which a code-point tokenizer was made."""
     model = tokenizer._family.own
     assert isinstance(model, CodePointModel)
     return model
 
 
 def denormalizer_of(tokenizer: Tokenizer) -> Normalizer | None:
-    """Return the rules of a code-point tokenizer for decoded text; None if it has none."""
+    """Return a code-point tokenizer's rules for decoded text; None if it has none."""
     from fastbpe.tokenizer.families.codepoints import CodePointFamily  # here: byte level does not need it
 
     assert isinstance(tokenizer._family, CodePointFamily)
@@ -55,7 +55,7 @@ def vocabulary_of(tokenizer: Tokenizer) -> Vocabulary:
 
 
 def vocabulary_of_sequences(tokenizer: SequenceTokenizer) -> SequenceVocabulary:
-    """Return the merges of a tokenizer of sequences, read-only."""
+    """Return the merges of a sequence tokenizer, read-only."""
     return tokenizer._vocabulary
 
 
@@ -99,7 +99,7 @@ def find_words(
 
 
 def id_without_name(tokenizer: Tokenizer) -> int:
-    """Return the id of a Unigram's unknown token, which tokenizers spells as its text; -1: there is none."""
+    """Return the id of Unigram's unknown token, which tokenizers shows as the text it replaces; -1: none."""
     model = tokenizer._family.own
     if isinstance(model, CodePointModel) or model.spelling is None or model.spelling.kind != "Unigram":
         return -1
@@ -107,15 +107,15 @@ def id_without_name(tokenizer: Tokenizer) -> int:
 
 
 def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:
-    """Make a tokenizer of another model, with the class and the cache of this one."""
+    """Create a tokenizer for another model, with the class and cache settings of this one."""
     return tokenizer._of(model)
 
 
 def with_roles(tokenizer: Tokenizer, roles: Mapping[str, str]) -> Tokenizer:
-    """Make a tokenizer with other tokens for some roles."""
+    """Return a tokenizer with other tokens for some roles."""
     return tokenizer._with_roles(roles)
 
 
 def extended(tokenizer: Tokenizer, tokens: Sequence[AddedToken]) -> Tokenizer:
-    """Make a tokenizer with more special and added tokens, as `with_tokens` does."""
+    """Return a tokenizer with more special and added tokens, as `with_tokens` does."""
     return tokenizer.with_tokens(tokens) if tokens else tokenizer

@@ -1,4 +1,4 @@
-"""load(): make a Tokenizer from a file, a folder or a name."""
+"""load(): create a Tokenizer from a file, a folder or a name."""
 
 from __future__ import annotations
 
@@ -37,34 +37,35 @@ def load(
         path_or_bytes: one of these, or a file's contents as bytes:
 
             - a `.fbpe` or `.tiktoken` file, a tokenizer.json, or Mistral's tekken.json;
-            - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with
-              the other beside it;
-            - a `.model` of sentencepiece (type BPE, unigram or char), of minbpe or of BoundlessBPE (v2); a
-              `.gguf` file of llama.cpp, or all of a model;
-            - a folder: the first that it has of tokenizer.json, tokenizer.model, tekken.json, tiktoken.model,
-              spiece.model, sentencepiece.bpe.model, GPT-2's two, BERT's vocab.txt, tokenizer.model.v*, *.tiktoken,
-              *.fbpe, *.gguf, with the tokens that tokenizer_config.json, special_tokens_map.json and
-              added_tokens.json name, as AutoTokenizer of transformers reads them;
-            - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o", also
-              spelled "GPT-4o"), or a repository of Hugging Face ("org/name").
+            - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with the
+              other in the same folder;
+            - a `.model` of sentencepiece (type BPE, unigram or char), of minbpe or of BoundlessBPE (v2); a `.gguf`
+              file of llama.cpp, with or without the tensors;
+            - a folder: the first of these files in it is loaded: tokenizer.json, tokenizer.model, tekken.json,
+              tiktoken.model, spiece.model, sentencepiece.bpe.model, GPT-2's two, BERT's vocab.txt,
+              tokenizer.model.v*, *.tiktoken, *.fbpe, *.gguf; with the tokens from tokenizer_config.json,
+              special_tokens_map.json and added_tokens.json, read as in AutoTokenizer of transformers;
+            - a name, if no file or folder has it: "o200k_base", "llama3", ..., an OpenAI model ("gpt-4o", or
+              "GPT-4o"), or a Hugging Face repository ("org/name").
         pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
-        special_tokens: text to id, instead of the special tokens that the file has or is known for. Or a list of
-            texts, added to those as by `Tokenizer.with_special_tokens`.
+        special_tokens: text to id, instead of the special tokens of the file or of its published vocabulary. Or a
+            list of texts, which are added to those as in `Tokenizer.with_special_tokens`.
         cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:
-        A Tokenizer; a SequenceTokenizer for a file of one.
-        Type checkers see `Tokenizer | Any`, since the file decides; `SequenceTokenizer.load` loads no other kind.
+        A Tokenizer, or a SequenceTokenizer if the file contains one.
+        Type checkers see `Tokenizer | Any`, because the file decides; `SequenceTokenizer.load` loads only its own
+        kind.
 
     Raises:
         FormatError: the file is damaged, or in no format that fastbpe reads; the message says how to fix it.
-        FileNotFoundError: no file and no vocabulary has this name. The message suggests the nearest known name, or
+        FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
         says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched. OSError: the
         file cannot be opened.
 
     Warns:
-        FormatWarning: a tokenizer.json asks for truncation or padding, which fastbpe does not apply.
+        FormatWarning: a tokenizer.json sets truncation or padding, which fastbpe does not apply.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +99,7 @@ def load(
 
 
 def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
-    """Tell whether a file, or its bytes, begins as one of a SequenceTokenizer."""
+    """Tell whether a file, or its bytes, begins like the file of a SequenceTokenizer."""
     from fastbpe.formats import sequences  # here, as `detect`
 
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -143,13 +144,13 @@ def _make(
 def check_published(
     tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool
 ) -> None:
-    """Raise FormatError if a tokenizer lacks the ranks, the pattern or the special tokens that are published.
+    """Raise FormatError if a tokenizer lacks the published ranks, pattern or special tokens.
 
     Args:
-        tokenizer: the tokenizer loaded.
+        tokenizer: the loaded tokenizer.
         vocabulary: the published vocabulary.
         path: the file, for the message.
-        special_tokens_too: compare special tokens as well.
+        special_tokens_too: whether to compare special tokens as well.
     """
     import hashlib  # here: importing it is slow, and few files are checked
 
@@ -173,5 +174,5 @@ def check_published(
 
 
 def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
-    """Leave out the special tokens with ids below the first rank."""
+    """Remove the special tokens with ids below the first rank."""
     return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}

@@ -1,4 +1,4 @@
-"""Arrays of ids in the dtype or the memory that the caller chooses."""
+"""Arrays of ids with the caller's dtype, or in the caller's array."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def encode(
     Args:
         caller: name of the method, for an error.
         encoder: the tokenizer.
-        n_vocab: all its ids are below it.
-        template: ids before and behind each text; None: no ids.
+        n_vocab: number above all its ids.
+        template: ids before and after each text; None: no ids.
         texts and others: as for `Tokenizer.encode_batch_to_numpy`.
 
     Returns:
@@ -70,7 +70,7 @@ def encode(
 
 
 def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
-    """Give the dtype that `dtype` and `out` ask for, before anything is encoded.
+    """Return the dtype that results from `dtype` and `out`, before anything is encoded.
 
     Args:
         numpy: the module.
@@ -78,8 +78,8 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
         out: array to fill; None: a new one.
 
     Raises:
-        ValueError: the dtype holds no integers, has another byte order, or differs from `out`'s; `out` has
-            other than one dimension, or is read-only.
+        ValueError: the dtype is not an integer type, has another byte order, or differs from `out`'s; `out` is not
+            one-dimensional, or is read-only.
         TypeError: `out` is not a numpy array.
     """
     if out is not None and not isinstance(out, numpy.ndarray):
@@ -102,7 +102,7 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
 
 
 def _end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """Give the ids of several lists in one uint32 array, and the int64 offsets of the lists in it."""
+    """Concatenate lists of ids into a uint32 array, and return it with the int64 offsets of the lists."""
     offsets = numpy.zeros(len(lists) + 1, numpy.int64)
     numpy.cumsum([len(ids) for ids in lists], out=offsets[1:])
     return numpy.fromiter(chain.from_iterable(lists), numpy.uint32, int(offsets[-1])), offsets
@@ -114,12 +114,12 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
     Args:
         numpy: the module.
         ids: uint32 array.
-        wanted: dtype, as `check_output` gives it.
+        wanted: dtype, from `check_output`.
         out: array to fill, or None.
-        n_vocab: all ids are below it.
+        n_vocab: number above all ids.
 
     Raises:
-        ValueError: `out` is too small, or the dtype cannot hold an id; nothing is written then.
+        ValueError: `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):
         raise ValueError(f"out has room for {len(out)} ids, and the text has {len(ids)}: pass a larger array")
@@ -137,12 +137,12 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
 
 
 def _around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: Sequence[int]) -> tuple[Any, Any]:
-    """Put ids before and behind each text.
+    """Put ids before and after each text.
 
     Args:
         numpy: the package.
-        ids: uint32 of shape (n_ids,) – ids of all texts, end to end.
-        offsets: int64 of shape (n_texts + 1,) – first id of each text.
+        ids: uint32 of shape (n_ids,) – ids of all texts, concatenated.
+        offsets: int64 of shape (n_texts + 1,) – index of the first id of each text.
         before, behind: the ids to put around.
 
     Returns:

@@ -37,13 +37,13 @@ def find_roles(
     special_tokens: Mapping[str, int],
     token_to_id: Callable[[str], int | None],
 ) -> Mapping[str, int | None]:
-    """Find the id for each role: the first of its named token, the template's, and the KNOWN special tokens.
+    """Find the id for each role: from its named token, else the template, else the KNOWN special tokens.
 
     Args:
-        named: the token of each role that the file names.
+        named: the token of each role that the file sets.
         template: the ids before a text, and those after it.
         special_tokens: name to id.
-        token_to_id: finds the id of any token; special tokens go before it.
+        token_to_id: function that finds the id of any token; special tokens take precedence.
 
     Returns:
         An id, or None, for each of ROLES.
@@ -60,15 +60,15 @@ def find_roles(
 
 
 def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]) -> dict[str, str]:
-    """Check the roles that a caller gives.
+    """Check a caller's roles.
 
     Args:
-        roles: role to token; None: none.
-        is_token: tells whether the tokenizer has a token.
+        roles: role to token; None: no roles.
+        is_token: function that tells whether the tokenizer has a token.
 
     Raises:
         SpecialTokenError: there is no such role, or no such token.
-        TypeError: roles is no mapping of texts.
+        TypeError: roles is not a mapping from str to str.
     """
     if roles is None:
         return {}
@@ -88,7 +88,7 @@ def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]
 
 
 def split_template(templates: Templates) -> tuple[list[int], list[int]]:
-    """Give the ids before a single text, and those after it."""
+    """Return the ids before a single text, and the ids after it."""
     single = templates.single
     at = single.index(TEXT)
     return [*single[:at]], [*single[at + 1 :]]

@@ -1,4 +1,4 @@
-"""Models from what a caller gives: ranks as tiktoken has them, merges as minbpe has them."""
+"""Models from a caller's data: ranks as in tiktoken, merges as in minbpe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def of_ranks(
     ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
 ) -> Model:
-    """Make the model of `Tokenizer.from_ranks`."""
+    """Return the model for `Tokenizer.from_ranks`."""
     facts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
     return Model(_tokens_of_ranks(ranks), pattern, special_tokens or {}, name=name, huggingface=facts)
 
@@ -30,7 +30,7 @@ def of_merges(
     special_tokens: Mapping[str, int] | None,
     name: str | None,
 ) -> Model:
-    """Make the model of `Tokenizer.from_merges`."""
+    """Return the model for `Tokenizer.from_merges`."""
     tokens, packed = _tokens_of_merges(merges)
     rules: dict[str, Any] = {"merges": packed, "merges_rule": "merges", "whole_piece_first": False}
     return Model(tokens, pattern, special_tokens or {}, name=name, **rules)
@@ -55,9 +55,9 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
-    """List the tokens that merges make after the 256 bytes, and pack the merges as a Model holds them.
+    """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model.
 
-    Raises VocabularyError for a merge of an id that no earlier one makes.
+    Raises VocabularyError for a merge of an id that no earlier merge makes.
     """
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []

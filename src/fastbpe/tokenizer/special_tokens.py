@@ -1,4 +1,4 @@
-"""Special and added tokens of a tokenizer: their rules, and the matchers that a call asks for."""
+"""Special and added tokens of a tokenizer: their rules, and the matchers for a call."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ class SpecialTokens:
         tokens: special tokens, name to id.
         vocabulary: the ordinary tokens.
         added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
-        normalize: change of a text before normalized added tokens are looked for in it; None: no change.
+        normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
         may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
             token with the text of an ordinary token.
-        decodes_stand_ins: added tokens decode as in tokenizers, which takes characters that stand for bytes, such
-            as "é", for these bytes; False: each decodes to its text.
-        empty: id of the empty token, which no text gives and which decodes to nothing; None: there is none.
-        every: expression for the set of all special tokens, for errors; None: the one of `Tokenizer`.
+        decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them,
+            such as "é", as bytes; False: each decodes to its text.
+        empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: there is
+            none.
+        every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
 
-    Raises:
+        Raises:
         SpecialTokenError: a token breaks the rules.
     """
 
@@ -100,7 +101,7 @@ class SpecialTokens:
 
     @cached_property
     def decoded(self) -> dict[int, bytes]:
-        """Map of ids to the bytes that they decode to. Some of the ids may be ordinary tokens, too."""
+        """Map of ids to the bytes to which they decode. Some of the ids may also be ordinary tokens."""
         by_name = {token_id: name.encode() for token_id, name in self.names.items()}
         return self._empty | by_name | self._decoded_added
 
@@ -108,13 +109,13 @@ class SpecialTokens:
     def left_out(self) -> frozenset[int]:
         """Set of the ids that skip_special_tokens= leaves out.
 
-        As in tokenizers, a special token that normalizing changes is not among them.
+        As in tokenizers, it does not contain a special token that normalizing changes.
         """
         found = {**self.names, **{token.id: self._found_as(token) for token in self.added}}
         return frozenset([token_id for token_id, name in found.items() if name in self._tokens])
 
     def _found_as(self, token: AddedToken) -> str:
-        """Give the text as which an added token is found."""
+        """Return the text by which an added token is found."""
         return self._normalize(token.content) if token.normalized and self._normalize else token.content
 
     @cached_property
@@ -124,12 +125,12 @@ class SpecialTokens:
 
     @cached_property
     def ids_of_bytes(self) -> dict[bytes, int]:
-        """Map of bytes to ids: of names, and of the bytes that other ids decode to. A name wins."""
+        """Map of bytes to ids: of names, and of the bytes to which other ids decode. A name takes precedence."""
         by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
         return {token: token_id for token_id, token in self.encoded} | by_name
 
     def _decode_added(self) -> dict[int, bytes]:
-        """Map ids of added tokens to bytes: by the text as which they are found, as in tokenizers."""
+        """Map ids of added tokens to bytes: of the text by which they are found, as in tokenizers."""
         if not self.added:
             return {}
         from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
@@ -151,7 +152,7 @@ class SpecialTokens:
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
-        """Give a matcher of the tokens to find, and one of the special tokens to refuse, by tiktoken's rules.
+        """Return a matcher for the tokens to find, and one for the special tokens to refuse, by tiktoken's rules.
 
         Args:
             allowed: special tokens to find: a set, or "all".
@@ -179,7 +180,7 @@ class SpecialTokens:
 
     @cached_property
     def untrusted(self) -> SpecialMatcher | None:
-        """Matcher of the added tokens that untrusted text may hold: white space only, and not special.
+        """Matcher of the added tokens that untrusted text may become: only white space, and not special.
 
         None if the tokenizer has no added tokens.
         """
@@ -193,7 +194,7 @@ class SpecialTokens:
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
-        """Give the set that an argument means: all special tokens for "all"."""
+        """Return the set that an argument means: all special tokens for "all"."""
         if isinstance(names, str):
             if names == "all":
                 return self.set
@@ -205,13 +206,13 @@ class SpecialTokens:
         raise TypeError(f'{argument} must be "all" or a set of special tokens, not {type(names).__name__}')
 
     def _matcher(self, names: frozenset[str]) -> SpecialMatcher | None:
-        """Give the matcher of these names, special tokens or not; None for no names."""
+        """Return the matcher for these names, special tokens or not; None if there are no names."""
         if not names:
             return None
         return _kept(self._matchers, names, lambda: make_matcher(names, self.ids, self._every))
 
     def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
-        """Give the matcher of these special tokens and of all added tokens that are not special.
+        """Return the matcher for these special tokens and for all added tokens that are not special.
 
         Requires: the tokenizer has all of `allowed`.
         """
@@ -227,7 +228,7 @@ class SpecialTokens:
         return [AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed]
 
     def _make_finder(self, allowed: frozenset[str], tokens: Sequence[AddedToken]) -> SpecialMatcher:
-        """Make a matcher that finds these tokens and, as tokenizers does, skips special ones not allowed."""
+        """Return a matcher that finds these tokens and, as in tokenizers, skips disallowed special ones."""
         raw = [token for token in tokens if not token.normalized]
         normalized = [token for token in tokens if token.normalized]
         if normalized and self._normalize is None and not _may_touch(raw, normalized):
@@ -244,7 +245,7 @@ class SpecialTokens:
 
 
 def is_blank(token: AddedToken) -> bool:
-    """Tell whether an added token is white space only, and not special."""
+    """Tell whether an added token consists of white space and is not special."""
     from fastbpe.splitting.charset import blanks  # here: few tokenizers have added tokens
 
     return not token.special and not token.content.strip(blanks())
@@ -253,7 +254,7 @@ def is_blank(token: AddedToken) -> bool:
 def _kept(
     kept: dict[frozenset[str], SpecialMatcher | None], names: frozenset[str], make: Callable[[], SpecialMatcher]
 ) -> SpecialMatcher | None:
-    """Look up the matcher of a set of names, or make and keep it. The oldest goes if there are too many."""
+    """Return the cached matcher for a set of names, or create it. The oldest is dropped if there are too many."""
     try:
         return kept[names]
     except KeyError:
@@ -266,9 +267,9 @@ def _kept(
 
 
 def make_matcher(names: Iterable[str], ids: Mapping[str, int], every: str | None = None) -> SpecialMatcher:
-    """Make a matcher of names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does.
+    """Return a matcher for names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does.
 
-    every: expression for the set of all special tokens, for errors; None: the one of `Tokenizer`.
+    every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
     """
     ordered = sorted(names)
     check_names(ordered)
@@ -284,13 +285,13 @@ def _finder_of(
     allowed: Collection[str],
     then: SpecialMatcher | None = None,
 ) -> SpecialMatcher:
-    """Make a matcher of added tokens.
+    """Return a matcher for added tokens.
 
     Args:
-        texts: text as which each token is found.
+        texts: text by which each token is found.
         tokens: the tokens.
         allowed: names of the special tokens to find.
-        then: matcher for the normalized text between the tokens found; None: find no tokens there.
+        then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
     flags = bytes(
         [
@@ -313,7 +314,7 @@ def _words() -> bytes:
 def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
     """Tell whether one of `some` and one of `others` may overlap in a text; True if that is not known.
 
-    If no two may, one matcher can find all of them.
+    If no two may overlap, one matcher can find all of them.
     """
     if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
         return True
@@ -328,7 +329,7 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
 
 
 def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Tell whether the first character of one of `others` stands within one of `some`, after its first."""
+    """Tell whether the first character of one of `others` occurs within one of `some`, after its first."""
     inside = "".join([content[1:] for content in some])
     firsts = {content[0] for content in others}
     # Searching for a few characters is faster than making a set of the characters of thousands of tokens.
@@ -353,7 +354,7 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
-    """Give the id of a special token that an argument names; () for None.
+    """Return the id of a special token given as an argument; () for None.
 
     Raises SpecialTokenError: there is no such special token.
     """
@@ -366,7 +367,7 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
 
 
 def checked_id(name: str, token_id: object) -> int:
-    """Return the id of a special token as an int. Raises SpecialTokenError if it is none."""
+    """Return the id of a special token as an int. Raises SpecialTokenError if it is not a valid id."""
     if type(token_id) is int:
         return token_id
     try:
@@ -413,7 +414,7 @@ def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
 
 
 def check_names(names: Collection[str]) -> None:
-    """Raise SpecialTokenError for a special token that no text can hold, and for one given twice."""
+    """Raise SpecialTokenError for a special token that no text can contain, and for one given twice."""
     if _are_names(names):
         return
     seen = set()

@@ -1,11 +1,11 @@
 """Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
-`tokenizer_base` has its private part. `families` knows what differs between vocabularies of bytes, characters and
-code points. Other modules of this folder hold the longer work, as functions. The compiled
-core encodes and decodes.
+`tokenizer_base` has its private part. `families` implements the differences between byte-level, character-level
+and code-point vocabularies. Longer methods call functions in other modules of this folder. The compiled core
+encodes and decodes.
 
-Methods that are marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Their
-compiled code takes the place of their bodies, because a Python frame would cost as much as a short text does.
+Methods marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Compiled code
+replaces their bodies, because a Python frame would cost as much time as encoding a short text.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
 
 
 class Tokenizer(TokenizerBase):
-    """BPE tokenizer. `train`, `load`, `Tokenizer.from_ranks` and `Tokenizer.from_merges` make one.
+    """BPE tokenizer. `train`, `load`, `Tokenizer.from_ranks` and `Tokenizer.from_merges` create one.
 
     A tokenizer never changes, so threads may share it. It can be pickled. It is equal to any tokenizer with the
     same tokens, merges, special tokens and split pattern text, whatever the file format, and has the same hash.
@@ -98,8 +98,8 @@ class Tokenizer(TokenizerBase):
     - "byte": bytes, as in tiktoken, GPT-2, Llama 3 and Qwen.
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
       (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
-      of them is encoded like a text of its own.
-    - "character": characters spelled as a tokenizer.json says, with the ids of tokenizers, as in CLIP.
+      of them is encoded like a separate text.
+    - "character": characters, spelled as in a tokenizer.json, with the ids of tokenizers, as in CLIP.
 
     ========== ==================================================================================================
     Group      Names
@@ -138,7 +138,7 @@ class Tokenizer(TokenizerBase):
         name: str | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
-        """Make a tokenizer from token bytes and their ranks, which become their ids, as tiktoken's Encoding does.
+        """Create a tokenizer from token bytes and their ranks, which become their ids, as in tiktoken's Encoding.
 
         Args:
             ranks: every single byte and every token, with its rank. Gaps are allowed. No text produces the empty
@@ -147,7 +147,7 @@ class Tokenizer(TokenizerBase):
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.
             name: shown in the repr, and saved.
-            cache_bytes: maximum memory, in bytes, of the piece caches of all threads.
+            cache_bytes: maximum memory, in bytes, for the piece caches of all threads.
 
         Raises:
             VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
@@ -169,12 +169,12 @@ class Tokenizer(TokenizerBase):
         name: str | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
-        """Make a tokenizer from merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
+        """Create a tokenizer from merges, as in minbpe: ids 0–255 are the bytes, merge i makes 256 + i.
 
-        Encoding merges the listed pairs only, in the order of the list. It does not look up whole pieces first.
+        Encoding merges only the listed pairs, in the order of the list. It does not look up whole pieces first.
 
         Args:
-            merges: pairs of ids. A VocabularyError if one names an id that no earlier merge makes, or appears
+            merges: pairs of ids. VocabularyError if a pair contains an id that no earlier merge makes, or appears
                 twice.
             pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
 
@@ -214,8 +214,8 @@ class Tokenizer(TokenizerBase):
             with_template: add the ids of `template` before and after, such as `<s>` and `</s>`.
 
         Raises:
-            SpecialTokenError: the text holds a disallowed special token (a ValueError).
-            ValueError: the bytes are not UTF-8, dropout or seed is out of its range, or seed is without dropout.
+            SpecialTokenError (a ValueError): the text contains a disallowed special token.
+            ValueError: the bytes are not UTF-8, dropout or seed is out of range, or seed is given without dropout.
             TypeError: the text is not str or bytes.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
@@ -242,9 +242,10 @@ class Tokenizer(TokenizerBase):
 
         Use this to put text that you do not trust into a template. Text of an untrusted part never becomes the id
         of a special token, of an added token (`<think>`, `<tool_call>`) with a visible character, or of such a
-        user-defined symbol of a sentencepiece model. If the trained vocabulary holds the same text as a token of
-        its own, smaller pieces take its place. Three kinds of ids stay: added tokens of white space only that are
-        not special, single bytes and characters (no other ids stand for them), and the unknown token.
+        user-defined symbol of a sentencepiece model. If the trained vocabulary contains the same text as an
+        ordinary token, smaller pieces replace it. Three kinds of ids stay: added tokens that consist of white
+        space and are not special, single bytes and characters (no other ids represent them), and the unknown
+        token.
 
         Args:
             parts: (text, trusted) pairs; text is str, or bytes of UTF-8. A TypeError if one is not.
@@ -256,8 +257,7 @@ class Tokenizer(TokenizerBase):
         raise NotImplementedError
 
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
-        """Encode a text, or a text and a second one, and put the model's template around them; for one text,
-        `template`.
+        """Encode a text, or two, and put the model's template around them; for one text, it is `template`.
 
         The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the texts
         become their ids. For text that you do not trust, put the ids of `encode_parts` into `template` yourself.
@@ -298,9 +298,9 @@ class Tokenizer(TokenizerBase):
         Args:
             text, allowed_special, disallowed_special: as in `encode`. bytes count as the characters of their
                 UTF-8.
-            unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as JavaScript and Java count). Spans in one
-                unit cover the same characters as in another.
-            as_numpy: give arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
+            unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as in JavaScript and Java). Spans cover the
+                same characters in all units.
+            as_numpy: return arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.encode_with_offsets("ab\u00e9c")
@@ -336,8 +336,8 @@ class Tokenizer(TokenizerBase):
         Args:
             texts, allowed_special, disallowed_special: as in `encode_batch`.
             unit: as in `encode_with_offsets`.
-            as_numpy: give three arrays instead of a list of (ids, spans): ids of all texts, end to end, uint32 of
-                shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
+            as_numpy: return three arrays instead of a list of (ids, spans): ids of all texts, concatenated, uint32
+                of shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
                 spans of texts[i] are those from offsets[i] up to offsets[i + 1].
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_with_offsets(["ab", "ca"])
@@ -350,8 +350,8 @@ class Tokenizer(TokenizerBase):
     ) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
-        For texts to look at: it is some thousand times slower than `encode`. `print` shows it as a table.
-        Special tokens are plain text, unless they are allowed, as in `count`.
+        For inspection only: it is some thousand times slower than `encode`. `print` shows a table. Special tokens
+        are plain text, unless they are allowed, as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
         >>> explanation = tokenizer.explain("abc ab")
@@ -399,7 +399,7 @@ class Tokenizer(TokenizerBase):
             texts: iterable of str, or of bytes of UTF-8.
             num_threads, allowed_special, disallowed_special, with_template: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
-                batch get different ids; the first text gets the ids that `encode` gives it.
+                batch get different ids; the first text gets the ids that `encode` returns.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -488,7 +488,7 @@ class Tokenizer(TokenizerBase):
         seed: int | None = None,
         with_template: bool = False,
     ) -> tuple[NumpyArray, npt.NDArray[np.int64]]:
-        """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
+        """Encode texts into one concatenated array of ids. `decode_batch` accepts the result.
 
         Args:
             texts and others: as in `encode_batch`, with the same ids and errors.
@@ -519,8 +519,8 @@ class Tokenizer(TokenizerBase):
 
         Args:
             texts: pyarrow array or ChunkedArray of strings (or of binary that is UTF-8), or an iterable of str,
-                bytes and None. Null texts give null lists.
-            dtype: integer dtype of the ids, such as "uint16". A ValueError if it cannot hold one.
+                bytes and None. Null texts become null lists.
+            dtype: integer dtype of the ids, such as "uint16". ValueError if it is too small for one.
             num_threads, allowed_special, disallowed_special: as in `encode_batch`.
 
         Returns:
@@ -569,17 +569,18 @@ class Tokenizer(TokenizerBase):
                 lists in the column "input_ids".
             separator: string that ends each document in a text file; it is dropped. "\n": one document per line; a
                 line may also end with "\r\n". Refused if no input is text.
-            text_field: field of a line of JSON, or column of a table, that holds the text; "doc.text" is the field
+            text_field: field of a JSON line, or column of a table, that contains the text; "doc.text" is the field
                 "text" of the field "doc". Refused if no input has fields.
             format: format of all inputs, as for `train`. None: by name, or else by content.
             document_start, document_end: special tokens to put before and after each document, as parts of it.
-            dtype: "uint16" or "uint32". None: the smaller that holds every id of the vocabulary.
+            dtype: "uint16" or "uint32". None: the smaller one that fits every id of the vocabulary.
             num_threads: as in `encode`.
             progress: a bar on stderr: True, False, or None if it is a terminal. Or a function, called as
                 progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an existing output, and the remains of an unfinished run with other arguments.
-            shard: (number, how many): encode one part of the inputs, numbered from 0, into OUT-00003-of-00010.bin
-                for (3, 10). Pass the same inputs to every call. `merge_shards` joins the shards into one file.
+            shard: (number, number of shards): encode one part of the inputs, numbered from 0, into
+                OUT-00003-of-00010.bin for (3, 10). Pass the same inputs to every call. `merge_shards` joins the
+                shards into one file.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
@@ -620,14 +621,14 @@ class Tokenizer(TokenizerBase):
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> StreamEncoder:
-        """Make a stream that encodes text as it arrives. `encode` of the whole text gives the same ids.
+        """Create a stream that encodes text as it arrives, to the same ids as `encode` of the whole text.
 
         Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
-        of most texts. Without a split pattern, or with one of sets (`[a-z]+|[0-9]`), it holds back the text after
-        the last two bytes that are adjacent in no token. It holds back all text if the split pattern is any other
-        without a scanner, or if a normalizer, an allowed special token or an added token may reach over such a
-        place.
+        of most texts. Without a split pattern, or with a pattern of sets (`[a-z]+|[0-9]`), it holds back the text
+        after the last two bytes that are adjacent in no token. It holds back all text if the split pattern is
+        another one without a scanner, or if a normalizer, an allowed special token or an added token may cross
+        such a place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -641,7 +642,7 @@ class Tokenizer(TokenizerBase):
     def conversation(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
     ) -> Conversation:
-        """Make a text that grows and is edited, with its ids at any time, equal to `encode`'s for the whole text.
+        """Create a text that can grow and be edited, and whose ids always equal `encode`'s for the whole text.
 
         `append(text)` encodes only the end of the text again, `replace(start, end, text)` only the text around the
         edit, and `truncate_to(n)` cuts off either side. Each returns the ids that changed. The time for an append
@@ -663,7 +664,7 @@ class Tokenizer(TokenizerBase):
         """List the ids, in order, of the tokens whose bytes begin with a prefix (bytes, or a str for its UTF-8).
 
         For token healing: drop the last ids of a prompt, and let the model choose among the completions of their
-        bytes. Special and added tokens are not among them. Tokens of characters count as they decode.
+        bytes. Special and added tokens are not included. For character-level tokens, the decoded bytes count.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
         >>> tokenizer.completions(b"ab"), tokenizer.completions("x")
@@ -674,8 +675,9 @@ class Tokenizer(TokenizerBase):
         return self._sorted_tokens.beginning_with(to_utf8(prefix) if isinstance(prefix, str) else prefix)
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
-        """Split a text by the split pattern, and list the (start, end) of each piece in characters. No merge
-        crosses pieces.
+        """Split a text with the split pattern, and list the (start, end) of each piece in characters.
+
+        No merge crosses a boundary of pieces.
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -703,7 +705,7 @@ class Tokenizer(TokenizerBase):
             disallowed_special: special tokens to refuse: a set, or "all" for all that are not allowed.
 
         Raises:
-            SpecialTokenError: the text holds a disallowed special token (a ValueError).
+            SpecialTokenError (a ValueError): the text contains a disallowed special token.
             ValueError: max_tokens is negative, or the bytes are not UTF-8.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 257})
@@ -747,13 +749,13 @@ class Tokenizer(TokenizerBase):
         For "gpt-4o", "gpt-4" and others the result is an `EstimatedCount`, by OpenAI's published overhead.
 
         Args:
-            messages: dicts with "role" and "content", as chat APIs take them.
-            tools: JSON schemas of functions, as chat APIs take them.
+            messages: dicts with "role" and "content", as in chat APIs.
+            tools: JSON schemas of functions, as in chat APIs.
             template: instead of the model's: a template in jinja2's language, the name of another template of the
                 model, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
-            add_generation_prompt: count the beginning of the assistant's next message, too, as a request does.
+            add_generation_prompt: also count the beginning of the assistant's next message, as in a request.
 
-        Raises ChatError (a ValueError) if there is no template, or it has an error, or it cannot write these
+        Raises ChatError (a ValueError) if there is no template, or it has an error or cannot render these
         messages.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, name="o200k_base")
@@ -767,9 +769,10 @@ class Tokenizer(TokenizerBase):
     def interval_counter(
         self, text: str, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
     ) -> IntervalCounter:
-        """Make a function of (start, end) that gives `count(text[start:end])` of a str.
+        """Create a function of (start, end) that returns `count(text[start:end])` for a str.
 
-        One pass over the text, then microseconds for each question, except where `encoder` holds back all text.
+        This makes one pass over the text; then each call takes microseconds, unless `encoder` would hold back all
+        text.
 
         >>> counter = Tokenizer.from_merges([(97, 98)], pattern="gpt2").interval_counter("ab ab ab")
         >>> counter(0, 8), counter(1, 5)
@@ -820,16 +823,16 @@ class Tokenizer(TokenizerBase):
         """Return the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
-        no more ids than that. It may be a few characters shorter than the longest if the text runs for more than
-        64 characters without the end of a word or a number, or if the split pattern has no scanner. The time grows
-        with the part, not with the text.
+        at most max_tokens ids. It may be a few characters shorter than the longest if the text runs for more than
+        64 characters without the end of a word or a number, or if the split pattern has no scanner. The time
+        depends on the length of the part, not of the text.
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.
             max_tokens: maximum number of ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
-                rules of `chunk`. If none lies within the part, the next finer kind counts.
+                rules of `chunk`. If there is none within the part, the next finer kind is used.
             with_total: also return the number of ids of the whole text, found in the same pass.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -885,21 +888,21 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> Iterator[str] | Iterator[Chunk]:
-        """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
+        """Cut a text into consecutive chunks of at most max_tokens ids, each as long as `truncate` would return.
 
-        Boundaries: "line" is after a line break; "sentence" also after `.`, `!`, `?` and their like; "word" after
+        Boundaries: "line" is after a line break; "sentence" also after `.`, `!`, `?` and similar; "word" after
         white space, and around each ideograph and kana (docs/cutting-and-offsets.md has all rules). A line longer
         than max_tokens is cut at sentences, a sentence at words, a word anywhere.
 
         Args:
             text, allowed_special, disallowed_special: as in `truncate`.
-            max_tokens: maximum number of ids of a chunk, 1 or more. A ValueError, while iterating, if a single
+            max_tokens: maximum number of ids of a chunk, 1 or more. Iterating raises ValueError if a single
                 character has more.
-            overlap: each chunk begins with the end of the one before: the longest of up to that many ids, from a
-                boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
+            overlap: maximum number of ids at the end of a chunk that the next chunk repeats, from a boundary on;
+                fewer if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
-            with_spans: yield a named tuple (text, start, end, n_tokens) for each chunk: its place in the text, in
-                characters, and its number of ids when encoded alone.
+            with_spans: yield a named tuple (text, start, end, n_tokens) for each chunk: its position in the text,
+                in characters, and its number of ids when encoded by itself.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
@@ -924,7 +927,7 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> str:
-        """Decode ids to text, special tokens included. Control symbols of a sentencepiece model decode to nothing.
+        """Decode ids to text, including special tokens. Control symbols of sentencepiece decode to nothing.
 
         Args:
             ids: a list, an array or any sequence of integers.
@@ -938,8 +941,8 @@ class Tokenizer(TokenizerBase):
             skip_special_tokens: leave special tokens out. Added tokens that are not special stay.
 
         Raises:
-            InvalidTokenError: with unknown_ids="raise", an id has no token (a KeyError).
-            UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
+            InvalidTokenError (a KeyError): an id has no token, and unknown_ids is "raise".
+            UnicodeDecodeError: the bytes are not UTF-8, and errors is "strict".
             LookupError: no error handler has this name.
             TypeError: ids are not integers; True and False are refused.
 
@@ -960,13 +963,12 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. An error has a note with the index of the
-        sequence.
+        """Decode each sequence of ids, in order, as `decode` does. An error has a note with its index.
 
         Args:
             batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
-                `encode_batch_to_numpy` gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow
-                array of lists. To decode two arrays as two sequences, pass a list of them.
+                returned by `encode_batch_to_numpy`, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a
+                pyarrow array of lists. To decode two arrays as two sequences, pass a list of them.
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
@@ -989,7 +991,7 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> StreamDecoder:
-        """Make a stream that decodes ids as they arrive and never returns part of a character.
+        """Create a stream that decodes ids as they arrive and never returns part of a character.
 
         Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
         A stream
@@ -1011,7 +1013,7 @@ class Tokenizer(TokenizerBase):
         return self._family.stream(errors, unknown_ids, skips=skip_special_tokens)
 
     def decode_bytes(self, ids: Ids) -> bytes:
-        r"""Decode ids to bytes. The ids of a text give back its UTF-8 exactly, unless a normalizer changed it.
+        r"""Decode ids to bytes. The ids of a text decode to exactly its UTF-8, unless a normalizer changed it.
 
         Raises InvalidTokenError (a KeyError) if an id has no token.
 
@@ -1034,7 +1036,8 @@ class Tokenizer(TokenizerBase):
     def token_to_id(self, token: bytes | str) -> int | None:
         """Find the id of a token, ordinary or special, by its bytes or its text; None if there is none.
 
-        If several tokens have these bytes, the lowest id counts. In a piece of code points a space is U+2581, too.
+        If several tokens have these bytes, the lowest id is returned. In code-point mode, a space also matches
+        U+2581.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.token_to_id("ab"), tokenizer.token_to_id(b"abc")
@@ -1055,7 +1058,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def vocab(self) -> list[bytes]:
-        """New list of the bytes of every id below n_vocab, b"" for an id without a token. Making it is slow.
+        """New list of the bytes of every id below n_vocab, b"" for an id without a token. Creating it is slow.
 
         Code points: the bytes that each id adds to a decoded text, b"" for control symbols.
 
@@ -1066,7 +1069,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens, special tokens included.
+        """Number of tokens, including special tokens.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 300}).vocab_size
         258
@@ -1084,7 +1087,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def merges(self) -> list[tuple[int, int]]:
-        """New list of pairs of ids in the order of merging: the merges given, or those that the ranks imply.
+        """New list of pairs of ids in the order of merging: the given merges, or the merges that the ranks imply.
 
         A token has no merge if merging its bytes leaves several tokens, as some ranks do.
 
@@ -1113,7 +1116,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def bos_token_id(self) -> int | None:
-        """Id of the token that begins a text, such as `<s>`; None if there is none. `roles` says how it is found.
+        """Id of the token that begins a text, such as `<s>`; None if there is none. See `roles` for the rules.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256})
         >>> tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -1123,7 +1126,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def eos_token_id(self) -> int | None:
-        """Id of the token that ends a text, such as `</s>`; None if there is none. `roles` says how it is found.
+        """Id of the token that ends a text, such as `</s>`; None if there is none. See `roles` for the rules.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"</s>": 256}).eos_token_id
         256
@@ -1132,13 +1135,13 @@ class Tokenizer(TokenizerBase):
 
     @property
     def roles(self) -> dict[str, str]:
-        """New map of roles to tokens: "bos", "eos", "unk", "sep", "pad", "cls" and "mask", those that it has.
+        """New map of roles ("bos", "eos", "unk", "sep", "pad", "cls" and "mask") to tokens, as far as they exist.
 
         A role goes to the first of these that is a token of this tokenizer:
 
-        1. the token of the argument roles=, or that its files name: `tokenizer_config.json`,
-           `special_tokens_map.json` or `generation_config.json` of a folder, else the control symbol of a
-           sentencepiece model or the `unk_token` of a tokenizer.json;
+        1. the token in the argument roles=, or in its files: `tokenizer_config.json`, `special_tokens_map.json` or
+           `generation_config.json` of a folder, else the control symbol of a sentencepiece model or the
+           `unk_token` of a tokenizer.json;
         2. bos: the first id of `template`; eos: its last id;
         3. the first of these special tokens. bos: `<s>`, `<|begin_of_text|>`, `<｜begin▁of▁sentence｜>`, `<bos>`,
            `<|bos|>`, `<|startoftext|>`, `[BOS]`; eos: `</s>`, `<|end_of_text|>`, `<｜end▁of▁sentence｜>`, `<eos>`,
@@ -1156,7 +1159,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def pad_token_id(self) -> int | None:
-        """Id of the padding token, which fills up a batch, or None. `roles` says how it is found.
+        """Id of the padding token, which fills up a batch, or None. See `roles` for the rules.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<pad>": 256}).pad_token_id
         256
@@ -1165,7 +1168,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Id for text that no other token covers; None if there is none. `roles` says how it is found.
+        """Id for text that no other token covers; None if there is none. See `roles` for the rules.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<unk>": 256}).unk_token_id
         256
@@ -1176,9 +1179,9 @@ class Tokenizer(TokenizerBase):
     def template(self) -> tuple[list[int], list[int]]:
         """Ids before a text, and ids after it, such as `<s>` and `</s>`; `encode` does not add them by default.
 
-        A tokenizer.json holds them. A sentencepiece model does not: its template is the bos token before a text
-        and nothing after it, as in transformers, unless `add_bos_token` and `add_eos_token` of the
-        `tokenizer_config.json` beside it say otherwise.
+        A tokenizer.json contains them. A sentencepiece model does not: its template is the bos token before a text
+        and nothing after it, as in transformers, unless `add_bos_token` and `add_eos_token` in a
+        `tokenizer_config.json` in the same folder say otherwise.
 
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])
@@ -1207,10 +1210,10 @@ class Tokenizer(TokenizerBase):
 
     @property
     def model_type(self) -> str:
-        """Way in which pieces of text become tokens, as a tokenizer.json names it.
+        """Method by which pieces of text become tokens, with the name used in a tokenizer.json.
 
-        "BPE": neighbours merge; "Unigram": the tokens of the greatest sum of scores; "WordPiece": the longest
-        token at each place; "WordLevel": a piece is a token. "Char", of sentencepiece: a character is a token.
+        "BPE": neighbours merge; "Unigram": the tokens with the greatest sum of scores; "WordPiece": the longest
+        token at each place; "WordLevel": a piece is a token; "Char" (sentencepiece's): a character is a token.
 
         >>> Tokenizer.from_merges([], pattern=None).model_type
         'BPE'
@@ -1230,7 +1233,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def training_report(self) -> dict[str, Any]:
-        """Options and findings of `train`; empty for a tokenizer that fastbpe did not train.
+        """Options and statistics of `train`; empty for a tokenizer that fastbpe did not train.
 
         >>> Tokenizer.from_merges([], pattern=None).training_report
         {}
@@ -1239,9 +1242,9 @@ class Tokenizer(TokenizerBase):
 
     @property
     def training_options(self) -> dict[str, Any]:
-        """Options that sentencepiece's trainer was given, as keywords for `train`; {} for any other tokenizer.
+        """Options with which sentencepiece trained the model, as keywords for `train`; {} for any other tokenizer.
 
-        A `.model` holds them. Left out are options that change no model, such as the input's paths.
+        A `.model` stores them. Options that do not affect the model, such as the input's paths, are left out.
 
         >>> from fastbpe import train
         >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
@@ -1252,7 +1255,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of tokens, merges, split pattern, special tokens and rules, which decide ids.
+        """SHA-256 (hexadecimal) of all that decides ids: tokens, merges, split pattern, special tokens and rules.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
@@ -1262,20 +1265,20 @@ class Tokenizer(TokenizerBase):
     # Extending and writing
 
     def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> Tokenizer:
-        """Make a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
+        """Return a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
-        leftmost, and the longest of those. `encode_parts` never makes one of untrusted text. In a sentencepiece
-        model they are user-defined pieces, without flags, which sentencepiece finds too.
+        leftmost match, and of those the longest. `encode_parts` never makes one of untrusted text. In a
+        sentencepiece model they are user-defined pieces, without flags, which sentencepiece also finds.
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
-                `AddedToken`s, which have flags: those that are there already keep their ids, new ones get the ids
+                `AddedToken`s, which have flags: existing ones keep their ids, new ones get the ids
                 from n_vocab on, in order. One with special=True becomes a special token. An id may belong to the
-                ordinary token with this very text.
+                ordinary token with exactly this text.
 
-        Raises SpecialTokenError if a text is empty, a special token or an ordinary one, or has another id, or an
-        id is taken.
+        Raises SpecialTokenError if a text is empty, is a special or ordinary token, or already has another id, or
+        if an id is taken.
 
         >>> from fastbpe import AddedToken
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -1295,7 +1298,7 @@ class Tokenizer(TokenizerBase):
         pad_to_multiple_of: int | None = None,
         roles: Mapping[str, str] | None = None,
     ) -> Tokenizer:
-        """Make a tokenizer with more special tokens. This tokenizer does not change.
+        """Return a tokenizer with more special tokens. This tokenizer does not change.
 
         Args:
             special_tokens: as `tokens` of `with_tokens`, with its errors; each becomes a special token.
@@ -1303,7 +1306,7 @@ class Tokenizer(TokenizerBase):
             reserved_name: str – their name, with {} for their number, which counts from 0 and skips names that are
                 taken.
             pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number.
-            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`. A
+            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`.
                 SpecialTokenError for another role or an unknown token.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
@@ -1321,28 +1324,31 @@ class Tokenizer(TokenizerBase):
         return extended if roles is None else extended._with_roles(roles)
 
     def _with_roles(self, roles: Mapping[str, str]) -> Tokenizer:
-        """Make a tokenizer with other tokens for some roles."""
+        """Return a tokenizer with other tokens for some roles."""
         return self._of(self._family.with_roles(roles))
 
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
     ) -> Change[Self, RemovalReport]:
-        """Make a tokenizer without some tokens. This tokenizer does not change.
+        """Return a tokenizer without some tokens. This tokenizer does not change.
 
-        One merge makes each token, of two tokens: its makers. A token whose makers, and theirs, all stay is made
-        as before, so a text keeps its ids (their new numbers) if none of them is made of a token that goes. A
-        token that was made of one is remade of what is left, or goes too. Every text is still decoded from its ids
-        as before. docs/vocabularies.md has the rules, and names the tokens that cannot go.
+        Each token is made by a merge of two tokens: its makers. A token is made as before if its makers, their
+        makers and so on all stay, so a text keeps its ids (with their new numbers) if none of them is made from a
+        removed token. A token made from a removed one is remade from others, or removed too. Decoding the ids of a
+        text still restores it as before. docs/vocabularies.md has the rules, and lists the tokens that cannot be
+        removed.
 
         Args:
-            tokens: ids, texts (special and added tokens before others; they go only by name) or bytes.
+            tokens: ids, texts or bytes. A text is first looked up among special and added tokens, which can be
+                removed only by name.
             keep_ids: bool – keep the ids of the other tokens, with gaps for the removed ones; False: number all
-                from 0, in the old order, also over gaps that were there before. Code points: False.
+                from 0, in the old order, without gaps. Must be False in code-point mode.
 
         Returns:
             The tokenizer and the `IdMap` from its old ids: a pair with attributes tokenizer, id_map and report.
 
-        Raises ValueError if a token is unknown or cannot go (VocabularyError), or keep_ids=True for code points.
+        Raises ValueError if a token is unknown, cannot be removed (VocabularyError), or for keep_ids=True in
+        code-point mode.
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.without_tokens(["bc"])
@@ -1365,25 +1371,27 @@ class Tokenizer(TokenizerBase):
         text_field: str = "text",
         format: DocumentFormat | None = None,
     ) -> Change[Self, RemovalReport]:
-        """Make a tokenizer that keeps the best tokens, or the tokens that a corpus uses. This one does not change.
+        """Return a tokenizer with only the best tokens, or those that a corpus uses. This one does not change.
 
         The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. The
-        tokens that a kept token is made of stay, too. So a text keeps its ids if all its tokens stay.
+        tokens from which a kept token is made also stay. So a text keeps its ids if all its tokens stay.
 
         Args:
-            keep: int – number of tokens that stay, with base and special tokens: those that a corpus uses most; of
-                equals, and without a corpus, those that merge first (by rank, score or list).
-            corpus: paths or texts, as `train` takes them, encoded as `encode_ordinary` does.
+            keep: int – number of tokens that stay, including base and special tokens: the tokens that a corpus
+                uses most; of equals, or without a corpus, those that merge first (by rank, score or list).
+            corpus: paths or texts, as for `train`; encoded as with `encode_ordinary`.
             min_count: int – without keep: keep the tokens that occur at least this often in the corpus; None: 1.
             keep_ids: bool – as in `without_tokens`.
             separator, text_field, format: options for reading the corpus, as for `train`.
 
         Returns:
-            As `without_tokens`. report.makers has the tokens that stay only because kept tokens are made of them.
+            As for `without_tokens`. report.makers has the tokens that stay only because kept tokens are made from
+            them.
 
         Raises:
-            ValueError: the arguments contradict each other; keep is less than what always stays or more than there
-                is; the corpus is empty; keep_ids=True for code points; an option has no effect (OptionError).
+            ValueError: the arguments contradict each other; keep is less than the number of tokens that always
+                stay, or more than there are; the corpus is empty; keep_ids=True in code-point mode; an option has
+                no effect (OptionError).
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.prune(corpus=["abc"])
@@ -1401,11 +1409,11 @@ class Tokenizer(TokenizerBase):
         return self._remover().prune(number, counts, least, keep_ids)
 
     def id_map(self, old: Tokenizer) -> IdMap:
-        """Make the map from the ids of another tokenizer, of any mode, to the ids of this one.
+        """Return the map from the ids of another tokenizer, of any mode, to the ids of this one.
 
-        Tokens are the same if their bytes and their kinds are: special and added tokens have a name, all others
-        are text. A token that the other one does not have starts its embedding row from the ids that the other one
-        gives to its bytes, merged without splitting, without its unknown id.
+        Tokens are the same if their bytes and their kinds are: special and added tokens are names, all others are
+        text. If the other tokenizer lacks a token, its embedding row starts from the ids into which the other
+        tokenizer merges its bytes (without splitting, and without the unknown id).
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)
@@ -1422,7 +1430,7 @@ class Tokenizer(TokenizerBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole tokenizer into a file for `load`, in the format of the file's extension, as in `export`.
 
-        A FormatError names what the format would lose; the file appears whole or not at all.
+        A FormatError names what the format cannot store. The file is written atomically.
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load
@@ -1456,23 +1464,24 @@ class Tokenizer(TokenizerBase):
         Formats, with the extensions of path that choose them if `format` is None:
 
         - "native" (`.fbpe`, or no extension): everything.
-        - "huggingface" (`.json`): a tokenizer.json, with which tokenizers gives the ids of allowed_special="all".
-        - "gguf" (`.gguf`): llama.cpp's, metadata without tensors.
+        - "huggingface" (`.json`): a tokenizer.json, with which tokenizers returns the ids of
+          allowed_special="all".
+        - "gguf" (`.gguf`): llama.cpp's format, only metadata without tensors.
         - "sentencepiece" (`.model`): code points and Unigram only.
         - byte level only: "tiktoken" (`.tiktoken`), without split pattern and special tokens; "gpt2" (a folder):
           vocab.json and merges.txt, without split pattern; "minbpe" (`.model`); "tekken": Mistral's tekken.json,
-          whose special tokens have the first ids; "boundless" (`.model`): of BoundlessBPE's second version, the
-          only one beside "native" for superwords of whole words.
+          whose special tokens have the first ids; "boundless" (`.model`): the format of BoundlessBPE's second
+          version, the only one except "native" that can store superwords of whole words.
 
         Args:
             path: file to write; for "gpt2" a folder, which is created if it does not exist. For "huggingface", a
-                path without `.json` is a folder for transformers, with a tokenizer_config.json beside the
-                tokenizer.json. The folder above must exist.
+                path without `.json` is a folder for transformers, with a tokenizer.json and a
+                tokenizer_config.json. The parent folder must exist.
             format: one of the formats, or None.
             verify: before writing, read the new files back and compare ids on the text of every token and on many
                 pairs of tokens: up to a second for the largest vocabularies. If the format lacks the split pattern
                 or the special tokens, the comparison supplies them.
-            verify_text: further text to compare, line by line, also with the library that owns the format
+            verify_text: additional text to compare, line by line, also with the library that owns the format
                 (tokenizers, tiktoken, sentencepiece) if it is installed.
             drop: parts to leave out, even if the ids of some texts change: ["normalizer"], for the formats that
                 cannot store one. Then normalize texts before you encode them with the file.
@@ -1480,14 +1489,14 @@ class Tokenizer(TokenizerBase):
                 can store them.
 
         Returns:
-            Number of texts compared, and the owner that took part; with drop, what was dropped and on which of the
-            texts ids differ. None if there was nothing to compare.
+            Number of texts compared, and the library that took part; with drop, the dropped parts and the texts
+            for which ids differ. None if there was nothing to compare.
 
         Raises:
-            FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The
+            FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The
                 message names the loss, or a text with both lists of ids and the first token that differs. (Ids of
-                a
-                unigram model may differ where the best two ways to cut nearly tie: a FormatWarning says so.)
+                a unigram
+                model may differ if the two best segmentations nearly tie: a FormatWarning says so.)
 
         >>> import pathlib, tempfile
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")

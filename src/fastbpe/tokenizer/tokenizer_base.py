@@ -1,4 +1,4 @@
-"""TokenizerBase: the private part of Tokenizer, with the objects that its public methods share."""
+"""TokenizerBase: the private part of Tokenizer, with the objects shared by its public methods."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenize
 
 
 class TokenizerBase(Encoder):
-    """A model's family, equality, and the objects made at first use. `Tokenizer` adds the public methods."""
+    """A model's family, equality, and objects created at first use. `Tokenizer` adds the public methods."""
 
     def __init__(self, model: Model | CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
-        """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
+        """Create a tokenizer from a model. Use `load`, `train` or one of the `from_` methods instead."""
         self._cache_bytes = integer("cache_bytes", cache_bytes)
         if self._cache_bytes < 0:
             raise ValueError(f"cache_bytes={self._cache_bytes}: must be the bytes for piece caches, at least 0")
@@ -77,7 +77,7 @@ class TokenizerBase(Encoder):
     def _finding_in_all(
         self, texts: Iterable[str | bytes], allowed_special: Special, disallowed_special: Special
     ) -> tuple[Encoder, Iterable[str | bytes]]:
-        """Give an encoder that finds the allowed special tokens in any text, and the texts, which are checked."""
+        """Check the texts; return an encoder that finds the allowed special tokens in them, and the texts."""
         if not allowed_special and not disallowed_special:
             return self._finding((), allowed_special, disallowed_special), texts
         listed = list(items_in(texts))
@@ -130,15 +130,15 @@ class TokenizerBase(Encoder):
         return adding.new_tokens(tokens, argument, known, family.ordinary, family.n_ids, special=special)
 
     def _remover(self) -> Remover[Self]:
-        """Make the object that makes tokenizers with fewer tokens."""
+        """Object that creates tokenizers with fewer tokens."""
         from fastbpe.tokenizer.surgery.removing import Remover  # here: few programs need it
 
         return Remover(self._family.removal(self), self._of)
 
     def _of(self, model: Model | CodePointModel) -> Self:
-        """Make a tokenizer of another model."""
+        """Create a tokenizer from another model."""
         return type(self)(model, cache_bytes=self._cache_bytes)
 
     def _remake(self, model: Model | CodePointModel | None = None) -> Self:
-        """Make a tokenizer without caches of this model, or of another. For `export`: see `Exportable`."""
+        """Create a tokenizer without caches from this model or another. For `export`: see `Exportable`."""
         return type(self)(self._family.model if model is None else model, cache_bytes=0)

@@ -1,7 +1,8 @@
 """Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
-Its objects hold what a tokenizer.json holds, and fastbpe's core runs them, with any model. The package tokenizers
-need not be installed.
+Its objects describe the same components as a tokenizer.json, and fastbpe's core runs them, with a model of any
+type.
+The package tokenizers need not be installed.
 """
 
 from fastbpe.tokenizers import decoders as decoders

@@ -16,11 +16,11 @@ class AddedToken:
 
     Args:
         content: the text.
-        single_word: find it only where no letter, digit or underscore is next to it.
+        single_word: match only if no letter, digit or underscore is next to it.
         lstrip: also match the white space on its left.
         rstrip: also match the white space on its right.
-        normalized: find it in normalized text; None: unless it is special.
-        special: decoding can omit it.
+        normalized: search normalized text for it; None: True unless the token is special.
+        special: make it a special token, which decoding can leave out.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
@@ -48,22 +48,22 @@ class AddedToken:
 
     @property
     def single_word(self) -> bool:
-        """The token is found only as a word of its own."""
+        """True if the token matches only whole words."""
         return self._single_word
 
     @property
     def lstrip(self) -> bool:
-        """The token also matches white space before it."""
+        """True if the token also matches white space before it."""
         return self._lstrip
 
     @property
     def rstrip(self) -> bool:
-        """The token also matches white space after it."""
+        """True if the token also matches white space after it."""
         return self._rstrip
 
     @property
     def content(self) -> str:
-        """The text."""
+        """Text of the token."""
         return self._content
 
     @content.setter
@@ -72,7 +72,7 @@ class AddedToken:
 
     @property
     def special(self) -> bool:
-        """Decoding can leave the token out."""
+        """True if decoding can leave the token out."""
         return self._special
 
     @special.setter
@@ -81,7 +81,7 @@ class AddedToken:
 
     @property
     def normalized(self) -> bool:
-        """The token is found in normalized text."""
+        """True if normalized text is searched for the token."""
         return not self._special if self._normalized is None else self._normalized
 
     def state(self) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class AddedToken:
         return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of a call that makes such a token."""
+        """Return the arguments of `AddedToken` that make an equal token."""
         return {**self.state(), "normalized": self._normalized}
 
     def copied(self) -> AddedToken:
@@ -121,7 +121,7 @@ class AddedToken:
 def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
     """Return the tokens of a call as copies; each str becomes an AddedToken.
 
-    special: make all of them special, which the caller's own objects show, too.
+    special: make all of them special; this also changes the caller's objects.
 
     Raises:
         TypeError: an item has the wrong type.

@@ -1,4 +1,4 @@
-"""Added tokens of a tokenizer: their ids, by the rules of tokenizers."""
+"""Added tokens of a tokenizer, with the ids that tokenizers gives them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id. Each call of `add` numbers its other tokens from the
-    greatest id before the call on.
+    A token of the vocabulary keeps its id. Each call of `add` numbers its other tokens, starting after the
+    greatest id so far.
 
     Attributes:
         tokens: id → token.
@@ -55,7 +55,7 @@ class AddedTokens:
         return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]
 
     def found(self) -> list[dict[str, Any]]:
-        """Return the JSON of all tokens as texts are searched for them."""
+        """Return the JSON of all tokens, in the form for searching texts."""
         listed = self.listed()
         for one in listed:
             if one["content"] in self.special:

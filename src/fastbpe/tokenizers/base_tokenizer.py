@@ -1,4 +1,4 @@
-"""BaseTokenizer: a tokenizer within another object, as `implementations` of tokenizers has it."""
+"""BaseTokenizer: a wrapper around a tokenizer, as in the module `implementations` of tokenizers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _component(name: str) -> Any:
-    """Return a property for a component of the tokenizer within."""
+    """Return a property for a component of the wrapped tokenizer."""
 
     def get(self: BaseTokenizer) -> Any:
         return getattr(self._tokenizer, name)
@@ -33,7 +33,7 @@ def _given(value: Any, message: str) -> Any:
 
 
 class BaseTokenizer:
-    """Tokenizer that wraps another and has methods of the same names.
+    """Wrapper around a `Tokenizer`, with methods of the same names.
 
     Args:
         tokenizer: the `Tokenizer`.
@@ -63,14 +63,14 @@ class BaseTokenizer:
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
-        """Encode a text, or two. Takes what `Tokenizer.encode` takes. Raises ValueError for None."""
+        """Encode a text, or two. Takes the arguments of `Tokenizer.encode`. Raises ValueError for None."""
         _given(sequence, "encode: `sequence` can't be `None`")
         return self._tokenizer.encode(sequence, pair, is_pretokenized, add_special_tokens)
 
     def encode_batch(
         self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Encode texts, or pairs. Takes what `Tokenizer.encode_batch` takes. Raises ValueError for None."""
+        """Encode texts, or pairs. Takes the arguments of `Tokenizer.encode_batch`. Raises ValueError for None."""
         _given(inputs, "encode_batch: `inputs` can't be `None`")
         return self._tokenizer.encode_batch(inputs, is_pretokenized, add_special_tokens)
 
@@ -89,7 +89,7 @@ class BaseTokenizer:
         return await self._tokenizer.async_encode_batch_fast(inputs, is_pretokenized, add_special_tokens)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool | None = True) -> str:
-        """Decode ids. Takes what `Tokenizer.decode` takes. Raises ValueError for None."""
+        """Decode ids. Takes the arguments of `Tokenizer.decode`. Raises ValueError for None."""
         _given(ids, "None input is not valid. Should be a list of integers.")
         return self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
 
@@ -132,7 +132,7 @@ class BaseTokenizer:
         return self._tokenizer.get_vocab_size(with_added_tokens)
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
-        """Return the `AddedToken` of each id that has one."""
+        """Return a dict from id to `AddedToken`."""
         return self._tokenizer.get_added_tokens_decoder()
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
@@ -168,7 +168,7 @@ class BaseTokenizer:
         pad_token: str | None = "[PAD]",
         length: int | None = None,
     ) -> None:
-        """Turn padding on. Takes what `Tokenizer.enable_padding` takes."""
+        """Turn on padding. Takes the arguments of `Tokenizer.enable_padding`."""
         options: dict[str, Any] = {
             "direction": direction,
             "pad_to_multiple_of": pad_to_multiple_of,
@@ -186,7 +186,7 @@ class BaseTokenizer:
     def enable_truncation(
         self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
     ) -> None:
-        """Turn truncation at the right on. Takes what `Tokenizer.enable_truncation` takes."""
+        """Turn on truncation at the end of texts. Takes the arguments of `Tokenizer.enable_truncation`."""
         options: dict[str, Any] = {"stride": stride, "strategy": strategy}
         self._tokenizer.enable_truncation(max_length, **options)
 
@@ -210,7 +210,7 @@ class BaseTokenizer:
 
 
 class TrainedTokenizer(BaseTokenizer):
-    """Base of the kinds that are trained by options of a trainer."""
+    """Base of the classes whose training takes the options of a trainer."""
 
     _trainer: ClassVar[type[Trainer]] = BpeTrainer
 

@@ -1,4 +1,4 @@
-"""Batch: rows that are encoded; what is not needed for the ids comes when it is asked for."""
+"""Batch: encoded rows. Only their ids are computed at once, all other columns at first use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fa
 
 
 def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
-    """Encode a text, as `encode` encodes rows of one text each, faster."""
+    """Encode one text with the result of `encode`, but faster."""
     plan = plan_of(setup, False, adds_special, False)
     row = Row(text)
     if plan is None or plan.truncation is not None or plan.padding is not None:
@@ -54,7 +54,7 @@ class Batch:
         setup: the settings.
         plan: the plan of the call.
         rows: the texts.
-        layout: where the ids of each row come from.
+        layout: origin of the ids of each row.
         words, adds_special, fast: as for `rows.whole`.
     """
 
@@ -75,7 +75,7 @@ class Batch:
 
     @property
     def may_overflow(self) -> bool:
-        """True: texts are truncated."""
+        """True if truncation is on, so that parts may be cut off."""
         return self._plan.truncation is not None
 
     @property
@@ -84,7 +84,7 @@ class Batch:
         return 1 if self._rows[0].second is None else 2
 
     def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None:
-        """Return a column of row i; None: it must be made whole."""
+        """Return a column of row i; None: only `whole` can compute it."""
         make = _OF_LAYOUT.get(name)
         if make is not None:
             found: list[Any] = make(self._layout, i)

@@ -1,4 +1,4 @@
-"""Trainer of BPE, as a plain object."""
+"""BpeTrainer: the options of BPE training, as a plain object."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def _print_json(stage: str, n_done: int, n_total: int | None) -> None:
 
 
 class BpeTrainer(Trainer):
-    """Options of the training of a BPE.
+    """Options for training a BPE model.
 
     Args:
         vocab_size: target vocabulary size, including special tokens and the alphabet.
-        min_frequency: occurrences below which a pair is not merged.
+        min_frequency: minimum number of occurrences of a pair that is merged.
         show_progress: show a bar on a terminal.
-        progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, also
-            without show_progress; "silent": nothing. Another str means "indicatif".
+        progress_format: "indicatif": a bar; "json": lines of JSON on stderr with stage, current and total, even
+            without show_progress; "silent": nothing. Any other str means "indicatif".
         special_tokens: list of str or `AddedToken`, which get the first ids.
         limit_alphabet: maximum number of characters that become tokens, most frequent first; of equally frequent
             ones, the first in Unicode's order. (tokenizers picks any of them.)
         initial_alphabet: list of str; the first character of each is a token even if no text has it.
-        continuing_subword_prefix: text before each character of a word but the first.
-        end_of_word_suffix: text after the last character of a word.
+        continuing_subword_prefix: text put before each character of a word except the first.
+        end_of_word_suffix: text put after the last character of a word.
         max_token_length: tokens must be shorter than this.
         ignored: other arguments have no effect, and cause a warning.
 

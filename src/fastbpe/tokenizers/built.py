@@ -1,4 +1,4 @@
-"""fastbpe's tokenizer for the JSON of a whole one, made by the reader of tokenizer.json."""
+"""Building of fastbpe's tokenizer from the JSON of components, with the reader of tokenizer.json."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _LLAMA_DECODER = {
 class Built(NamedTuple):
     """fastbpe's tokenizer.
 
-    state: all for which it was made.
-    native: the tokenizer; or, for components written in Python, the engine that calls them.
-    decodes: it decodes as the decoder asks.
+    state: the components and settings that it was built from.
+    native: the tokenizer; if components are written in Python, the engine that calls them.
+    decodes: it can decode by the rules of the decoder.
     names: token of each id.
     """
 
@@ -44,7 +44,7 @@ class Built(NamedTuple):
 
 
 def build(described: Mapping[str, Any], model: Model, names: dict[int, str], state: tuple[Any, ...]) -> Built:
-    """Make fastbpe's tokenizer.
+    """Build fastbpe's tokenizer.
 
     Args:
         described: JSON of the whole tokenizer, without settings and post-processor.
@@ -52,7 +52,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
         names, state: for the result.
 
     Raises:
-        ImportError: fastbpe does not run it.
+        ImportError: fastbpe cannot run it.
     """
     try:
         model.check_ids()
@@ -85,7 +85,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
 
 def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
-    """Tell whether the added tokens would get their ids if they stood in a file."""
+    """Tell whether the added tokens would get these ids when loaded from a file."""
     vocab = described["model"]["vocab"]
     following = len(vocab)
     if isinstance(vocab, (list, tuple)):
@@ -98,9 +98,9 @@ def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:
 
 
 def with_added(described: Mapping[str, Any]) -> Native:
-    """Make a tokenizer whose added tokens may have ids that no file could give them, as training leaves them.
+    """Build a tokenizer whose added tokens may have ids that they could not have in a file, as after training.
 
-    Raises FastbpeError if fastbpe does not run it.
+    Raises FastbpeError if fastbpe cannot run it.
     """
     added = [AddedToken(**one) for one in described["added_tokens"]]
     special = {token.content: token.id for token in added if token.special}
@@ -109,7 +109,7 @@ def with_added(described: Mapping[str, Any]) -> Native:
 
 
 def _tries(described: Mapping[str, Any]) -> list[tuple[Any, bool]]:
-    """Return decoders with which the file may run faster, and whether each decodes as its own does."""
+    """Return decoders with which the file may run faster, each with whether it decodes like the file's own."""
     own_decoder, pre_tokenizer, model = described["decoder"], described["pre_tokenizer"], described["model"]
     if model["type"] != "BPE" or model["end_of_word_suffix"] or model["continuing_subword_prefix"]:
         return [(own_decoder, True)]

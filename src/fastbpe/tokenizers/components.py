@@ -1,7 +1,8 @@
 """Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
 
-A component does nothing by itself. The tokenizer hands the JSON of all its components to fastbpe's reader, which
-knows the steps. `n_changes` counts the changes of all components and tokenizers, so that each notices its own.
+A component contains only data. The tokenizer passes the JSON of all its components to fastbpe's reader, which
+implements the steps. `n_changes` counts the changes to all components and tokenizers: if it has changed, a
+tokenizer must compare its components with those that it was built from.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MAX_ID = (1 << 32) - 1
 
 
 class Regex:
-    """Regular expression, in Oniguruma's syntax, for `Split` and `Replace`.
+    """Regular expression in Oniguruma's syntax, for `Split` and `Replace`.
 
     Args:
         s: the expression.
@@ -66,7 +67,7 @@ class Component:
         kind: "type" in the JSON.
         defaults: value of each field that a file may leave out.
         fields: names of the fields and their types, in order.
-        checked: names of fields of which a file may hold only some values → kind of option, see `is_value`.
+        checked: name of a field that accepts only certain values in a file → kind of option, see `is_value`.
     """
 
     kind: ClassVar[str] = ""
@@ -81,25 +82,25 @@ class Component:
         raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")
 
     def _set(self, **values: Any) -> None:
-        """Check and take the values of all fields, in order."""
+        """Check and store the values of all fields, in order."""
         self._state = {"type": self.kind} | {
             key: of_type(value, self.fields[key]) for key, value in values.items()
         }
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the component as it is now. Raises TypeError for one written in Python."""
+        """Return the JSON of the component. Raises TypeError for one written in Python."""
         if self.written is not None:
             kept = "a file and a pickle hold components of tokenizers alone"
             raise TypeError(f"Custom {self.written_name} cannot be serialized; {kept}")
         return self._state
 
     def described(self) -> dict[str, Any]:
-        """Return the JSON of the component, with objects in the place of parts that are written in Python."""
+        """Return the JSON of the component; parts written in Python are included as objects."""
         return self.state() if self.written is None else {"type": WRITTEN, "written": self.written}
 
     @classmethod
     def from_state(cls: type[_Some], described: Mapping[str, Any]) -> _Some:
-        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         values = {**cls.defaults, **{key: described[key] for key in cls.fields if key in described}}
         missing = [key for key in cls.fields if key not in values]
         if missing:
@@ -135,7 +136,7 @@ class Component:
 
 
 def restore(cls: type[Component], state: bytes) -> Component:
-    """Make a component of a class from its pickled state."""
+    """Restore a component of a class from its pickled state."""
     return cls.from_state(json.loads(state))
 
 
@@ -150,7 +151,7 @@ def plain(base: type[_Some], kind: str, doc: str) -> type[_Some]:
 
 
 def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any:
-    """Return a property for a field of the JSON. check: returns the value that is set, or raises an error."""
+    """Return a property for a field of the JSON. check: function that checks and converts a new value."""
 
     def get(self: Component) -> Any:
         return self._state[name]
@@ -164,7 +165,7 @@ def field(name: str, doc: str, check: Callable[[Any], Any] | None = None) -> Any
 
 
 class Steps:
-    """Component of several, one after another. A mixin: `key` is the key of the list in the JSON."""
+    """Mixin for a component that applies several others in order. `key` is the key of their list in the JSON."""
 
     kind: ClassVar[str] = "Sequence"
     key: ClassVar[str] = ""
@@ -175,16 +176,16 @@ class Steps:
         self._steps = [of_type(step, self.base) for step in of_type(steps, list)]
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the components as they are now."""
+        """Return the JSON of the components."""
         return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
 
     def described(self) -> dict[str, Any]:
-        """Return the JSON, with objects in the place of components that are written in Python."""
+        """Return the JSON; components written in Python are included as objects."""
         return {"type": "Sequence", self.key: [step.described() for step in self._steps]}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:
-        """Make the components that a tokenizer.json describes. Raises FormatError if they cannot be any."""
+        """Create the components that a tokenizer.json describes. Raises FormatError if it is invalid."""
         steps = described.get(cls.key)
         if not isinstance(steps, list):
             raise FormatError(f"Sequence: it has no list {cls.key!r}")
@@ -194,7 +195,7 @@ class Steps:
 
 
 class Indexed(Steps):
-    """Components that can be taken and replaced by index. Sequences within are replaced by their components."""
+    """Sequence whose components can be read and replaced by index. Nested sequences are flattened."""
 
     def __init__(self, steps: list[Any]) -> None:
         self._take(steps)
@@ -213,12 +214,12 @@ class Indexed(Steps):
 def finder(
     kinds: Mapping[str, Any], what: str, typed: Callable[[Part], Mapping[str, Any]] | None = None
 ) -> Callable[[Any], Any]:
-    """Return a function that makes the component described by a tokenizer.json.
+    """Return a function that creates the component described by a tokenizer.json.
 
     Args:
         kinds: class of each "type".
         what: kind of component, for errors.
-        typed: function that gives a description with its type; None: each must have one.
+        typed: function that adds the type to a description; None: each must contain it.
     """
 
     def find(described: Any) -> Any:
@@ -252,7 +253,7 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
 
 
 def of_type(value: Any, kind: Any) -> Any:
-    """Return a value of one type. Raises TypeError for others, as tokenizers does."""
+    """Return a value if it has the right type. Raises TypeError if not, as tokenizers does."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         return value
     if kind is bool and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -290,7 +291,7 @@ def real(value: Any) -> float:
 
 
 def token_id(value: Any) -> int:
-    """Return an id. Raises TypeError or OverflowError for what tokenizers does not take."""
+    """Return an id. Raises TypeError or OverflowError for a value that tokenizers refuses."""
     found = index(value)
     if not 0 <= found <= MAX_ID:
         size = "small" if found < 0 else "large"
@@ -299,7 +300,7 @@ def token_id(value: Any) -> int:
 
 
 def ignore(names: Iterable[str]) -> None:
-    """Warn about the keyword arguments of a call that have no effect, as in tokenizers, which prints them."""
+    """Warn about keyword arguments that have no effect; tokenizers prints a message instead."""
     for name in names:
         warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
 
@@ -311,7 +312,7 @@ def single(value: float) -> float:
 
 
 def shortest(value: float) -> float:
-    """Return the number of the fewest digits that 32 bits hold in the same way, as a tokenizer.json has it."""
+    """Return the number with the fewest digits that rounds to the same 32-bit float, as in a tokenizer.json."""
     near = (float(f"{value:.{n}g}") for n in range(1, 10))
     return next((one for one in near if single(one) == single(value)), value)
 
@@ -341,7 +342,7 @@ def behavior(value: Any) -> str:
 
 
 def pattern_field() -> Any:
-    """Return the property `pattern`, which is there and cannot be used, as in tokenizers."""
+    """Return the property `pattern`, which exists but raises an error, as in tokenizers."""
 
     def get(self: Component) -> NoReturn:
         raise AttributeError(f"Cannot get pattern; the text of {type(self).__name__} shows it: str(...)")
@@ -362,7 +363,7 @@ def compact(value: Any) -> bytes:
 
 
 def with_short_exponents(text: str) -> str:
-    """Return JSON of Python with its numbers written as tokenizers writes them: 1e-8 and 0.00001.
+    """Rewrite the numbers in JSON written by Python as tokenizers writes them: 1e-8 and 0.00001.
 
     >>> with_short_exponents('["1e-08", 1e-08, 1.5e-05, 1e+20]')
     '["1e-08", 1e-8, 0.000015, 1e+20]'
@@ -380,7 +381,7 @@ def _short(found: re.Match[str]) -> str:
 
 
 def plain_digits(value: float) -> str:
-    """Return a number without an exponent, in the fewest digits, as Rust shows it."""
+    """Write a number without an exponent, in the fewest digits, as Rust does."""
     shown = repr(value)
     if "e" in shown:
         from decimal import Decimal  # here: few numbers need it
@@ -390,10 +391,10 @@ def plain_digits(value: float) -> str:
 
 
 class Limits(NamedTuple):
-    """Limits of the text that shows a component.
+    """Limits of the repr or str of a component.
 
-    n_items: items of a list or a dict; one less is shown, then three dots.
-    n_bytes: bytes of a text.
+    n_items: length at which a list or dict is shortened: one item fewer is shown, then three dots.
+    n_bytes: maximum number of bytes of a string.
     """
 
     n_items: int
@@ -456,7 +457,7 @@ def _quoted(text: str, limits: Limits) -> str:
 
 
 def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the steps of a component's JSON, without sequences around them."""
+    """Return the steps of a component's JSON as one list, with nested sequences flattened."""
     inner = [value for value in described.values() if isinstance(value, list)]
     return [step for one in inner[0] for step in flat(one)] if described["type"] == "Sequence" else [described]
 

@@ -1,7 +1,7 @@
 """Decoders of BPE, as plain objects, and DecodeStream.
 
-A decoder joins tokens as the vocabulary spells them. The tokenizer needs it only for ids that fastbpe's own
-decoding does not take; the results are the same.
+A decoder joins tokens, spelled as in the vocabulary. The tokenizer needs it only if fastbpe's decoding cannot be
+used; the results are the same.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Decoder(Component):
         """Join tokens to a text.
 
         Args:
-            tokens: list of str, as the vocabulary spells them.
+            tokens: list of str, spelled as in the vocabulary.
 
         Raises:
             TypeError: it is not a list of str.
@@ -72,7 +72,7 @@ class Decoder(Component):
     _made: tuple[dict[str, Any], list[Any]] | None = None
 
     def chain(self, tokens: list[str]) -> list[str]:
-        """Return the tokens as this step leaves them."""
+        """Apply this step, and return the new tokens."""
         if self.written is None:
             state = self.state()
             if self._made is None or self._made[0] != state:
@@ -89,11 +89,11 @@ class Decoder(Component):
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:
-        """Make a decoder of an object written in Python. It cannot be saved, pickled or put into a Sequence.
+        """Create a decoder from an object written in Python. It cannot be saved, pickled or put into a Sequence.
 
         Args:
-            decoder: object with a method `decode_chain`, which gets the tokens, a list of str, and returns the
-                texts that are joined.
+            decoder: object with a method `decode_chain`, which takes the list of tokens (str) and returns a list
+                of texts to join.
 
         >>> class Upper:
         ...     def decode_chain(self, tokens):
@@ -108,7 +108,7 @@ class Decoder(Component):
 
 
 class ByteLevel(Decoder):
-    """Turns GPT-2's characters for bytes into text.
+    """Turns GPT-2's byte characters into text.
 
     Args:
         ignored: arguments by name have no effect.
@@ -123,7 +123,7 @@ class ByteLevel(Decoder):
 
 
 class ByteFallback(Decoder):
-    """Turns tokens for bytes, such as <0x0A>, into text."""
+    """Turns byte tokens such as <0x0A> into text."""
 
     kind = "ByteFallback"
 
@@ -132,7 +132,7 @@ class ByteFallback(Decoder):
 
 
 class Fuse(Decoder):
-    """Joins all tokens to one."""
+    """Joins all tokens into one."""
 
     kind = "Fuse"
 
@@ -165,7 +165,7 @@ class Replace(Decoder):
 
     Args:
         pattern: str or `Regex`.
-        content: text that comes in its place.
+        content: replacement text.
     """
 
     kind = "Replace"
@@ -182,8 +182,8 @@ class Metaspace(Decoder):
     """Turns U+2581 into spaces.
 
     Args:
-        replacement: the character that stands for spaces.
-        prepend_scheme: unless it is "never", the first token loses them.
+        replacement: the character that represents a space.
+        prepend_scheme: unless it is "never", the first token loses its leading spaces.
         split: has no effect here.
     """
 
@@ -202,7 +202,7 @@ class BPEDecoder(Decoder):
     """Turns the suffix at the end of a word into a space.
 
     Args:
-        suffix: text at the end of words.
+        suffix: text that marks the end of a word.
     """
 
     kind = "BPEDecoder"
@@ -249,12 +249,13 @@ class WordPiece(Decoder):
 
 
 class CTC(Decoder):
-    """Removes repeated tokens and padding, as connectionist temporal classification needs it.
+    """Removes repeated tokens and padding from the output of connectionist temporal classification.
 
     Args:
         pad_token: text of padding.
         word_delimiter_token: text between words.
-        cleanup: make that a space, and remove spaces before punctuation and English contractions.
+        cleanup: turn word_delimiter_token into a space, and remove spaces before punctuation and English
+            contractions.
     """
 
     kind = "CTC"
@@ -284,7 +285,7 @@ _CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
 
 
 def find(described: Any) -> Any:
-    """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+    """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
     kind = described.get("type") if isinstance(described, Mapping) else None
     if isinstance(kind, str) and kind not in _CLASSES:
         raise FormatError(f"the decoder {kind!r:.60} is unknown; known are {', '.join(_CLASSES)}")
@@ -296,7 +297,7 @@ Sequence.find = staticmethod(find)
 
 
 class _PlainStream:
-    """Stream that decodes all the ids that it keeps, at each step.
+    """Stream that decodes all ids it has kept at each step.
 
     Args:
         ids: ids that came before.
@@ -314,10 +315,10 @@ class _PlainStream:
 
         Args:
             tokenizer: the tokenizer.
-            id: the id, or several.
+            id: an id, or a list of ids.
 
         Raises:
-            TypeError: it is neither.
+            TypeError: id is neither an id nor a list of ids.
         """
         new = _ids_of(id)
         if not self._prefix and self._ids:
@@ -362,7 +363,7 @@ class DecodeStream(streams.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         known = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
         if known is None:
             return None

@@ -56,20 +56,20 @@ def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
 
 
 def native_of(described: Mapping[str, Any], name: str) -> Native:
-    """Make fastbpe's tokenizer of characters for a whole tokenizer.json. name: name of it in errors."""
+    """Create fastbpe's tokenizer for a whole tokenizer.json that works on characters. name: its name in errors."""
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
     return Native(model_of(described, name))
 
 
 def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
-    """Make fastbpe's model of characters for a whole tokenizer.json.
+    """Create fastbpe's model for a whole tokenizer.json that works on characters.
 
-    A Unigram gets the scores themselves, which may lose a bit on the way through JSON.
+    A Unigram model gets its scores directly, because they could lose a bit as JSON.
 
     Args:
         described: the tokenizer.json.
-        name: name of it in errors.
+        name: its name in errors.
     """
     from fastbpe.formats.huggingface import read_characters, read_segmented  # here: few programs need it
 
@@ -84,7 +84,7 @@ def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
 
 
 def to_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return a tokenizer.json for fastbpe's reader, by orjson if it is installed. Surrogates raise FormatError."""
+    """Return a tokenizer.json as bytes. Uses orjson if it is installed. Surrogates raise FormatError."""
     orjson = find_orjson()
     try:
         return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
@@ -110,7 +110,7 @@ def show(document: Mapping[str, Any], limits: components.Limits) -> str:
 
 
 def read_truncation(described: Any) -> dict[str, Any] | None:
-    """Return the settings as the property `truncation` has them."""
+    """Return the value of the property `truncation` for the settings in a file."""
     if described is None:
         return None
     try:
@@ -125,7 +125,7 @@ def read_truncation(described: Any) -> dict[str, Any] | None:
 
 
 def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what a file has for the property `truncation`."""
+    """Return the settings in a file for the value of the property `truncation`."""
     if settings is None:
         return None
     return {
@@ -137,7 +137,7 @@ def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 
 def read_padding(described: Any) -> dict[str, Any] | None:
-    """Return the settings as the property `padding` has them."""
+    """Return the value of the property `padding` for the settings in a file."""
     if described is None:
         return None
     try:
@@ -155,7 +155,7 @@ def read_padding(described: Any) -> dict[str, Any] | None:
 
 
 def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return what a file has for the property `padding`."""
+    """Return the settings in a file for the value of the property `padding`."""
     if settings is None:
         return None
     return {
@@ -169,7 +169,7 @@ def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def check_strategy(strategy: Any) -> str:
-    """Return a strategy of truncation. Raises ValueError for others."""
+    """Return a truncation strategy. Raises ValueError if there is no such strategy."""
     if components.of_type(strategy, str) not in _STRATEGIES:
         known = "`longest_first`, `only_first`, or `only_second`"
         raise ValueError(f"Unknown `strategy`: `{strategy}`. Use one of {known}")

@@ -1,4 +1,4 @@
-"""Merges of a piece with dropout as tokenizers does them: a merge passed over waits until another is done."""
+"""Merging with dropout as tokenizers does it: a skipped merge gets another chance after the next merge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout
         tokens: the symbols.
         merges: the merges.
         names: token of each id.
-        dropout: probability with which a merge is passed over when its turn comes.
+        dropout: probability of skipping a merge when its turn comes.
     """
     ids: list[int | None] = [token.id for token in tokens]
     ends = [token.offsets[1] for token in tokens]
@@ -30,7 +30,7 @@ def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout
     passed_over: list[tuple[int, int, int]] = []
 
     def pair_at(i: int) -> tuple[int, int] | None:
-        """Return rank and result of the pair that begins at a symbol; None: it makes nothing."""
+        """Return the rank and result of merging symbol i and the next one; None: they have no merge."""
         left, j = ids[i], behind[i]
         right = ids[j] if j < len(ids) else None
         return None if left is None or right is None else merges.get((left, right))

@@ -1,4 +1,4 @@
-"""Encoding: the ids of a text and what belongs to each, as lists."""
+"""Encoding: the ids of a text, with their tokens, offsets and so on, as lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     class Source(Protocol):
-        """Maker of the columns of lazy encodings. may_overflow: parts may have been cut off."""
+        """Object that computes the columns of lazy encodings. may_overflow: truncation may have cut off parts."""
 
         @property
         def may_overflow(self) -> bool: ...
@@ -43,7 +43,7 @@ def _column(name: str, doc: str) -> Any:
 class Encoding:
     """Ids of a text, or of two, with the token, offsets and other values of each id.
 
-    `Tokenizer.encode` makes it. The ids are made at once, all other columns at first use.
+    `Tokenizer.encode` returns it. The ids are computed at once, all other columns at first use.
     """
 
     __slots__ = ("__weakref__", "_columns", "_ids", "_parts", "_ranges", "_row", "_source")
@@ -58,19 +58,19 @@ class Encoding:
 
     @classmethod
     def of_source(cls, source: Source, row: int, ids: list[int]) -> Encoding:
-        """Return an encoding whose other columns are made when they are asked for."""
+        """Return an encoding that gets its other columns from a source, at first use."""
         made = cls.__new__(cls)
         made._source, made._row, made._ids, made._columns = source, row, ids, None
         return made
 
     def _become(self, other: Encoding) -> None:
-        """Take all that another encoding has."""
+        """Replace the content by the content of another encoding."""
         self._columns, self._parts, self._ranges = other.columns, other.parts, other.ranges
         self._ids, self._source = other._ids, None
 
     @property
     def columns(self) -> dict[str, list[Any]]:
-        """Lists by name, with one item per id, not copies."""
+        """Dict from name to column: the encoding's own lists, with one item per id."""
         source = self._source
         if source is not None:
             self._become(source.whole(self._row))
@@ -79,19 +79,19 @@ class Encoding:
 
     @property
     def parts(self) -> list[Encoding]:
-        """Encodings of the parts that truncation cut off. The list is the encoding's own."""
+        """Encodings of the parts that truncation cut off: the encoding's own list."""
         _ = self.columns
         return self._parts
 
     @property
     def ranges(self) -> dict[int, tuple[int, int]]:
-        """Start and end of each text among the ids; empty: there is one, of all ids."""
+        """Start and end of each text among the ids; empty: all ids belong to one text."""
         _ = self.columns
         return self._ranges
 
     @property
     def ids(self) -> list[int]:
-        """Ids of the tokens, with those that the post-processor and the padding add."""
+        """Ids of the tokens, including those added by the post-processor and by padding."""
         return [*self._ids]
 
     type_ids = _column("type_ids", "Number of the part of the template that each id belongs to.")
@@ -103,7 +103,7 @@ class Encoding:
 
     @property
     def words(self) -> list[int | None]:
-        """The same as `word_ids`, deprecated."""
+        """Deprecated: use `word_ids`."""
         message = "Deprecated in 0.9.4: Encoding.words is deprecated, please use Encoding.word_ids instead."
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return [*self.columns["words"]]
@@ -122,7 +122,7 @@ class Encoding:
 
     @property
     def sequence_ids(self) -> list[int | None]:
-        """Number of the text of each id, 0 or 1; None for ids that were added."""
+        """Number of the text that each id belongs to, 0 or 1; None for ids that were added."""
         if self._source is not None:
             found = self._source.column(self, "sequences", self._row)
             if found is not None:
@@ -147,12 +147,12 @@ class Encoding:
         return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that contains a character. Takes what `char_to_token` takes."""
+        """Return the number of the word that contains a character. Takes the arguments of `char_to_token`."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
     def token_to_sequence(self, token_index: int) -> int | None:
-        """Return the number of the text of a token."""
+        """Return the number of the text that a token belongs to."""
         index = number(token_index)
         if index > len(self):
             return None
@@ -169,7 +169,7 @@ class Encoding:
         return start, end
 
     def token_to_word(self, token_index: int) -> int | None:
-        """Return the number of the word of a token."""
+        """Return the number of the word that a token belongs to."""
         index = number(token_index)
         if self.token_to_sequence(index) is None or index >= len(self):
             return None
@@ -205,7 +205,7 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Pad to a length, in place. Takes what `Tokenizer.enable_padding` takes."""
+        """Pad to a length, in place. Takes the arguments of `Tokenizer.enable_padding`."""
         length, pad_id, pad_type_id = map(number, (length, pad_id, pad_type_id))
         direction = check_direction(direction)
         for part in self.parts:
@@ -223,7 +223,7 @@ class Encoding:
             self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cut down to a length, in place. Takes what `Tokenizer.enable_truncation` takes."""
+        """Truncate to a length, in place. Takes the arguments of `Tokenizer.enable_truncation`."""
         limit, stride, n = number(max_length), number(stride), len(self)
         direction = check_direction(direction, "Invalid truncation direction value : {}")
         if limit >= n:
@@ -268,7 +268,7 @@ class Encoding:
         return made
 
     def _merge_with(self, other: Encoding, grows: bool) -> None:
-        """Put another encoding after this one, in place, and pair the parts that were cut off of both."""
+        """Append another encoding, in place, and combine the parts that truncation cut off from both."""
         pairs = [(part, second) for part in self.parts for second in (other, *other.parts)]
         pairs += [(self, second) for second in other.parts]
         made = []
@@ -330,7 +330,7 @@ def of_columns(columns: dict[str, list[Any]]) -> Encoding:
 
 
 def of_described(described: dict[str, Any]) -> Encoding:
-    """Return the encoding of a pickled form."""
+    """Restore an encoding from its pickled form."""
     columns = {name: [*described[name]] for name in COLUMNS}
     columns["offsets"] = [(start, end) for start, end in columns["offsets"]]
     made = of_columns(columns)
@@ -342,7 +342,7 @@ def of_described(described: dict[str, Any]) -> Encoding:
 def check_direction(
     direction: Any, message: str = "Unknown `direction`: `{}`. Use one of `left` or `right`"
 ) -> str:
-    """Return a side. Raises ValueError for others, with the message that tokenizers has there."""
+    """Return a side. Raises ValueError if it is not "left" or "right", with tokenizers' message for the call."""
     if of_type(direction, str) not in _SIDES:
         raise ValueError(message.format(direction))
     return str(direction)

@@ -1,8 +1,8 @@
-"""Whole tokenizers of a kind: each makes a tokenizer of its components, and trains it by its own options.
+"""Ready-made tokenizers: each class builds a tokenizer from fixed components, and has its own training options.
 
-The kinds differ in what they are made of. `ByteLevelBPETokenizer` is GPT-2's, `SentencePieceBPETokenizer` marks
-spaces by U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the ends of words. The module
-`segmenting_implementations` has the kinds of other models.
+The classes differ in their components. `ByteLevelBPETokenizer` is GPT-2's, `SentencePieceBPETokenizer` marks
+spaces with U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the end of each word. The module
+`segmenting_implementations` has the classes for other models.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _UNKNOWN = ("<unk>",)
 
 
 def _named(special: Sequence[Any]) -> Sequence[Any]:
-    """Return special tokens, the default as a list."""
+    """Return special tokens; the default (a tuple) becomes a list."""
     return [*special] if special is _UNKNOWN else special
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
-    """Return one normalizer of several; None of none."""
+    """Return a normalizer that applies several; None if there are none."""
     return None if not names else names[0] if len(names) == 1 else normalizers.Sequence([*names])
 
 
@@ -49,13 +49,13 @@ def _forms(unicode_normalizer: str | None) -> list[Any]:
 
 
 class ByteLevelBPETokenizer(TrainedTokenizer):
-    """Byte-level BPE, as GPT-2 has it.
+    """Byte-level BPE, as in GPT-2.
 
     Args:
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         add_prefix_space: put a space before texts that do not begin with one.
         lowercase: make texts lower case.
-        dropout: share of merges that is skipped at random.
+        dropout: probability of skipping a merge.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; they do not affect training.
         trim_offsets: leave white space out of offsets.
@@ -101,7 +101,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> ByteLevelBPETokenizer:
-        """Make a tokenizer from the two files of GPT-2. Takes the other arguments of the class, too."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
         return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -112,7 +112,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         show_progress: bool = True,
         special_tokens: Sequence[Any] = (),
     ) -> None:
-        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
 
     def train_from_iterator(
@@ -124,7 +124,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         special_tokens: Sequence[Any] = (),
         length: int | None = None,
     ) -> None:
-        """Learn a vocabulary from texts, as `train` does from files."""
+        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
         options = _byte_options(vocab_size, min_frequency, show_progress, special_tokens)
         self._train_from_iterator(iterator, length, options)
 
@@ -142,7 +142,7 @@ def _byte_options(
 
 
 class _OfCharacters(TrainedTokenizer):
-    """Base of the kinds whose base symbols are characters."""
+    """Base of the classes whose base symbols are characters."""
 
     @staticmethod
     def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
@@ -156,15 +156,15 @@ class _OfCharacters(TrainedTokenizer):
 
 
 class SentencePieceBPETokenizer(_OfCharacters):
-    """BPE of characters where U+2581 stands for spaces, as in sentencepiece.
+    """Character-level BPE in which U+2581 represents a space, as in sentencepiece.
 
     Args:
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
-        unk_token: token of unknown characters.
-        replacement: the character that stands for spaces.
+        unk_token: token for unknown characters.
+        replacement: the character that represents a space.
         add_prefix_space: put a space before texts.
-        dropout: share of merges that is skipped at random.
-        fuse_unk: one unknown token for several characters.
+        dropout: probability of skipping a merge.
+        fuse_unk: use one unknown token for several unknown characters in a row.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> SentencePieceBPETokenizer:
-        """Make a tokenizer of a vocab.json and a merges.txt. Takes the other arguments of the class, too."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
         return SentencePieceBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -208,7 +208,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
-        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -223,7 +223,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Learn a vocabulary from texts, as `train` does from files."""
+        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -240,13 +240,13 @@ _OPTIONS = (
 
 
 class CharBPETokenizer(_OfCharacters):
-    """BPE of characters with a suffix at the ends of words, as the first GPT has it.
+    """Character-level BPE with a suffix at the end of each word, as in the first GPT.
 
     Args:
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
-        unk_token: token of unknown characters.
-        suffix: text at the end of words.
-        dropout: share of merges that is skipped at random.
+        unk_token: token for unknown characters.
+        suffix: text put at the end of each word.
+        dropout: probability of skipping a merge.
         lowercase: make texts lower case.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         bert_normalizer: clean texts, and put spaces around Chinese characters.
@@ -293,7 +293,7 @@ class CharBPETokenizer(_OfCharacters):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> CharBPETokenizer:
-        """Make a tokenizer of a vocab.json and a merges.txt. Takes the other arguments of the class, too."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
         return CharBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -307,7 +307,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: str | None = "</w>",
         show_progress: bool = True,
     ) -> None:
-        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.BpeTrainer`.
+        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`.
 
         suffix: the trainer's end_of_word_suffix.
         """
@@ -326,7 +326,7 @@ class CharBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Learn a vocabulary from texts, as `train` does from files."""
+        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
         self._train_from_iterator(iterator, length, options)

@@ -1,4 +1,4 @@
-"""Names of types for annotations, and enumerations, as tokenizers has them."""
+"""Type names for annotations, and enumerations, with tokenizers' names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OffsetType(Enum):
 
 
 class SplitDelimiterBehavior(Enum):
-    """Treatment of the separator of a split."""
+    """Handling of the separator in a split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"

@@ -1,8 +1,8 @@
 """Merges learned from counted words, as tokenizers' BpeTrainer learns them, for symbols of any spelling.
 
-The core learns fast where no merge makes a token that another merge has made, or a symbol of the words. Where one
-does, tokenizers goes on with that token; only the learner here, in Python, follows it there. That happens to texts
-that hold the prefix or the suffix itself.
+The fast learner of the core requires that each merge makes a new token. If a merge makes a token that another
+merge has made, or that is a symbol of the words, tokenizers reuses that token; only the learner here, in Python,
+does the same. This can happen if texts contain the prefix or the suffix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
 
 
 class Affixing(Protocol):
-    """Options that say how words become symbols, of any trainer of merges."""
+    """Options of a trainer that determine how words become symbols."""
 
     special_tokens: Any
     limit_alphabet: Any
@@ -33,7 +33,7 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     """Learn a vocabulary and its merges.
 
     Args:
-        words: word → count. Words earlier in the order give characters with a prefix or suffix lower ids.
+        words: word → count. Characters with a prefix or suffix get ids in the order of the words.
         trainer: the options.
 
     >>> learn_words({"abab": 2}, BpeTrainer(vocab_size=4, end_of_word_suffix="."))
@@ -107,7 +107,7 @@ def _core_merges(
     Args:
         counts: symbols of a word → count.
         names: token of each id.
-        free: those that no word has as a symbol, such as special tokens. A merge may make one.
+        free: tokens that are not a symbol of any word, such as special tokens. A merge may make one of them.
         trainer: the options.
     """
     # Imported here: few programs train.
@@ -138,7 +138,7 @@ def _core_merges(
 
 
 class _Learner:
-    """Learner that looks a merge's token up among those that exist.
+    """Learner that reuses an existing token if a merge makes it.
 
     Args:
         counts: symbols of a word → count.
@@ -157,7 +157,7 @@ class _Learner:
         self._n_entries = 0
 
     def learn(self) -> tuple[dict[str, int], list[list[str]]]:
-        """Return the vocabulary and the merges. A pair that is merged again is listed at its last place."""
+        """Return the vocabulary and the merges. A pair that is merged again is listed only at its last place."""
         found: defaultdict[tuple[int, int], dict[int, None]] = defaultdict(dict)
         for number, word in enumerate(self._words):
             for pair in zip(word.ids, word.ids[1:], strict=False):
@@ -208,7 +208,7 @@ class _Word:
 
     Attributes:
         ids: the symbols.
-        lengths: characters of each.
+        lengths: number of characters of each symbol.
     """
 
     def __init__(self, ids: Sequence[int]) -> None:
@@ -218,7 +218,7 @@ class _Word:
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> list[tuple[tuple[int, int], int]]:
         """Merge all places of a pair, from left to right, and return the changes of the counts of pairs.
 
-        limit: a pair of the new token and a neighbour counts only if it has fewer characters.
+        limit: a pair of the new token and a neighbour is counted only if it has fewer characters than this.
         """
         changes: list[tuple[tuple[int, int], int]] = []
         ids, lengths, i = self.ids, self.lengths, 0

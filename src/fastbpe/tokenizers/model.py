@@ -34,7 +34,7 @@ class Model(Component):
     Attributes:
         vocab: token → id.
         names: id → token.
-        merges: merges of a BPE; () of other models.
+        merges: merges of a BPE model; () for other models.
     """
 
     vocab: dict[str, int]
@@ -48,11 +48,11 @@ class Model(Component):
         return {**self._state}
 
     def sampling(self) -> str:
-        """Return the name of a random option that fastbpe's tokenizer lacks, or ""."""
+        """Return the name of a sampling option that is set and that fastbpe's tokenizer lacks, or ""."""
         return ""
 
     def size(self) -> int:
-        """Return the number of tokens, as tokenizers counts them."""
+        """Return the number of tokens, counted as in tokenizers."""
         return len(self.vocab)
 
     def token_to_id(self, token: str) -> int | None:
@@ -64,10 +64,10 @@ class Model(Component):
         return self.names.get(token_id(id))
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Cut a piece into tokens, with offsets in bytes of UTF-8.
+        """Split a piece into tokens, with offsets in bytes of UTF-8.
 
         Args:
-            sequence: the piece. Normalizer and pre-tokenizer do not see it.
+            sequence: the piece; it is not normalized or pre-tokenized.
 
         Raises:
             TypeError: it is not a str.
@@ -85,14 +85,14 @@ class Model(Component):
         return [Token(i, names[i], (start, end)) for i, start, end in traced]
 
     def check_ids(self) -> None:
-        """Raise FormatError if two tokens have the same id. tokenizers takes either of them, at random."""
+        """Raise FormatError if two tokens have the same id. (tokenizers uses one of them at random.)"""
         if len(self.names) < len(self.vocab):
             token = next(token for token, i in self.vocab.items() if self.names[i] != token)
             i = self.vocab[token]
             raise FormatError(f"model.vocab: tokens {token!r:.60} and {self.names[i]!r:.60} have the same id {i}")
 
     def _make_runner(self) -> Native:
-        """Return a tokenizer of the model alone."""
+        """Return a tokenizer with only this model: no normalizer, pre-tokenizer or decoder."""
         from fastbpe.tokenizers.document import native_of  # here: few programs cut pieces
 
         self.check_ids()
@@ -105,7 +105,7 @@ class Model(Component):
         return self.state()
 
     def get_trainer(self) -> Any:
-        """Return a trainer with its defaults."""
+        """Return a trainer of this model with default options."""
         raise NotImplementedError
 
     def __getstate__(self) -> bytes:
@@ -129,7 +129,7 @@ class CachingModel(Model):
 
 
 def option(name: str, check: Callable[[Any], Any]) -> Any:
-    """Return a property for an option of a model. check: returns the value that is set, or raises an error."""
+    """Return a property for an option of a model. check: function that checks and converts a new value."""
     return field(name, f"Option {name}.", check)
 
 
@@ -153,7 +153,7 @@ def changed() -> None:
 
 
 def beginning(prefix: str | None, name: str | None) -> str:
-    """Return the beginning of the names of a model's files. name: older name of the prefix."""
+    """Return the common prefix of the names of a model's files. name: older name of the argument."""
     if name is not None:
         message = "Deprecated in 0.10.0: Parameter `name` of Model.save has been renamed `prefix`"
         warnings.warn(message, DeprecationWarning, stacklevel=3)

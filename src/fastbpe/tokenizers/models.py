@@ -50,13 +50,13 @@ class BPE(CachingModel):
 
     Args:
         vocab: token → id, or the path of a vocab.json.
-        merges: list of pairs of tokens, best first, or the path of a merges.txt.
+        merges: list of pairs of tokens in the order of merging, or the path of a merges.txt.
         dropout: probability of skipping a merge; None: 0. Encoding is slower with it.
         unk_token: token for unknown characters.
-        continuing_subword_prefix: text before each character of a word but the first.
+        continuing_subword_prefix: text before each character of a word except the first.
         end_of_word_suffix: text after the last character of a word.
-        fuse_unk: one unknown token for several characters.
-        byte_fallback: tokens for the bytes of unknown characters.
+        fuse_unk: use one unknown token for several unknown characters in a row.
+        byte_fallback: use the tokens of its bytes for an unknown character.
         ignore_merges: if a whole piece is in the vocabulary, use that token and skip the merges.
         cache_capacity: has no effect: fastbpe has its own caches.
         Other options have no effect, and cause a warning.
@@ -102,17 +102,17 @@ class BPE(CachingModel):
             raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
 
     def _take(self, vocab: Any, merges: list[Any]) -> None:
-        """Check and take vocabulary and merges."""
+        """Check and store vocabulary and merges."""
         self.vocab = taken(vocab)
         self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
         self._n_prefix = len((self._state["continuing_subword_prefix"] or "").encode())
         self.merges = self._checked(merges)
 
     def joined(self, left: str, right: str) -> str:
-        """Join two tokens; the second one loses the bytes of the prefix.
+        """Join two tokens, without the prefix (continuing_subword_prefix) of the second one.
 
         Raises:
-            ValueError: it has fewer bytes than the prefix, or half a character would be left.
+            ValueError: the second token has fewer bytes than the prefix, or would begin within a character.
         """
         if not self._n_prefix:
             return left + right
@@ -122,7 +122,7 @@ class BPE(CachingModel):
         return left + data[self._n_prefix :].decode()
 
     def _checked(self, merges: list[Any]) -> list[list[str]]:
-        """Return the merges, each once. Raises TypeError or FormatError for an item other than two tokens."""
+        """Return the merges without repetitions. Raises TypeError or FormatError if an item is not two tokens."""
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}
@@ -157,18 +157,18 @@ class BPE(CachingModel):
         return [[*pair] for pair in found]
 
     def replace(self, vocab: dict[str, int], merges: list[Any], prefix: str | None, suffix: str | None) -> None:
-        """Take another vocabulary, as training does, with its prefix and suffix, and keep the other options."""
+        """Replace vocabulary, merges, prefix and suffix (after training), and keep the other options."""
         self._state = {**self._state, "continuing_subword_prefix": prefix, "end_of_word_suffix": suffix}
         self._take(vocab, merges)
         n_changes[0] += 1
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model as it is now."""
+        """Return the JSON of the model."""
         return {**self._state, "vocab": {token: i for i, token in self.names.items()}, "merges": self.merges}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> BPE:
-        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         part = Part(dict(described), "BPE", "model")
         made = cls.__new__(cls)
         listed = part.get("merges", list)
@@ -183,7 +183,7 @@ class BPE(CachingModel):
         return made
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are left out."""
+        """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are skipped."""
         tokens = super().tokenize(sequence)
         dropout = self._state["dropout"]
         if not dropout:
@@ -209,7 +209,7 @@ class BPE(CachingModel):
         return described | {"merges": [], "ignore_merges": False} if self._state["dropout"] else described
 
     def get_trainer(self) -> Any:
-        """Return a trainer with its defaults."""
+        """Return a trainer of this model with default options."""
         from fastbpe.tokenizers.trainers import BpeTrainer  # here: few programs train
 
         return BpeTrainer()
@@ -246,7 +246,7 @@ class BPE(CachingModel):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Make a model from the two files of GPT-2. Takes what `read_file` and the class take."""
+        """Create a model from the two files of GPT-2. Takes the arguments of `read_file` and of the class."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
@@ -297,7 +297,7 @@ for _name in _OPTIONS:
 
 
 def checked(value: Any) -> Any:
-    """Return a model, or a copy of one of tokenizers itself. Raises TypeError for anything else."""
+    """Return a model; one of the package tokenizers is copied. Raises TypeError for any other object."""
     if not is_theirs(value):
         return of_type(value, Model)
     made = find(json.loads(value.__getstate__()))
@@ -311,7 +311,7 @@ _find = finder({kind.kind: kind for kind in (BPE, Unigram, WordPiece, WordLevel)
 
 
 def find(described: Any) -> Any:
-    """Make the model that a tokenizer.json describes. Old files leave its type out."""
+    """Create the model that a tokenizer.json describes. Old files have no "type"."""
     if isinstance(described, Mapping) and "type" not in described:
         from fastbpe.formats.huggingface.read_segmented import type_of  # here: few files leave it out
 

@@ -1,4 +1,4 @@
-"""NormalizedString: a text that is changed step by step, with the place in the original of each character."""
+"""NormalizedString: a text that is changed step by step, with the position in the original of each character."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NormalizedString:
-    """Text that is changed step by step, with the place in the original of each character.
+    """Text that is changed step by step, with the position in the original of each character.
 
     Args:
         sequence: the text.
@@ -43,7 +43,7 @@ class NormalizedString:
         self._span: Span = (0, len(self._whole))
 
     def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:
-        """Return a part. span: its original in the whole text; None: as its characters tell."""
+        """Return a part. span: its span in the original text; None: from its first to its last character."""
         made = NormalizedString.__new__(NormalizedString)
         start = self._span[0]
         found = (piece.spans[0][0], piece.spans[-1][1]) if piece.spans else (start, start)
@@ -63,7 +63,7 @@ class NormalizedString:
     # Changes
 
     def normalize_by(self, described: Iterable[Mapping[str, Any]]) -> None:
-        """Change the text by steps as a tokenizer.json describes them; a step may be written in Python."""
+        """Apply the steps that a tokenizer.json describes; a step may also be an object written in Python."""
         for step in described:
             if step["type"] == WRITTEN:
                 lent = LentString.__new__(LentString)
@@ -132,11 +132,11 @@ class NormalizedString:
         self._run({"type": "Strip", "strip_left": False, "strip_right": True})
 
     def prepend(self, s: str) -> None:
-        """Put a text before it, with the place of the first character; an empty text stays empty."""
+        """Prepend a text, which gets the position of the first character; an empty text stays empty."""
         self._run({"type": "Prepend", "prepend": of_type(s, str)})
 
     def append(self, s: str) -> None:
-        """Put a text after it, with the place of the last character."""
+        """Append a text, which gets the position of the last character."""
         text, spans = self._piece
         start = self._span[0]
         last = spans[-1] if spans else (start, start)
@@ -147,15 +147,15 @@ class NormalizedString:
         self._piece = Piece("", [])
 
     def replace(self, pattern: Any, content: str) -> None:
-        """Replace a text, or matches of a `Regex`; a replacement has the place of the last replaced character.
+        """Replace a text, or matches of a `Regex`; a replacement gets the position of the last replaced character.
 
         Args:
             pattern: str or `Regex`.
-            content: text that comes in its place.
+            content: replacement text.
 
         Raises:
             TypeError: an argument has the wrong type.
-            PatternError: a pattern that fastbpe does not run.
+            PatternError: fastbpe cannot run the pattern.
         """
         self._run({"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)})
 
@@ -163,8 +163,8 @@ class NormalizedString:
         """Keep the characters for which a function returns True.
 
         Raises:
-            TypeError: it cannot be called.
-            ValueError: it does not return a bool.
+            TypeError: func cannot be called.
+            ValueError: func does not return a bool.
         """
         _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
         text, spans = self._piece
@@ -181,8 +181,8 @@ class NormalizedString:
         """Replace each character by the first character of what a function returns for it.
 
         Raises:
-            TypeError: it cannot be called.
-            ValueError: it does not return a str, or returns an empty one.
+            TypeError: func cannot be called.
+            ValueError: func does not return a str, or returns an empty one.
         """
         _check(func, "`map` expect a callable with the signature: `fn(char) -> char`")
         made = []
@@ -194,7 +194,7 @@ class NormalizedString:
         self._piece = Piece("".join(made), [*self._piece.spans])
 
     def for_each(self, func: Callable[[str], Any]) -> None:
-        """Call a function with each character. Raises TypeError if it cannot be called."""
+        """Call a function with each character. Raises TypeError if func cannot be called."""
         _check(func, "`for_each` expect a callable with the signature: `fn(char)`")
         for character in self._piece.text:
             func(character)
@@ -210,8 +210,8 @@ class NormalizedString:
 
         Raises:
             TypeError: an argument has the wrong type.
-            ValueError: an unknown behavior; an empty pattern where tokenizers would cut a character.
-            PatternError: a pattern that fastbpe does not run.
+            ValueError: the behavior is unknown, or an empty pattern matches within a character in tokenizers.
+            PatternError: fastbpe cannot run the pattern.
         """
         from fastbpe.tokenizers.splits import spans_with_empty, split_piece  # here: few programs need it
 
@@ -236,12 +236,12 @@ class NormalizedString:
 
         Args:
             range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
-                number counts from the number of bytes of UTF-8, an end before the start means the end of the text,
-                and the step of a slice is not used.
+                number counts back from the length in UTF-8 bytes, an end before the start means the end of the
+                text, and the step of a slice is ignored.
 
         Raises:
             TypeError: it is none of these.
-            ValueError: a negative number beyond the start of the text.
+            ValueError: a negative number goes beyond the start of the text.
         """
         n = len(self._piece.text)
         start, end = self._bounds(range)
@@ -271,7 +271,7 @@ class NormalizedString:
     # For PreTokenizedString
 
     def pre_tokenized(self, step: Mapping[str, Any]) -> list[NormalizedString]:
-        """Return the pieces that a step of a pre-tokenizer makes, as a tokenizer.json describes the step."""
+        """Return the pieces that a pre-tokenizer's step makes. step: its description in a tokenizer.json."""
         if not self._piece.text:
             return []
         from fastbpe.tokenizers.splits import split_piece  # here: few programs need it
@@ -282,7 +282,7 @@ class NormalizedString:
 
     @property
     def piece(self) -> Piece:
-        """The text as it is now, with the place of each character in the whole text."""
+        """The text as it is now, with the position of each character in the whole text."""
         return self._piece
 
     @property
@@ -291,7 +291,7 @@ class NormalizedString:
         return self._span
 
     def places(self, parts: Iterable[Span]) -> list[Span]:
-        """Return the places in the whole text, in characters, of parts of the text as it is now, in bytes."""
+        """Convert spans in bytes of the present text into spans in characters of the whole original text."""
         text, spans = self._piece
         places, places_in_whole = places_of(text), None
         made = []
@@ -314,7 +314,7 @@ class NormalizedString:
 
 
 class LentString(NormalizedString):
-    """Text that a normalizer written in Python may change until it returns."""
+    """Text that is lent to a normalizer written in Python, which may change it until it returns."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

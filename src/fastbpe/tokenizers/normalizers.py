@@ -59,7 +59,7 @@ class Normalizer(Component):
 
         Raises:
             TypeError: it is not a str.
-            PatternError: a pattern that fastbpe does not run.
+            PatternError: fastbpe cannot run the pattern.
 
         >>> from fastbpe.tokenizers import normalizers
         >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
@@ -76,7 +76,7 @@ class Normalizer(Component):
         return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
 
     def normalize(self, normalized: NormalizedString) -> None:
-        """Normalize a `NormalizedString`, in place. Raises TypeError for others.
+        """Normalize a `NormalizedString`, in place. Raises TypeError for any other object.
 
         >>> from fastbpe.tokenizers import NormalizedString, normalizers
         >>> text = NormalizedString("\ufb01n")
@@ -88,11 +88,11 @@ class Normalizer(Component):
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:
-        """Make a normalizer of an object written in Python. It cannot be saved or pickled.
+        """Create a normalizer from an object written in Python. It cannot be saved or pickled.
 
         Args:
-            obj: object with a method `normalize`, which gets a `NormalizedString` and changes it. It must not use
-                the string after that.
+            obj: object with a method `normalize`, which takes a `NormalizedString` and changes it. The method must
+                not keep the string.
 
         >>> class Joined:
         ...     def normalize(self, text):
@@ -122,7 +122,7 @@ class BertNormalizer(Normalizer):
     Args:
         clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
-        strip_accents: remove accents; None: if lowercase is True.
+        strip_accents: remove accents; None: only if lowercase is True.
         lowercase: make lower case.
     """
 
@@ -159,8 +159,8 @@ class Strip(Normalizer):
     """Removes white space at the ends of a text.
 
     Args:
-        left: at the start.
-        right: at the end.
+        left: remove it at the start.
+        right: remove it at the end.
     """
 
     kind = "Strip"
@@ -194,7 +194,7 @@ class Replace(Normalizer):
 
     Args:
         pattern: str or `Regex`.
-        content: text that comes in its place.
+        content: replacement text.
     """
 
     kind = "Replace"
@@ -242,7 +242,7 @@ class Precompiled(Normalizer):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Precompiled:
-        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         made = super().from_state(described)
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 
@@ -297,7 +297,7 @@ NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 
 
 def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
-    """Return the normalizer of a form of Unicode by its name. Raises ValueError for an unknown name."""
+    """Return the normalizer for a Unicode normalization form by name. Raises ValueError for an unknown name."""
     if normalizer not in NORMALIZERS:
         raise ValueError(f"{normalizer} is not a known unicode normalizer. Available are {NORMALIZERS.keys()}")
     return NORMALIZERS[normalizer]()

@@ -1,7 +1,7 @@
 """Merges learned from the words of several languages, as tokenizers' ParityBpeTrainer learns them.
 
-The core learns where no merge makes a token that exists as a symbol. Where one does, which takes a prefix or
-suffix that the texts hold, too, the learner here follows tokenizers.
+The fast learner of the core requires that no merge makes a token that already exists as a symbol. If one does
+(only if texts contain the prefix or suffix), the learner here does what tokenizers does.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def learn(
 def _words(texts: Iterable[Any], tokenizer: Any, trainer: ParityBpeTrainer) -> dict[str, int]:
     """Return the words of texts with their counts, in the order of the words.
 
-    Other than in other trainings, a text is normalized before the pre-tokenizer gets it as a new one, added tokens
-    are not looked for, and a text without pre-tokenizer loses white space at both ends.
+    Unlike in other trainings, the pre-tokenizer gets the normalized text as a new text, added tokens are not
+    searched for, and without a pre-tokenizer a text loses white space at both ends.
     """
     normalizer, pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
     read: Iterator[str] = texts_of(texts)
@@ -79,8 +79,9 @@ def learn_languages(
     """Learn a vocabulary and its merges.
 
     Args:
-        languages: word → count of each language. Earlier words give characters with a prefix or suffix lower ids.
-        dev: the same of the dev texts; empty: there are none.
+        languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of the
+            words.
+        dev: the same for the dev texts; empty: there are none.
         trainer: the options.
         ratio: a number for each language, or None.
 
@@ -108,7 +109,7 @@ def learn_languages(
 
 
 def _collide(made: Sequence[str], vocab: Mapping[str, int], texts: Iterable[Symbols]) -> bool:
-    """Tell whether merges make a token twice, or one that is a symbol of the texts."""
+    """Tell whether merges make a token twice, or make a token that is a symbol of the texts."""
     used = {symbol for words in texts for symbols in words for symbol in symbols}
     return len({*made}) < len(made) or any(vocab.get(token) in used for token in made)
 
@@ -142,8 +143,8 @@ def _core_merges(
     """Return the pairs of ids that the core merges, in order; each makes the next id.
 
     Args:
-        texts: symbols of a word → count, of each language.
-        judged: the same of the dev texts; empty: there are none.
+        texts: for each language, symbols of a word → count.
+        judged: the same for the dev texts; empty: there are none.
         names: token of each id.
         n_merges: merges to learn.
         trainer, ratio: as for `learn_languages`.
@@ -177,7 +178,7 @@ def _core_merges(
 
 
 class _Greatest:
-    """Texts of a pair, which sort from the greatest to the smallest."""
+    """Texts of a pair's tokens, with the order reversed: the greatest sorts first."""
 
     __slots__ = ("texts",)
 
@@ -189,7 +190,7 @@ class _Greatest:
 
 
 class _Queue:
-    """Pairs by count; of equal counts the greatest texts first. A pair whose count changed is queued again."""
+    """Priority queue of pairs by count, then by their texts. A pair whose count changed is queued again."""
 
     def __init__(self, counts: Mapping[tuple[int, int], int], names: Sequence[str]) -> None:
         self._counts, self._names = counts, names
@@ -204,7 +205,7 @@ class _Queue:
                 heapq.heappush(self._entries, (-count, texts, pair))
 
     def pop(self, min_count: int) -> tuple[int, int] | None:
-        """Return the best pair; None: none occurs so often."""
+        """Return the best pair; None: no pair has min_count occurrences."""
         while self._entries:
             below, texts, pair = heapq.heappop(self._entries)
             count = self._counts.get(pair, 0)
@@ -235,7 +236,7 @@ class _Language:
                 self._found[pair][number] = None
 
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> set[tuple[int, int]]:
-        """Merge a pair in the words in which it was found; return the pairs whose counts changed."""
+        """Merge a pair in all words that contain it, and return the pairs whose counts changed."""
         numbers = self._found.pop(pair, None)
         if numbers is None:
             return set()
@@ -254,7 +255,7 @@ class _Language:
 
 
 class _Learner:
-    """Learner that looks a merge's token up among those that exist. Takes the arguments of `_core_merges`.
+    """Learner that reuses an existing token if a merge makes it. Takes the arguments of `_core_merges`.
 
     vocab: token → id; new tokens are added.
     """
@@ -285,7 +286,7 @@ class _Learner:
         self._queue = _Queue(self._whole, self._names)
 
     def learn(self) -> tuple[dict[str, int], list[list[str]]]:
-        """Return the vocabulary and the merges. A pair that is merged again is listed at its last place."""
+        """Return the vocabulary and the merges. A pair that is merged again is listed only at its last place."""
         trainer, choice, vocab, names = self._trainer, self._choice, self._vocab, self._names
         merges: dict[tuple[int, int], None] = {}
         n_merged = 0
@@ -323,6 +324,6 @@ class _Learner:
             self._choice.set_symbols(i, judged.n_symbols)
 
     def _note_whole(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Note the counts of pairs in all languages together."""
+        """Update the counts of pairs in all languages together."""
         for pair in pairs:
             self._whole[pair] = max(sum(language.counts.get(pair, 0) for language in self._languages), 0)

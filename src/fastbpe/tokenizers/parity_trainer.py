@@ -1,4 +1,4 @@
-"""Trainer of BPE for several languages, as a plain object."""
+"""ParityBpeTrainer: BPE training for several languages, as a plain object."""
 
 from __future__ import annotations
 
@@ -47,25 +47,25 @@ def _boolean(value: Any) -> bool:
 
 
 class ParityBpeTrainer:
-    """Options of the training of a BPE for several languages, and the training itself.
+    """Options for training a BPE model on several languages, and the training itself.
 
-    Each merge is for one language: the one whose dev text has the most tokens, or whose text shrank the least by
-    its ratio, or whose text has the most tokens. See `fastbpe.Parity` for the method.
+    Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens;
+    with ratio, the one whose text has shrunk the least for its ratio; else the one whose text has the most tokens.
+    See `fastbpe.Parity` for the method.
 
     Args:
-        num_merges: merges to learn.
+        num_merges: number of merges to learn.
         variant: "base", or "window": of the last `window_size` merges, a language has no more than alpha / number
         of
             languages.
-        min_frequency: occurrences below which a pair is not merged.
-        ratio: list of a number for each language; see `train_from_iterator`.
-        global_merges: first merges that are chosen by the counts of all languages together.
+        min_frequency: minimum number of occurrences of a pair that is merged.
+        ratio: list with one number per language; see `train_from_iterator`.
+        global_merges: number of first merges that are chosen by the counts of all languages together.
         window_size, alpha: see variant.
-        total_symbols: `num_merges` is the number of all tokens.
+        total_symbols: take `num_merges` as the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
-        end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is no token does
-        not
-            count.
+        end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
+        does not count.
 
     Raises:
         TypeError, OverflowError: an argument has the wrong type, or a number is negative.
@@ -134,11 +134,11 @@ class ParityBpeTrainer:
 
     @property
     def variant(self) -> str:
-        """Kind of choice of a language: "base", or "window" with a limit for each."""
+        """Method of choosing a language: "base", or "window" with a limit for each language."""
         return str(self._options["variant"])
 
     def progress(self) -> Progress:
-        """Return the progress that it shows, as `fastbpe.train` takes it."""
+        """Return the value of `progress` for `fastbpe.train`."""
         return None if self.show_progress else False
 
     def train_from_iterator(
@@ -153,16 +153,16 @@ class ParityBpeTrainer:
         Args:
             tokenizer: a `Tokenizer`; its normalizer and pre-tokenizer cut the texts into words.
             train_iterators: for each language an iterable of str, or of lists of str.
-            dev_iterators: the same of dev texts, ideally the same text in each language: the language with the
-                most tokens in it gets the next merge. The texts' characters are tokens, too.
+            dev_iterators: the same for dev texts, ideally translations of one text: the language whose dev text
+                has the most tokens gets the next merge. The texts' characters are tokens, too.
             ratio: numbers above 0, by which the language whose training text shrank the least gets the next merge;
                 None: the trainer's. Has no effect with dev_iterators.
 
         Raises:
-            ValueError: there is no language, or the number of dev texts differs.
+            ValueError: there is no language, or the number of dev_iterators differs.
             RuntimeError: a ratio, the window or alpha is not above 0, or there is not one ratio for each language.
-            TypeError: an argument, or an item of an iterable, has another type.
-            ImportError: fastbpe does not run the normalizer or pre-tokenizer.
+            TypeError: an argument, or an item of an iterable, has the wrong type.
+            ImportError: fastbpe cannot run the normalizer or pre-tokenizer.
 
         >>> from fastbpe.tokenizers import Tokenizer, models, pre_tokenizers, trainers
         >>> tokenizer = Tokenizer(models.BPE())
@@ -192,7 +192,7 @@ class ParityBpeTrainer:
         learn(self, languages, dev, ratios)
 
     def _check(self, ratio: list[float] | None, n_languages: int) -> None:
-        """Raise RuntimeError for options that do not fit."""
+        """Raise RuntimeError if an option has an invalid value, or ratio does not fit the number of languages."""
         if ratio is not None and len(ratio) != n_languages:
             said = f"ratio length ({len(ratio)}) does not match number of languages ({n_languages})"
             raise RuntimeError(f"Training error: {said}")
@@ -240,7 +240,7 @@ def _is_positive(value: float) -> bool:
 
 
 def _shown(value: float) -> str:
-    """Return a number as tokenizers shows it: without an exponent, and without a point where it is whole."""
+    """Return a number as tokenizers shows it: without an exponent, and without a point if it is whole."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else str(value)
     from decimal import Decimal  # here: few programs print a trainer

@@ -1,4 +1,4 @@
-"""Pieces of a text as normalizers and pre-tokenizers leave them, with their places in the text."""
+"""Pieces of a text after normalizers and pre-tokenizers, with their positions in the text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Span = tuple[int, int]
 
 
 class Piece(NamedTuple):
-    """Part of a text as the steps so far have left it.
+    """Part of a text, after the steps so far.
 
     text: the part.
-    spans: start and end, in the whole text, of the character that each of its characters comes from.
+    spans: for each of its characters, start and end of its origin in the whole text.
     """
 
     text: str
@@ -34,7 +34,7 @@ def places_of(text: str) -> Sequence[int]:
 
 
 def characters_of(places: Sequence[int], start: int, end: int) -> Span:
-    """Return the span in characters of a span in bytes that may go beyond the text, as tokenizers counts it.
+    """Convert a span in bytes, which may go beyond the text, into a span in characters, as tokenizers does.
 
     places: what `places_of` returns for the text.
     """

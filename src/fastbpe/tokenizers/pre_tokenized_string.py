@@ -50,10 +50,10 @@ class PreTokenizedString:
         """Split each piece that has no tokens.
 
         Args:
-            func: called with the number of the piece and the piece; returns the pieces that take its place.
+            func: function of the number of a piece and the piece; returns the pieces that replace it.
 
         Raises:
-            TypeError: it cannot be called, or returns something else.
+            TypeError: func cannot be called, or returns something else.
         """
         _check(
             func, "`split` expect a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
@@ -71,7 +71,7 @@ class PreTokenizedString:
         """Call a function with each piece that has no tokens, to change it in place.
 
         Raises:
-            TypeError: it cannot be called.
+            TypeError: func cannot be called.
         """
         _check(func, "`normalize` expect a callable with the signature: `fn(normalized: NormalizedString)`")
         for piece, tokens in self._splits:
@@ -79,13 +79,13 @@ class PreTokenizedString:
                 func(piece)
 
     def tokenize(self, func: Callable[[str], list[Token]]) -> None:
-        """Make tokens of each piece that has none.
+        """Tokenize each piece that has no tokens.
 
         Args:
-            func: called with the text of a piece; returns its tokens, with offsets in bytes.
+            func: function of the text of a piece; returns its tokens, with offsets in bytes.
 
         Raises:
-            TypeError: it cannot be called, or returns something else.
+            TypeError: func cannot be called, or returns something else.
         """
         _check(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
         made: list[tuple[NormalizedString, list[Token] | None]] = []
@@ -100,7 +100,7 @@ class PreTokenizedString:
 
         Args:
             type_id: type id of all tokens.
-            word_idx: number of the word of all tokens; None: the number of the piece of each.
+            word_idx: word number of all tokens; None: each token's piece number.
 
         Raises:
             ValueError: a piece has no tokens.
@@ -163,7 +163,7 @@ class PreTokenizedString:
         ]
 
     def apply(self, steps: Iterable[Mapping[str, Any]]) -> None:
-        """Split by the steps of a pre-tokenizer as a tokenizer.json describes them."""
+        """Apply the steps of a pre-tokenizer, as described in a tokenizer.json."""
         for step in steps:
             if step["type"] == WRITTEN:
                 call_written(lambda text, step=step: step["written"].pre_tokenize(text), self)  # type: ignore[misc]
@@ -172,7 +172,7 @@ class PreTokenizedString:
 
 
 def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]]) -> PreTokenizedString:
-    """Return a text in sections; some sections have tokens."""
+    """Return a text that consists of sections; some sections already have tokens."""
     made = PreTokenizedString(text)
     [(whole, _)] = made._splits
     made._splits = [(whole.part(piece), tokens) for piece, tokens in sections]

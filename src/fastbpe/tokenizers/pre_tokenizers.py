@@ -57,7 +57,7 @@ class PreTokenizer(Component):
 
         Raises:
             TypeError: it is not a str.
-            PatternError: a pattern that fastbpe does not run.
+            PatternError: fastbpe cannot run the pattern.
 
         >>> from fastbpe.tokenizers import pre_tokenizers
         >>> pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str("a bc")
@@ -68,7 +68,7 @@ class PreTokenizer(Component):
         return [(text, span) for text, span, _ in whole.get_splits()]
 
     def pre_tokenize(self, pretok: PreTokenizedString) -> None:
-        """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for others.
+        """Split the pieces of a `PreTokenizedString`, in place. Raises TypeError for any other object.
 
         >>> from fastbpe.tokenizers import PreTokenizedString, pre_tokenizers
         >>> text = PreTokenizedString("a bc")
@@ -80,10 +80,10 @@ class PreTokenizer(Component):
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:
-        """Make a pre-tokenizer of an object written in Python. It cannot be saved or pickled.
+        """Create a pre-tokenizer from an object written in Python. It cannot be saved or pickled.
 
         Args:
-            pretok: object with a method `pre_tokenize`, which gets a `PreTokenizedString` and splits it.
+            pretok: object with a method `pre_tokenize`, which takes a `PreTokenizedString` and splits it.
 
         >>> class Halves:
         ...     def pre_tokenize(self, text):
@@ -103,7 +103,7 @@ class ByteLevel(PreTokenizer):
     Args:
         add_prefix_space: put a space before texts that do not begin with one.
         trim_offsets: has no effect here: the post-processor trims offsets.
-        use_regex: split by GPT-2's pattern.
+        use_regex: split texts with GPT-2's pattern.
         ignored: other arguments have no effect.
     """
 
@@ -122,18 +122,18 @@ class ByteLevel(PreTokenizer):
 
     @staticmethod
     def alphabet() -> list[str]:
-        """Return the characters that stand for bytes."""
+        """Return the characters that represent bytes."""
         return [*BYTE_OF_CHARACTER]
 
 
 def _behavior_field(doc: str) -> Any:
-    """Return a property for a behavior, which is told in lower case."""
+    """Return a property for a behavior; its value is in lower case."""
     plain = field("behavior", doc, _checked_behavior)
     return property(lambda self: str(plain.fget(self)).lower(), plain.fset, None, doc)
 
 
 class Split(PreTokenizer):
-    """Splits texts at a text, or at matches of a `Regex`.
+    """Splits at occurrences of a string, or at matches of a `Regex`.
 
     Args:
         pattern: str or `Regex`.
@@ -203,7 +203,7 @@ WhitespaceSplit = plain(PreTokenizer, "WhitespaceSplit", "Splits at white space,
 
 
 class CharDelimiterSplit(PreTokenizer):
-    """Splits at a character, which is left out.
+    """Splits at a character, and removes it.
 
     Args:
         delimiter: the character.
@@ -223,7 +223,7 @@ class FixedLength(PreTokenizer):
     """Splits into pieces of a fixed number of characters.
 
     Args:
-        length: characters of a piece.
+        length: number of characters of a piece.
     """
 
     kind = "FixedLength"
@@ -238,19 +238,20 @@ class FixedLength(PreTokenizer):
 
 
 def scheme(value: Any) -> str:
-    """Return a prepend_scheme. Raises ValueError for others."""
+    """Return a prepend_scheme. Raises ValueError if there is no such scheme."""
     if of_type(value, str) not in SCHEMES:
         raise ValueError(f"{value} is an unknown variant, should be one of ['first', 'never', 'always']")
     return str(value)
 
 
 class Metaspace(PreTokenizer):
-    """Replaces spaces by U+2581, and splits before each.
+    """Replaces spaces with U+2581, and splits before each of them.
 
     Args:
-        replacement: the character that stands for spaces.
-        prepend_scheme: texts that get a space: "always", "first" or "never".
-        split: split before each.
+        replacement: the character that represents a space.
+        prepend_scheme: which pieces get a space at the start: "always" (all), "first" (the first of a text) or
+            "never".
+        split: split before each replacement character.
     """
 
     kind = "Metaspace"
@@ -261,7 +262,7 @@ class Metaspace(PreTokenizer):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
-        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         return super().from_state(metaspace(described, "pre_tokenizer"))
 
     replacement = field("replacement", "The character that stands for spaces.", character)

@@ -32,12 +32,12 @@ class PostProcessor(Component):
     def process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Return the encoding of a text, or of two, with what the post-processor adds.
+        """Return the encoding of a text, or of two, with the ids that the post-processor adds.
 
         Args:
             encoding: the encoding of a text.
-            pair: the same of the second text.
-            add_special_tokens: add ids.
+            pair: the encoding of the second text.
+            add_special_tokens: add the ids; False: only trim offsets and join the two.
         """
         return process(self, [one.copied() for one in (encoding, pair) if one is not None], add_special_tokens)
 
@@ -51,12 +51,12 @@ class PostProcessor(Component):
         return 0
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Return the encodings as this step leaves them; they may be changed in place."""
+        """Apply this step, and return the encodings; they may be changed in place."""
         return encodings
 
 
 def process(post: PostProcessor | None, encodings: list[Encoding], adds_special: bool) -> Encoding:
-    """Return the encoding of a text, or of two, as a post-processor leaves it. They may be changed in place."""
+    """Apply a post-processor to one or two encodings, and return one. They may be changed in place."""
     if post is None:
         if len(encodings) == 1:
             return encodings[0]
@@ -72,9 +72,9 @@ def process(post: PostProcessor | None, encodings: list[Encoding], adds_special:
 
 
 def _trim(encoding: Encoding, prefixed: bool) -> None:
-    """Leave white space at the ends of tokens out of the offsets.
+    """Exclude white space at the ends of tokens from the offsets.
 
-    prefixed: the first white space of a text is one that was put before it.
+    prefixed: the first space of a text was added, not part of the text.
     """
     from fastbpe.splitting.charset import blanks  # here: few programs need it
 
@@ -114,7 +114,7 @@ class ByteLevel(PostProcessor):
 
     Args:
         add_prefix_space: a space was put before texts; None: True.
-        trim_offsets: leave white space out; None: True.
+        trim_offsets: exclude white space; None: True.
         use_regex: has no effect here; None: True.
         ignored: other arguments have no effect.
     """
@@ -153,13 +153,13 @@ def _token(value: Any) -> list[Any]:
 
 
 def _token_field(name: str, doc: str) -> Any:
-    """Return a property for a token and its id, told as a tuple."""
+    """Return a property for a token and its id; its value is a tuple."""
     plain = field(name, doc, _token)
     return property(lambda self: tuple(plain.fget(self)), plain.fset, None, doc)
 
 
 class _Pair(PostProcessor):
-    """Base of BERT's and RoBERTa's: a token before a text, and one after it."""
+    """Base of BERT's and RoBERTa's post-processors: a token before a text, and one after it."""
 
     def n_added(self, is_pair: bool) -> int:
         return self._n_between() + 3 if is_pair else 2
@@ -189,7 +189,7 @@ class _Pair(PostProcessor):
 
     @staticmethod
     def _as_text(encoding: Encoding, i: int) -> None:
-        """Count all tokens to the first text (i = 0) or to the second, as tokenizers does."""
+        """Assign all tokens to the first text (i = 0) or to the second, as tokenizers does."""
         encoding.ranges.clear()
         encoding.set_sequence_id(min(i, 1))
         encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
@@ -219,12 +219,12 @@ class BertProcessing(_Pair):
 
 
 class RobertaProcessing(_Pair):
-    """<s> text </s>, or <s> text </s></s> text </s>; and white space is left out of offsets.
+    """<s> text </s>, or <s> text </s></s> text </s>; offsets exclude white space.
 
     Args:
         sep: token and id after each text.
         cls_token: token and id before the first text.
-        trim_offsets: leave white space out of offsets.
+        trim_offsets: exclude white space from offsets.
         add_prefix_space: a space was put before texts.
     """
 
@@ -271,16 +271,16 @@ class RobertaProcessing(_Pair):
 
 
 class TemplateProcessing(PostProcessor):
-    """Template of tokens around a text, or around two.
+    """Template for the tokens around a text, or around two.
 
     Args:
-        single: template of one text: "$A" is the text, "$A:1" the text with type id 1, all else a token. It is a
-            str with spaces between, or a list.
-        pair: template of two texts, with "$B" for the second.
+        single: template for one text: "$A" is the text, "$A:1" the text with type id 1, and any other item a
+            token. A list of items, or a str of items separated by spaces.
+        pair: template for two texts, with "$B" for the second.
         special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
 
     Raises:
-        ValueError: a template that cannot be read, lacks a text, or has a token without id.
+        ValueError: a template cannot be parsed, lacks a text, or has a token without an id.
     """
 
     kind = "TemplateProcessing"
@@ -305,7 +305,7 @@ class TemplateProcessing(PostProcessor):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:
-        """Make the template that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the template that a tokenizer.json describes. Raises FormatError if it is invalid."""
         made = super().from_state(described)
         try:
             for token in made._state["special_tokens"].values():
@@ -318,7 +318,7 @@ class TemplateProcessing(PostProcessor):
 
     @property
     def single(self) -> str:
-        """Template of one text, as tokenizers shows it."""
+        """Template for one text, in the form that tokenizers shows."""
         shown = []
         for item in self._state["single"]:
             [(kind, inner)] = item.items()

@@ -1,4 +1,4 @@
-"""Rows of a call: texts, pairs of texts or words, each encoded with all its columns, truncated and framed."""
+"""Rows of a call (texts, word lists, or pairs), each encoded by itself with all columns, truncated and framed."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """Text or words, and a second one in a pair."""
+    """A text or a list of words; in a pair, two of them."""
 
     first: Any
     second: Any = None
 
 
 class Setup(NamedTuple):
-    """Settings of a tokenizer, which never change.
+    """Settings of a tokenizer; immutable.
 
-    native: fastbpe's tokenizer without the post-processor; or the engine of components written in Python.
+    native: fastbpe's tokenizer without the post-processor, or the engine for components written in Python.
     names: token of each id.
     added: ids of added tokens.
     post: the post-processor.
-    truncation, padding: as the properties of the tokenizer give them; None: off.
+    truncation, padding: values of the tokenizer's properties; None: off.
     splits_special: special tokens in texts are split like any text.
-    plans: plans that `plan_of` has made.
-    texts: tables of streams, without special tokens left out and with them left out.
+    plans: cache of `plan_of`.
+    texts: tables of texts for streams: one that keeps special tokens, one that skips them.
     """
 
     native: Tokenizer | WrittenEngine
@@ -56,12 +56,12 @@ class Setup(NamedTuple):
 
     @property
     def allowed(self) -> Any:
-        """Special tokens that are found in texts, as `Tokenizer.encode` takes them."""
+        """The argument `allowed_special` for `Tokenizer.encode`."""
         return frozenset() if self.splits_special else "all"
 
 
 def text_row(value: Any) -> Row:
-    """Return the row of an input: a text, or a tuple or a list of two. Raises TypeError for others."""
+    """Return the row for an input: a text, or a tuple or list of two. Raises TypeError for anything else."""
     value = without_arrays(value)
     if isinstance(value, str):
         return Row(text(value))
@@ -71,7 +71,7 @@ def text_row(value: Any) -> Row:
 
 
 def words_row(value: Any) -> Row:
-    """Return the row of an input: words, or a tuple or a list of two such. Raises TypeError for others."""
+    """Return the row for an input: words, or a tuple or list of two word lists. Raises TypeError for others."""
     value = without_arrays(value)
     if _are_words(value):
         return Row(words(value))
@@ -84,7 +84,7 @@ def words_row(value: Any) -> Row:
 
 
 def text(value: Any) -> str:
-    """Return a text without lone surrogates. Raises TypeError for others."""
+    """Return the value if it is a text without lone surrogates; else raise TypeError."""
     if not isinstance(value, str):
         raise TypeError("TextInputSequence must be str")
     if not value.isascii():
@@ -96,7 +96,7 @@ def text(value: Any) -> str:
 
 
 def words(value: Any) -> list[str]:
-    """Return words. Raises TypeError for others."""
+    """Return the value as words. Raises TypeError for anything else."""
     value = without_arrays(value)
     if not _are_words(value):
         raise TypeError("PreTokenizedInputSequence must be Union[List[str], Tuple[str]]")
@@ -104,7 +104,7 @@ def words(value: Any) -> list[str]:
 
 
 def without_arrays(value: Any) -> Any:
-    """Return a numpy array as lists, and anything else as it is. numpy is not imported for that."""
+    """Return a numpy array as lists, and anything else unchanged. This does not import numpy."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray) or not value.ndim:
         return value
@@ -117,7 +117,7 @@ def _are_words(value: Any) -> bool:
 
 
 def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
-    """Return what decides the ids of a batch; None: each row must be looked at.
+    """Return the settings that decide the ids of a batch; None: encode each row by itself.
 
     pair: rows have two texts. Other arguments as for `whole`.
     """
@@ -142,10 +142,10 @@ def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan
 
 
 def offsets_of(setup: Setup, plan: Plan) -> Offsets:
-    """Return the source of the offsets of a batch, as the post-processor trims them.
+    """Return the source of a batch's offsets, trimmed as the post-processor demands.
 
     Raises:
-        HandOver: each row must be looked at.
+        HandOver: each row must be encoded by itself.
     """
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
@@ -165,7 +165,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
 
 
 def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
-    """Return the index of each id of a text whose token is the text that it stands for, and that text."""
+    """Find the ids whose token is exactly their part of the text; return (index, that part) of each."""
     assert isinstance(setup.native, Tokenizer)
     unknown = id_without_name(setup.native)
     if not any(i in setup.added or i == unknown for i in ids):
@@ -174,7 +174,7 @@ def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
 
 
 def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]:
-    """Return the tokens of a text, and its words. Raises ImportError where they are not known."""
+    """Return the tokens of a text, and its words. Raises ImportError if fastbpe cannot find them."""
     assert isinstance(setup.native, Tokenizer)
     names = setup.names
     tokens = [names[i] for i in ids]
@@ -199,7 +199,7 @@ def pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
 
 
 def _limit(setup: Setup, n_texts: int, adds_special: bool) -> int | None:
-    """Return the most ids of a row, without the template; None: it would be below 0, which is no limit."""
+    """Return the maximum number of ids of a row without the template; None (no limit) if it is negative."""
     assert setup.truncation is not None
     n_added = setup.post.n_added(n_texts == 2) if setup.post is not None and adds_special else 0
     limit: int = setup.truncation["max_length"] - n_added
@@ -212,12 +212,12 @@ def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool
     Args:
         setup: the settings.
         row: the texts.
-        words: they are lists of words.
+        words: the texts are lists of words.
         adds_special: add the ids of the template.
-        fast: leave tokens, words and offsets out, as `encode_batch_fast` does.
+        fast: omit tokens, words and offsets, as `encode_batch_fast` does.
 
     Raises:
-        ValueError: the settings of truncation do not fit the row.
+        ValueError: the row cannot be truncated with these settings.
     """
     texts = [one for one in row if one is not None]
     encodings = []

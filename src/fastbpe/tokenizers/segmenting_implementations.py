@@ -1,4 +1,4 @@
-"""Whole tokenizers of a kind, of WordPiece and Unigram: BERT's, and sentencepiece's."""
+"""Ready-made tokenizers with other models than BPE: BERT's WordPiece, and sentencepiece's Unigram."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _OPTIONS = (
 
 
 class BertWordPieceTokenizer(TrainedTokenizer):
-    """WordPiece, as BERT has it.
+    """WordPiece, as in BERT.
 
     Args:
         vocab: vocabulary, or the path of a vocab.txt; None: to be trained.
-        unk_token: token for words that cannot be made of tokens.
+        unk_token: token for words that cannot be split into tokens.
         sep_token, cls_token: tokens after each text, and before the first one.
         pad_token, mask_token: further special tokens.
         clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
-        strip_accents: drop accents; None: if lowercase is True.
+        strip_accents: remove accents; None: only if lowercase is True.
         lowercase: make texts lower case.
-        wordpieces_prefix: text before tokens inside a word, which decoding drops.
+        wordpieces_prefix: text before tokens that continue a word; decoding removes it.
 
     Raises:
         TypeError: the vocabulary lacks sep_token or cls_token.
@@ -99,7 +99,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
 
     @staticmethod
     def from_file(vocab: str, **kwargs: Any) -> BertWordPieceTokenizer:
-        """Make a tokenizer of a vocab.txt. Takes the other arguments of the class, too."""
+        """Create a tokenizer from a vocab.txt. Also takes the other arguments of the class."""
         return BertWordPieceTokenizer(WordPiece.read_file(vocab), **kwargs)
 
     def train(
@@ -113,7 +113,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         show_progress: bool = True,
         wordpieces_prefix: str = "##",
     ) -> None:
-        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.WordPieceTrainer`.
+        """Train on a file, or on several files. Takes the arguments of `trainers.WordPieceTrainer`.
 
         wordpieces_prefix: the trainer's continuing_subword_prefix.
         """
@@ -132,23 +132,23 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         wordpieces_prefix: str = "##",
         length: int | None = None,
     ) -> None:
-        """Learn a vocabulary from texts, as `train` does from files."""
+        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
         options = dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True))
         self._train_from_iterator(iterator, length, options)
 
 
 def _named(special: Sequence[Any]) -> Sequence[Any]:
-    """Return special tokens, the default as a list."""
+    """Return special tokens; the default (a tuple) becomes a list."""
     return [*special] if special is _SPECIAL else special
 
 
 class SentencePieceUnigramTokenizer(TrainedTokenizer):
-    """Unigram where U+2581 stands for spaces, as in sentencepiece.
+    """Unigram in which U+2581 represents a space, as in sentencepiece.
 
     Args:
         vocab: list of (token, score); None: to be trained.
-        replacement: the character that stands for spaces.
+        replacement: the character that represents a space.
         add_prefix_space: put a space before texts.
     """
 
@@ -179,7 +179,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         initial_alphabet: Sequence[str] | None = None,
         unk_token: str | None = None,
     ) -> None:
-        """Learn a vocabulary from a file, or from files. Takes the arguments of `trainers.UnigramTrainer`."""
+        """Train on a file, or on several files. Takes the arguments of `trainers.UnigramTrainer`."""
         self._train(files, _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token))
 
     def train_from_iterator(
@@ -192,20 +192,20 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         unk_token: str | None = None,
         length: int | None = None,
     ) -> None:
-        """Learn a vocabulary from texts, as `train` does from files."""
+        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
         options = _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token)
         self._train_from_iterator(iterator, length, options)
 
     @staticmethod
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
-        """Make a tokenizer of a sentencepiece model. tokenizers needs protobuf for it; this does not.
+        """Create a tokenizer from a sentencepiece model. Unlike tokenizers, this does not need protobuf.
 
         Args:
             filename: path of the model.
 
         Raises:
             OSError: the file cannot be read.
-            FormatError: it is damaged, or the model is not a Unigram.
+            FormatError: it is damaged, or not a Unigram model.
         """
         from fastbpe.formats.sentencepiece import model_file  # here: few programs read one
 
@@ -227,12 +227,12 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
 
 
 def _one_space() -> normalizers.Normalizer:
-    """Return the normalizer that makes several spaces one."""
+    """Return the normalizer that replaces several spaces by one."""
     return normalizers.Replace(Regex(" {2,}"), " ")
 
 
 def _put_components(tokenizer: Tokenizer, steps: list[Any], replacement: str, add_prefix_space: bool) -> None:
-    """Give a tokenizer these steps of a normalizer, and what replaces spaces."""
+    """Set a tokenizer's normalizer to these steps, and its components that replace spaces."""
     scheme = "always" if add_prefix_space else "never"
     tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=replacement, prepend_scheme=scheme)

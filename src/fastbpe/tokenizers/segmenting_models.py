@@ -1,4 +1,4 @@
-"""Unigram, WordPiece and WordLevel: models that merge nothing, as plain objects."""
+"""Unigram, WordPiece and WordLevel: the models without merges, as plain objects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _number(value: Any) -> int | None:
 
 
 def _sampled(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
-    """Return a property for an option of random cuts."""
+    """Return a property for an option of random segmentation."""
 
     def set(self: Unigram, value: Any) -> None:
         self._sampling = {**self._sampling, name: check(value)}
@@ -46,17 +46,17 @@ def _are_pairs(listed: Sequence[Any]) -> bool:
 
 
 class Unigram(CachingModel):
-    """Model of scores: a piece becomes the tokens whose scores have the greatest sum.
+    """Unigram model: a piece becomes the tokens whose scores have the greatest sum.
 
     Args:
-        vocab: list of (token, score); None: `<unk>` alone.
+        vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
-        byte_fallback: tokens for the bytes of unknown characters.
-        alpha, nbest_size: how tokenizers cuts pieces at random. fastbpe does not, so with these options only the
-            original library encodes.
+        byte_fallback: use the tokens of its bytes for an unknown character.
+        alpha, nbest_size: options for random segmentation. fastbpe does not support it: with these options,
+            encoding needs the original library.
 
     Raises:
-        ValueError: unk_id without vocab, or beyond it.
+        ValueError: unk_id is given without vocab, or is not an id of vocab.
         TypeError: an argument has the wrong type.
     """
 
@@ -83,7 +83,7 @@ class Unigram(CachingModel):
     nbest_size = _sampled("nbest_size", "Best ways of which one is taken at random, or None.", _number)
 
     def take(self, vocab: Sequence[tuple[str, float]], unk_id: int | None, byte_fallback: bool) -> None:
-        """Check and take a vocabulary."""
+        """Check and store a vocabulary."""
         listed = [*of_type(vocab, (list, tuple))]
         if not _are_pairs(listed):
             pairs = [tuple(of_type(item, (list, tuple))) for item in listed]
@@ -97,14 +97,14 @@ class Unigram(CachingModel):
         changed()
 
     def size(self) -> int:
-        """Return the number of entries; equal ones count, too."""
+        """Return the number of entries, including repeated tokens."""
         return len(self.scored)
 
     def sampling(self) -> str:
         return next((name for name, value in self._sampling.items() if value is not None), "")
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model as it is now."""
+        """Return the JSON of the model."""
         unknown, falls_back = self._state["unk_id"], self._state["byte_fallback"]
         return {"type": "Unigram", "unk_id": unknown, "vocab": self.scored, "byte_fallback": falls_back}
 
@@ -112,7 +112,7 @@ class Unigram(CachingModel):
         return {**self._state, **self._sampling, "scores": self.scored}
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Cut a piece into tokens; see `Model.tokenize`. Unknown characters are their own text."""
+        """Split a piece into tokens; see `Model.tokenize`. The value of an unknown token is its text."""
         tokens, unknown, data = super().tokenize(sequence), self._state["unk_id"], sequence.encode()
         for i, token in enumerate(tokens):
             text = data[slice(*token.offsets)]
@@ -126,7 +126,7 @@ class Unigram(CachingModel):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Unigram:
-        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         made = cls.__new__(cls)
         made._sampling = {"alpha": None, "nbest_size": None}
         try:
@@ -149,13 +149,13 @@ class Unigram(CachingModel):
 
 
 class WordPiece(Model):
-    """Model of the longest match: a piece becomes the longest token at each place, inside it with a prefix.
+    """WordPiece model: takes the longest matching token at each place; tokens that continue a piece have a prefix.
 
     Args:
         vocab: token → id, or the path of a vocab.txt.
-        unk_token: token for a piece that cannot be made of tokens.
+        unk_token: token for a piece that cannot be split into tokens.
         max_input_chars_per_word: maximum characters of a piece; a longer one is unknown.
-        continuing_subword_prefix: text before tokens inside a piece.
+        continuing_subword_prefix: text before tokens that continue a piece.
         Other options have no effect, and cause a warning.
 
     Raises:
@@ -189,19 +189,19 @@ class WordPiece(Model):
     max_input_chars_per_word = option("max_input_chars_per_word", number)
 
     def replace(self, vocab: Any, prefix: str) -> None:
-        """Take another vocabulary, as training does, with its prefix."""
+        """Replace the vocabulary and its prefix (after training)."""
         self.vocab = taken(vocab)
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state, "continuing_subword_prefix": prefix}
         changed()
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model as it is now."""
+        """Return the JSON of the model."""
         return {**self._state, "vocab": {token: i for i, token in self.names.items()}}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> WordPiece:
-        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         names = ("vocab", "unk_token", "max_input_chars_per_word", "continuing_subword_prefix")
         try:
             return cls(**{name: described[name] for name in names})
@@ -221,7 +221,7 @@ class WordPiece(Model):
 
     @classmethod
     def from_file(cls, vocab: str, **options: Any) -> WordPiece:
-        """Make a model of a vocab.txt. Takes what `read_file` and the class take."""
+        """Create a model from a vocab.txt. Takes the arguments of `read_file` and of the class."""
         return cls(cls.read_file(vocab), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
@@ -233,11 +233,11 @@ class WordPiece(Model):
 
 
 class WordLevel(Model):
-    """Model of whole pieces: a piece is a token, or unknown.
+    """WordLevel model: a whole piece is a token, or unknown.
 
     Args:
         vocab: token → id, or the path of a vocab.json.
-        unk_token: token for other pieces; None: `<unk>`.
+        unk_token: token for unknown pieces; None: `<unk>`.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -254,19 +254,19 @@ class WordLevel(Model):
     unk_token = option("unk_token", lambda value: of_type(value, str))
 
     def replace(self, vocab: Any) -> None:
-        """Take another vocabulary, as training does."""
+        """Replace the vocabulary (after training)."""
         self.vocab = taken(vocab)
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state}
         changed()
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model as it is now."""
+        """Return the JSON of the model."""
         vocab = {token: i for i, token in self.names.items()}
         return {"type": "WordLevel", "vocab": vocab, "unk_token": self._state["unk_token"]}
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Return the token of a piece; see `Model.tokenize`. The empty piece has one, too."""
+        """Return the token of a piece; see `Model.tokenize`. Even the empty piece has one."""
         if of_type(sequence, str):
             return super().tokenize(sequence)
         token = next((one for one in ("", self._state["unk_token"]) if one in self.vocab), None)
@@ -276,7 +276,7 @@ class WordLevel(Model):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> WordLevel:
-        """Make the model that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         try:
             return cls(described["vocab"], of_type(described["unk_token"], str))
         except (KeyError, TypeError, OverflowError) as error:
@@ -293,7 +293,7 @@ class WordLevel(Model):
 
         Raises:
             OSError: it cannot be opened.
-            FormatError: it is not a JSON object of ids.
+            FormatError: it is not a JSON object from tokens to ids.
         """
         with open(of_type(vocab, str), encoding="utf-8") as file:
             read = json.load(file)
@@ -303,7 +303,7 @@ class WordLevel(Model):
 
     @classmethod
     def from_file(cls, vocab: str, unk_token: str | None = None) -> WordLevel:
-        """Make a model of a vocab.json. Takes what `read_file` and the class take."""
+        """Create a model from a vocab.json. Takes the arguments of `read_file` and of the class."""
         return cls(cls.read_file(vocab), unk_token)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

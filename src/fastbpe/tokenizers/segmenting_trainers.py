@@ -1,4 +1,4 @@
-"""Trainers of WordPiece, WordLevel and Unigram, as plain objects."""
+"""Trainers of WordPiece, WordLevel and Unigram models, as plain objects."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class WordPieceTrainer(Trainer):
-    """Options of the training of a WordPiece model: a BPE model is trained, and its merges are dropped.
+    """Options for training a WordPiece model: it is trained like BPE, and the merges are dropped.
 
     Args:
         vocab_size, min_frequency, show_progress, special_tokens, limit_alphabet, initial_alphabet,
         end_of_word_suffix: as in `BpeTrainer`.
-        continuing_subword_prefix: text before tokens inside a word.
+        continuing_subword_prefix: text before tokens that continue a word.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
@@ -76,7 +76,7 @@ class WordPieceTrainer(Trainer):
 
 
 def _of_bpe(name: str) -> Any:
-    """Return a property for an option of the `BpeTrainer` within."""
+    """Return a property for an option of the wrapped `BpeTrainer`."""
 
     def set(self: WordPieceTrainer, value: Any) -> None:
         setattr(self.bpe, name, value)
@@ -107,11 +107,11 @@ def _special(value: Any) -> list[AddedToken]:
 
 
 class WordLevelTrainer(Trainer):
-    """Options of the training of a WordLevel: the most frequent words become tokens.
+    """Options for training a WordLevel model: the most frequent words become tokens.
 
     Args:
         vocab_size: target vocabulary size, including special tokens.
-        min_frequency: occurrences below which a word is not a token.
+        min_frequency: minimum number of occurrences of a word that becomes a token.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids.
         ignored: other arguments have no effect, and cause a warning.
@@ -146,21 +146,21 @@ class WordLevelTrainer(Trainer):
 
 
 class UnigramTrainer(Trainer):
-    """Options of the training of a Unigram.
+    """Options for training a Unigram model.
 
-    The algorithm is sentencepiece's, on the words that the pre-tokenizer leaves, so the same texts give the same
-    model. (The trainer of tokenizers makes a different model each time.)
+    The algorithm is sentencepiece's, applied to the words of the pre-tokenizer, so the same texts always lead to
+    the same model. (The trainer of tokenizers makes a different model each time.)
 
     Args:
         vocab_size: target vocabulary size, including special tokens.
         show_progress: show a bar on a terminal.
         special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
-        initial_alphabet: list of str, whose first characters are tokens even if no text has them.
+        initial_alphabet: list of str; the first character of each is a token even if no text has it.
         shrinking_factor: share of the tokens that is kept in each round.
         unk_token: token for unknown characters; None: the model gets no such token.
         max_piece_length: maximum number of characters of a token.
         n_sub_iterations: number of times that scores are computed per round.
-        seed_size: maximum number of strings to begin with.
+        seed_size: maximum number of candidate tokens to begin with.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:

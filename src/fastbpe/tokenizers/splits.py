@@ -1,4 +1,4 @@
-"""Pieces that a pre-tokenizer makes of a piece, by the splitters of the core."""
+"""Splitting of a piece by a step of a pre-tokenizer, with the splitters of the core."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from fastbpe.tokenizers.pieces import Piece, Span
 
 
 def split_piece(piece: Piece, step: Mapping[str, Any], *, is_first: bool = False) -> list[Piece]:
-    """Split a piece by a step as a tokenizer.json describes it.
+    """Split a piece by a pre-tokenizer's step. step: its description in a tokenizer.json.
 
-    is_first: the piece begins where the whole text does.
+    is_first: the piece is at the start of the whole text.
 
-    Raises PatternError for a pattern that fastbpe does not run.
+    Raises PatternError for a pattern that fastbpe cannot run.
     """
     splitter, stages = _made(components.compact(step))
     if stages is None:
@@ -40,9 +40,9 @@ def _made(described: bytes) -> tuple[Splitter, Stage | None]:
 
 
 def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
-    """Return the parts that a Split makes of a text, empty ones too; None: its regex never matches the empty text.
+    """Return a text's parts after a Split, with empty ones; None: its regex never matches the empty string.
 
-    Raises PatternError for a pattern that fastbpe does not run.
+    Raises PatternError for a pattern that fastbpe cannot run.
     """
     split = step_of(step)
     assert isinstance(split, Split)

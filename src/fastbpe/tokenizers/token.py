@@ -1,4 +1,4 @@
-"""Token: one of the tokens that a model makes of a piece."""
+"""Token: a part of a piece, found by a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Token:
 
     Args:
         id: its id.
-        value: its text, as the vocabulary spells it.
+        value: its text, spelled as in the vocabulary.
         offsets: its start and end.
 
     Raises:
@@ -32,17 +32,17 @@ class Token:
 
     @property
     def id(self) -> int:
-        """The id."""
+        """Id of the token."""
         return self._values[0]
 
     @property
     def value(self) -> str:
-        """The text."""
+        """Text of the token, spelled as in the vocabulary."""
         return self._values[1]
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Start and end."""
+        """Start and end of the token in its piece."""
         return self._values[2]
 
     def as_tuple(self) -> tuple[int, str, tuple[int, int]]:

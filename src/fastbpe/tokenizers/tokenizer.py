@@ -1,7 +1,7 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
-It holds what a tokenizer.json holds, as plain objects. fastbpe's reader makes a tokenizer of these for the first
-call that needs one, and again after a change.
+It contains the components of a tokenizer.json as plain objects. fastbpe's reader builds a tokenizer from them for
+the first call that needs one, and again after a change.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def _component(name: str, base: type, doc: str) -> Any:
 
 
 class Tokenizer:
-    """Tokenizer of a model and its components, which may be changed at any time.
+    """Tokenizer with a model and other components, which may be changed at any time.
 
     Args:
-        model: a model of `models`, or one of tokenizers itself, which is copied.
+        model: a model of the module `models`, or of the package tokenizers, which is copied.
 
     Raises:
         TypeError: model is not a model.
@@ -104,7 +104,7 @@ class Tokenizer:
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """Load the text of a tokenizer.json. Raises what `from_buffer` raises."""
+        """Load the text of a tokenizer.json. Raises the errors of `from_buffer`."""
         return Tokenizer.from_buffer(of_type(json, str).encode("utf-8", "surrogatepass"))
 
     @staticmethod
@@ -113,7 +113,7 @@ class Tokenizer:
 
         Raises:
             FormatError: they are damaged.
-            ImportError: only the original library has one of the components.
+            ImportError: a component exists only in the original library.
         """
         read = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(read["model"]))
@@ -135,7 +135,7 @@ class Tokenizer:
             token: not used.
 
         Raises:
-            VocabularyNotFoundError: there is none. (It is a FileNotFoundError.)
+            VocabularyNotFoundError (a FileNotFoundError): the model is not on this machine.
         """
         from fastbpe.published.find import find_local  # here: most tokenizers come from files
 
@@ -153,7 +153,7 @@ class Tokenizer:
         return document.dump(self._described(), pretty=of_type(pretty, bool))
 
     def _described(self) -> dict[str, Any]:
-        """Return the JSON of all that the tokenizer is."""
+        """Return the JSON of the whole tokenizer."""
         return self._with({name: None if one is None else one.state() for name, one in self._components.items()})
 
     def _with(self, parts: dict[str, Any]) -> dict[str, Any]:
@@ -181,13 +181,13 @@ class Tokenizer:
         Args:
             sequence: a str; or a list of words, if is_pretokenized.
             pair: the second text.
-            is_pretokenized: texts are split into words.
+            is_pretokenized: the texts are lists of words.
             add_special_tokens: add the ids of the post-processor's template.
 
         Raises:
             TypeError: an argument has the wrong type, or a str has a lone surrogate.
             ImportError: only the original library can run this tokenizer.
-            ValueError: the settings of truncation do not fit the texts.
+            ValueError: the texts cannot be truncated with these settings.
         """
         if pair is None and is_pretokenized is False:
             adds_special = of_type(add_special_tokens, bool)
@@ -213,7 +213,7 @@ class Tokenizer:
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Encode as `encode_batch` does, without tokens, offsets and words."""
+        """Encode as `encode_batch` does, but without tokens, offsets and words."""
         return self._encode_batch(input, is_pretokenized, add_special_tokens, True)
 
     def _encode_batch(self, input: Any, words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
@@ -274,7 +274,7 @@ class Tokenizer:
     def _stream_texts(self, skips: bool) -> dict[int, str | None] | None:
         """Return the table of a `DecodeStream`: texts that single ids add; None: it must decode all ids.
 
-        The table is another one after each change. skips: special tokens are left out.
+        Each change of the tokenizer starts a new table. skips: special tokens are left out.
         """
         return None if self._decoding() is None else self._ready().texts[skips]
 
@@ -283,7 +283,7 @@ class Tokenizer:
         return self.decoder is not None and self.decoder.written is not None
 
     def _decoding(self) -> Native | None:
-        """Return fastbpe's tokenizer if it decodes as the decoder asks."""
+        """Return fastbpe's tokenizer if it can decode by the rules of the decoder, else None."""
         if self._is_decoder_written():
             return None
         try:
@@ -303,15 +303,15 @@ class Tokenizer:
     # Vocabulary
 
     def token_to_id(self, token: str) -> int | None:
-        """Return the id of a token as the vocabulary spells it; None if there is none."""
+        """Return the id of a token, spelled as in the vocabulary; None if there is no such token."""
         found: int | None = self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
         return found
 
     def id_to_token(self, id: int) -> str | None:
         """Return the token of an id, or None.
 
-        A token of the vocabulary is given as it is spelt there, an added one with `normalized` as the normalizer
-        changes it.
+        A token is spelled as in the vocabulary; an added token with `normalized` is returned in its normalized
+        form.
         """
         at = token_id(id)
         added = self._added.tokens.get(at)
@@ -332,7 +332,7 @@ class Tokenizer:
         return n_tokens + len(added)
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
-        """Return the `AddedToken` of each id that has one."""
+        """Return a dict from id to `AddedToken`."""
         return {i: token.copied() for i, token in sorted(self._added.tokens.items())}
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
@@ -350,7 +350,7 @@ class Tokenizer:
         return self._add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add special tokens, which decoding can leave out. Takes what `add_tokens` takes."""
+        """Add special tokens, which decoding can leave out. Takes the arguments of `add_tokens`."""
         return self._add(checked(tokens, special=True))
 
     def _add(self, tokens: list[Any]) -> int:
@@ -384,7 +384,7 @@ class Tokenizer:
 
     @property
     def encode_special_tokens(self) -> bool:
-        """True: special tokens in texts are split like any text."""
+        """True if special tokens in texts are encoded like any other text."""
         return self._splits_special
 
     @encode_special_tokens.setter
@@ -405,17 +405,17 @@ class Tokenizer:
     def enable_truncation(
         self, max_length: int, *, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
     ) -> None:
-        """Truncate from now on.
+        """Turn on truncation.
 
         Args:
-            max_length: most ids; the ids of the template count.
-            stride: ids that a part in `Encoding.overflowing` shares with the one before.
-            strategy: text of a pair that is cut: "longest_first", "only_first" or "only_second".
+            max_length: maximum number of ids, including the ids of the template.
+            stride: number of ids that a part in `Encoding.overflowing` shares with the part before it.
+            strategy: which text of a pair is truncated: "longest_first", "only_first" or "only_second".
             direction: side at which ids are cut off: "right" or "left".
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
-            ValueError: a strategy or side of another name; a stride that is not less than max_length.
+            ValueError: an unknown strategy or side, or a stride that is not less than max_length.
         """
         max_length, stride = number(max_length), number(stride)
         settings = {"max_length": max_length, "stride": stride, "strategy": document.check_strategy(strategy)}
@@ -431,7 +431,7 @@ class Tokenizer:
         components.n_changes[0] += 1
 
     def no_truncation(self) -> None:
-        """Truncate no longer."""
+        """Turn off truncation."""
         self._truncation = None
         components.n_changes[0] += 1
 
@@ -445,17 +445,17 @@ class Tokenizer:
         length: int | None = None,
         pad_to_multiple_of: int | None = None,
     ) -> None:
-        """Pad from now on.
+        """Turn on padding.
 
         Args:
-            direction: side: "right" or "left".
+            direction: side on which padding is added: "right" or "left".
             pad_id, pad_type_id, pad_token: id, type id and token of padding.
-            length: number of ids; None: as many as the longest encoding of the batch has.
+            length: number of ids; None: the length of the longest encoding in the batch.
             pad_to_multiple_of: round the length up to a multiple of it.
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
-            ValueError: a side of another name.
+            ValueError: an unknown side.
         """
         self._padding = {
             "length": None if length is None else number(length),
@@ -468,7 +468,7 @@ class Tokenizer:
         components.n_changes[0] += 1
 
     def no_padding(self) -> None:
-        """Pad no longer."""
+        """Turn off padding."""
         self._padding = None
         components.n_changes[0] += 1
 
@@ -479,11 +479,11 @@ class Tokenizer:
 
         Args:
             files: paths.
-            trainer: a trainer of the model's kind; None: one with its defaults.
+            trainer: a trainer for this type of model; None: one with default options.
 
         Raises:
             OSError: a file cannot be read.
-            ImportError: only the original trains that way.
+            ImportError: only the original library can train with these options.
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
@@ -498,8 +498,8 @@ class Tokenizer:
             length: has no effect.
 
         Raises:
-            TypeError: an item is neither.
-            ImportError: only the original trains that way.
+            TypeError: an item is neither a str nor a list of str.
+            ImportError: only the original library can train with these options.
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
@@ -547,7 +547,7 @@ class Tokenizer:
     # fastbpe's tokenizer
 
     def _ready(self) -> rows.Setup:
-        """Return the settings as they are now. Raises ImportError if fastbpe does not run the tokenizer."""
+        """Return the present settings. Raises ImportError if fastbpe cannot run the tokenizer."""
         (setup, seen), n_changes = self._setup, components.n_changes[0]
         if setup is not None and seen == n_changes:
             return setup
@@ -560,7 +560,7 @@ class Tokenizer:
         return setup
 
     def _build(self) -> Built:
-        """Return fastbpe's tokenizer for all but the post-processor, which trims offsets by itself."""
+        """Build fastbpe's tokenizer, without the post-processor."""
         model, added = self._model, self._added
         left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
         parts = {

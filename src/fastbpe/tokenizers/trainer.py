@@ -31,7 +31,7 @@ class Trainer(Component):
     """Base of all trainers.
 
     Attributes:
-        trains: kind of model that it trains.
+        trains: class of the models that it trains.
         words: words of the last training, with the count of each.
     """
 
@@ -42,7 +42,7 @@ class Trainer(Component):
     _options: dict[str, Any]
 
     def progress(self) -> Progress:
-        """Return the progress that it shows, as `fastbpe.train` takes it."""
+        """Return the value of `progress` for `fastbpe.train`."""
         return None if self.show_progress else False
 
     def get_word_count(self) -> int:
@@ -65,7 +65,7 @@ class Trainer(Component):
 
     @classmethod
     def of_options(cls: type[_Made], options: Mapping[str, Any]) -> _Made:
-        """Make a trainer of its options, without words. Raises an error of Python's for others."""
+        """Create a trainer from its options, without words. Invalid options raise an error of Python."""
         return cls(**{name: value for name, value in options.items() if name != "words"})
 
     def state(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Trainer(Component):
 
     @classmethod
     def from_state(cls: type[_Made], described: Any) -> _Made:
-        """Make the trainer of a state. Raises FormatError if it is not the state of one."""
+        """Restore a trainer from its state. Raises FormatError if the state is invalid."""
         try:
             options = {**described[cls.__name__]}
             inner = options.get("bpe_trainer", options)
@@ -99,7 +99,7 @@ class Trainer(Component):
         return type(self).from_state(json.loads(self.__getstate__()))
 
     def show_within(self, limits: Limits) -> str:
-        """Return the trainer as it is shown within another one."""
+        """Return the text that shows this trainer within another one."""
         tokens = [{"type": "AddedToken", **token.state()} for token in self.special_tokens]
         described = {"type": type(self).__name__, **self.options(), "special_tokens": tokens}
         return show_component(described, limits)
@@ -112,7 +112,7 @@ class Trainer(Component):
 
 
 def of_pickled(kind: type[_Made], state: bytes) -> _Made:
-    """Make the trainer of a pickled state."""
+    """Restore a trainer from its pickled state."""
     try:
         return kind.from_state(json.loads(of_type(state, bytes)))
     except (KeyError, TypeError, ValueError) as error:
@@ -122,7 +122,7 @@ def of_pickled(kind: type[_Made], state: bytes) -> _Made:
 
 
 def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
-    """Return a property for an option. check: returns the value that is set, or raises an error."""
+    """Return a property for an option. check: function that checks and converts a new value."""
 
     def set(self: Trainer, value: Any) -> None:
         self._options[name] = check(value)
@@ -142,14 +142,14 @@ def text_or_none(value: Any) -> str | None:
 
 
 def characters(values: Any) -> list[str]:
-    """Check a list of characters; return each once."""
+    """Check a list of characters, and return it without repetitions."""
     if isinstance(values, str):
         raise TypeError("Can't extract `str` to `Vec`")
     return [*dict.fromkeys(map(character, of_type(values, (list, tuple))))]
 
 
 def first_characters(texts: Sequence[str]) -> list[str]:
-    """Return the first character of each text, each once."""
+    """Return the first character of each text, without repetitions."""
     if isinstance(texts, str):
         raise TypeError("Can't extract `str` to `Vec`")
     return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]

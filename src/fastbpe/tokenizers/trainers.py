@@ -24,7 +24,7 @@ _KINDS = {kind.__name__: kind for kind in (BpeTrainer, UnigramTrainer, WordLevel
 
 
 def copied(value: Any) -> Trainer:
-    """Return fastbpe's trainer for one of tokenizers itself. Raises TypeError for any other object."""
+    """Convert a trainer of the package tokenizers to fastbpe's. Raises TypeError for any other object."""
     kind: type[Trainer] | None = _KINDS.get(type(value).__name__)
     if kind is None:
         raise TypeError(f"{type(value).__name__} is not a trainer that fastbpe has")

@@ -1,8 +1,8 @@
-"""Training by fastbpe: of BPE, WordPiece and WordLevel with the vocabulary that tokenizers learns.
+"""Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns.
 
-The words of the texts are counted first: in the tables of the core, on all threads, where there are no added
-tokens and the pre-tokenizer only cuts texts or is byte-level; else the core cuts them into words, which a Counter
-counts. `learning` then learns merges from the counts, and `unigram_learning` scores.
+The words of the texts are counted first. If there are no added tokens, and the pre-tokenizer only splits or is
+byte-level, the core counts them with all threads; else it only splits the texts, and a Counter counts the words.
+`learning` then learns merges from the counts, and `unigram_learning` learns scores.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from fastbpe.tokenizers.written import WrittenEngine, is_written
 def train(
     model: Any, texts: Iterable[str], trainer: Trainer, described: Mapping[str, Any], allowed: Special
 ) -> None:
-    """Learn a vocabulary, and let a model have it.
+    """Learn a vocabulary, and set it in a model.
 
     Args:
         model: the model, of the kind that the trainer trains.
         texts: the texts.
-        trainer: the options. It keeps the words of the texts.
-        described: JSON of the tokenizer without its model, with objects in the place of what is written in Python.
-        allowed: special tokens that are found in texts, as words of their own.
+        trainer: the options. It stores the words of the texts.
+        described: JSON of the tokenizer without its model; components written in Python are included as objects.
+        allowed: special tokens that texts may contain; each counts as a word.
 
     Raises:
-        ImportError: fastbpe does not run the components.
+        ImportError: fastbpe cannot run the components.
     """
     words = words_of(texts, described, allowed, trainer.progress())
     trainer.words = dict(sorted(words.items()))
@@ -62,11 +62,11 @@ def train(
 
 
 def chosen(trainer: Any, model: Any) -> Trainer:
-    """Return the trainer of a model: a caller's, or the copy of the original's; None: the model's own.
+    """Return the trainer for a model: the given one (copied if it is tokenizers' own); None: the default.
 
     Raises:
-        TypeError: it is no trainer.
-        TrainingError: it trains another kind of model.
+        TypeError: the object is not a trainer.
+        TrainingError: it trains another type of model.
     """
     if components.is_theirs(trainer):
         trainer = trainers.copied(trainer)
@@ -81,7 +81,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
 def words_of(
     texts: Iterable[str], described: Mapping[str, Any], allowed: Special, progress: Progress
 ) -> Mapping[str, int]:
-    """Return the words of texts with their counts. Takes the arguments of `train`; progress: what it shows."""
+    """Return the words of texts with their counts. Takes the arguments of `train`; progress: its display."""
     normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
     kinds = {step["type"] for step in steps}
@@ -101,7 +101,7 @@ def words_of(
 
 
 def _frequent(words: Mapping[str, int], trainer: WordLevelTrainer) -> dict[str, int]:
-    """Return the special tokens and the most frequent words; equally frequent ones are in Unicode's order."""
+    """Return the special tokens and the most frequent words; equally frequent words are in Unicode order."""
     order = sorted(words, key=lambda word: (-words[word], word))
     kept = [word for word in order if words[word] >= trainer.min_frequency]
     tokens = [token.content for token in trainer.special_tokens] + kept
@@ -120,7 +120,7 @@ def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], l
 
 
 def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
-    """Return a tokenizer of the single bytes with these components; None if the core does not run them."""
+    """Return a tokenizer with one token per byte and these components; None if the core cannot run them."""
     vocab = {character: i for i, character in enumerate(sorted(BYTE_OF_CHARACTER))}
     described = {
         "version": "1.0",
@@ -157,7 +157,7 @@ def _counted(texts: Iterable[str], carrier: Native, progress: Progress) -> Itera
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """Yield the texts of an iterable of str, or of lists of str.
 
-    Raises TypeError for others, UnicodeEncodeError for a lone surrogate.
+    Raises TypeError for other items, UnicodeEncodeError for a lone surrogate.
     """
     for item in iterator:
         for one in [item] if isinstance(item, str) else item:
@@ -167,7 +167,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of files, with their ends. Raises OSError if one cannot be read."""
+    """Yield the lines of files, with their line endings. Raises OSError if a file cannot be read."""
     for path in files:
         with open(path, encoding="utf-8", newline="\n") as file:
             yield from file

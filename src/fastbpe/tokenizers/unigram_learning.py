@@ -1,4 +1,4 @@
-"""Scores learned from counted words, as sentencepiece learns them, for `UnigramTrainer`."""
+"""Learning of scores from counted words with sentencepiece's algorithm, for `UnigramTrainer`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[lis
     """Learn tokens and their scores.
 
     Args:
-        words: word → count. Their order does not count.
+        words: word → count. The order has no effect.
         trainer: the options.
 
     Returns:
-        The tokens, special ones first; and the id of the unknown one, or None.
+        The tokens, special tokens first; and the id of the unknown token, or None.
 
     Raises:
         TrainingError: vocab_size is smaller than the number of characters.

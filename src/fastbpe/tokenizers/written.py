@@ -1,8 +1,8 @@
-"""Engine of a tokenizer whose normalizer or pre-tokenizer is, or has as a step, an object written in Python.
+"""Engine for tokenizers whose normalizer or pre-tokenizer is, or contains, an object written in Python.
 
-tokenizers calls the normalizer once for each text between added tokens, and the pre-tokenizer once a text, with
-all that lies between them. Tokenizers of single bytes find the added tokens, and the core merges the pieces that
-are left.
+As in tokenizers, the normalizer is called once per stretch of text between added tokens, and the pre-tokenizer
+once per text, with all these stretches. Auxiliary tokenizers with one token per byte find the added tokens, and
+the core merges the resulting pieces.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, 
 
 
 class _Section(NamedTuple):
-    """Added token in a text, or what lies between two.
+    """Added token in a text, or the text between two added tokens.
 
-    start, end: where it stands, in characters.
-    token: its id and its text; None: it is not a token.
+    start, end: its position, in characters.
+    token: its id and its text; None: this is text between tokens.
     """
 
     start: int
@@ -75,13 +75,13 @@ class WrittenEngine:
         return text.normalized
 
     def encode(self, text: str, allowed: Special) -> Encoding:
-        """Return the encoding of a text without post-processor."""
+        """Return the encoding of a text, without the post-processor."""
         made = self._cut(text, allowed)
         made.tokenize(self._model.tokenize)
         return made.to_encoding()
 
     def pieces(self, text: str, allowed: Special) -> list[str]:
-        """Return the pieces of a text, and its added tokens."""
+        """Return the pieces of a text, including its added tokens."""
         return [piece for piece, _, _ in self._cut(text, allowed).get_splits()]
 
     def _cut(self, text: str, allowed: Special) -> PreTokenizedString:
@@ -90,7 +90,7 @@ class WrittenEngine:
         return made
 
     def _sections(self, text: str, allowed: Special) -> Iterator[tuple[Piece, list[Token] | None]]:
-        """Yield the added tokens of a text, each with itself as its token, and normalized text between them."""
+        """Yield the added tokens of a text, and the normalized text between them."""
         whole = NormalizedString(text)
         for section in self._first.find(text, allowed):
             piece = whole.piece.part(section.start, section.end)
@@ -112,7 +112,7 @@ class _Finder:
     """Finder of added tokens.
 
     Args:
-        tokens: JSON of each, and the text that is looked for.
+        tokens: JSON of each token, and the text to search for.
     """
 
     def __init__(self, tokens: Iterable[tuple[Mapping[str, Any], str]]) -> None:
@@ -150,7 +150,7 @@ class _Finder:
         )
 
     def find(self, text: str, allowed: Special) -> Iterator[_Section]:
-        """Yield the tokens of a text, and what lies between them."""
+        """Yield the added tokens of a text, and the stretches between them."""
         ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
         words = find_words(self._carrier, text, ids, [""] * len(ids), allowed)
         assert words is not None  # it is a byte-level one

@@ -1,1 +1,1 @@
-"""Train tokenizers: options, counts of pieces, bytes or code points."""
+"""Training of tokenizers: options, counting of pieces, and learning in each mode."""

@@ -1,4 +1,4 @@
-"""Alphabet of code-point training: the characters that become pieces."""
+"""Choice of the alphabet in code-point training: the characters that become pieces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], di
 
     Args:
         counts: code point → count.
-        trainer: options of the trainer. Used are character_coverage, required_chars, and use_all_vocab (take all
+        trainer: options of the trainer: character_coverage, required_chars, and use_all_vocab (take all
             characters).
 
     Returns:

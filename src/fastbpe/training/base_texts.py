@@ -1,8 +1,9 @@
-"""Texts as a byte-level base merges them: normalized, and cut at special and added tokens.
+"""Texts in the form in which a byte-level base merges them: normalized, and cut at special and added tokens.
 
-Most bases only cut texts at tokens, and the counter finds these itself. A normalizer and added tokens with flags
-need more: a second tokenizer with the same rules, without a splitter, whose only ordinary tokens are the bytes.
-Its ids between the ids of names are the bytes that the base would split and merge.
+Most bases only cut texts at tokens, which the counter finds itself. A base with a normalizer, or with added tokens
+that have flags, needs a second tokenizer with the same rules but no splitter, whose only ordinary tokens are the
+bytes.
+Its ids between the ids of special and added tokens are the bytes that the base would split and merge.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ class BaseTexts:
     """Functions that turn a document into the texts that a base merges.
 
     splitter: cuts text into pieces.
-    special: finds the tokens that cut a document; None: there are no such tokens, or `stretches` finds them.
-    cut: finds safe cuts of a long document; None: the document is held whole.
-    stretches: returns the normalized texts between the tokens of many documents; None: documents are not
+    special: finder of the tokens that cut a document; None: there are no such tokens, or `stretches` finds them.
+    cut: function that finds safe cuts of a long document; None: the document is kept whole in memory.
+    stretches: function that returns the normalized texts between the tokens of documents; None: documents are not
         normalized.
-    divide: cuts long documents into several that have the same pieces; None: the splitter has safe cuts, or no
-        cuts are known.
+    divide: function that divides long documents into several with the same pieces; None: the splitter has safe
+        cuts, or no cuts are known.
     """
 
     splitter: Splitter
@@ -41,11 +42,11 @@ class BaseTexts:
 
 
 def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
-    """Make the functions by which a base cuts and changes documents before it merges.
+    """Return the functions with which a base cuts and changes documents before it merges.
 
     Args:
         base: the byte-level tokenizer.
-        special_tokens: new special tokens, which are not tokens of the base. They cut documents, too.
+        special_tokens: new special tokens, which are not tokens of the base. They also cut documents.
     """
     base = base.with_special_tokens([*special_tokens])
     model, names = model_of(base), special_of(base)
@@ -58,7 +59,7 @@ def texts_of_base(base: Tokenizer, special_tokens: Iterable[str]) -> BaseTexts:
 
 
 class Twin:
-    """Make a copy of a byte-level tokenizer that neither merges nor splits. Its bytes get ids after all others.
+    """Copy of a byte-level tokenizer that neither merges nor splits. Its bytes have ids after all others.
 
     base: the tokenizer.
     """
@@ -87,7 +88,7 @@ class Twin:
 
         Args:
             documents: the documents.
-            report: called with the number of bytes of each document.
+            report: function to call with the number of bytes of each document.
         """
         for document in documents:
             report(utf8_size([document]))

@@ -25,18 +25,19 @@ class BaseVocabulary:
     """Tokens that exist before the first merge is learned.
 
     Attributes:
-        tokens: list of bytes – the token of each id below the first learned one; b"" for an id without an ordinary
-            token. Learned ids follow: id len(tokens) is the first merge.
+        tokens: list of bytes – the token of each id before the first learned one; b"" for an id without an
+            ordinary token. The first merge has the id len(tokens).
         n_known: int – entries of the finished vocabulary that are not merges: ordinary tokens of the base and all
             special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
-        names: texts of all special and added tokens of a run with a base, old and new: no merge may make one.
-        moved: name → id – tokens of `special_tokens_at_end` that the base has, with their ids in the base.
-        vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
+        names: texts of all special and added tokens, old and new, of a run with a base: no merge may produce one.
+        moved: name → id – tokens of `special_tokens_at_end` that exist in the base, with their ids there.
+        vocabulary: Vocabulary or None – vocabulary that cuts pieces into tokens of the base; None: pieces start as
+            bytes.
         model: Model or None – the base's model; None: there is no base.
-        texts: BaseTexts or None – functions that turn documents into texts to merge; None: only the split pattern
-            and the special tokens do.
+        texts: BaseTexts or None – functions that turn documents into texts to merge; None: the split pattern and
+            the special tokens are enough.
     """
 
     tokens: list[bytes]
@@ -52,12 +53,12 @@ class BaseVocabulary:
     def extended(
         self, merges: Sequence[tuple[int, int, int]], options: ByteOptions, report: Mapping[str, Any]
     ) -> Model:
-        """Make the model of the finished vocabulary.
+        """Return the model of the finished vocabulary.
 
         Args:
             merges: (left id, right id, count) – the learned merges, in order.
-            options: the options of the run; the model takes the split pattern from them.
-            report: the training report that the model will hold.
+            options: the options of the run, which contain the split pattern of the model.
+            report: the training report, to be stored in the model.
         """
         tokens = list(self.tokens)
         for left, right, _ in merges:
@@ -91,9 +92,9 @@ class BaseVocabulary:
 
 
 def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
-    """Make the start of a run without a base: the 256 bytes, in order.
+    """Return the start of a run without a base: the 256 bytes, in order.
 
-    Raises TrainingError: vocab_size leaves no ids for the bytes and the special tokens.
+    Raises TrainingError: vocab_size is too small for the bytes and the special tokens.
     """
     n_special = len(options.special_tokens)
     if options.vocab_size < N_BYTES + n_special:
@@ -110,13 +111,13 @@ def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
 
 
 def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions) -> BaseVocabulary:
-    """Make the start of a run that extends a tokenizer.
+    """Return the start of a run that extends a tokenizer.
 
     Args:
         base: the tokenizer to extend.
         base_special: one of BASE_SPECIAL – "keep": its special tokens keep their ids; "end": they get new ids
             after the merges.
-        options: options of the run; its special tokens are new ones.
+        options: options of the run; their special tokens are the new ones.
 
     Raises:
         TrainingError: vocab_size leaves no id for a merge, or ties="huggingface".
@@ -166,7 +167,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
 
 
 def is_plain(base: Tokenizer) -> bool:
-    """Tell whether split pattern and special tokens alone decide the pieces of a byte-level tokenizer."""
+    """Tell whether only the split pattern and special tokens decide the pieces of a byte-level tokenizer."""
     model = model_of(base)
     return not (model.normalizers or model.pre_tokenizers or model.prefix_space or model.added_tokens)
 
@@ -174,7 +175,7 @@ def is_plain(base: Tokenizer) -> bool:
 def mode_of(given: Any, base: object, source: object = None) -> Any:
     """Choose the mode of a run: the given one, or the mode of the base, or of the counts; else "byte".
 
-    Raises TrainingError for a base of characters, whose merges `train` does not learn, and for one that has none.
+    Raises TrainingError for a character-level base, which `train` cannot extend, and for a base without merges.
     """
     of_base = getattr(base, "mode", None)
     if of_base == "character":
@@ -194,7 +195,7 @@ def mode_of(given: Any, base: object, source: object = None) -> Any:
 
 
 def check_mode(base: object, mode: str) -> None:
-    """Check that a base is a tokenizer of the mode of a run: "byte", "codepoint" or "ids".
+    """Check that a base has the mode of the run: "byte", "codepoint" or "ids".
 
     Raises:
         TypeError: base is not a tokenizer.
@@ -219,11 +220,11 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
 
     Args:
         base: the tokenizer to extend, not checked yet.
-        keywords: the arguments that the caller of `train` gave.
+        keywords: the arguments of the caller of `train`.
 
     Raises:
         TypeError: base is not a tokenizer.
-        TrainingError: base is not byte-level, or keywords name another pattern than the base's.
+        TrainingError: base is not byte-level, or keywords contain another pattern than the base's.
     """
     check_mode(base, "byte")
     assert isinstance(base, Tokenizer)

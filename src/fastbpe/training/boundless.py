@@ -1,12 +1,14 @@
-"""Training of BoundlessBPE, `train(superwords="boundless")`: superwords share the ids with words, by their counts.
+"""Training of BoundlessBPE, `train(superwords="boundless")`: words and superwords compete for ids by count.
 
-The rules are those of the second version of its reference (arXiv 2604.05192), without deletions. First words are
-learned, with the count of each merge. Then the source is read twice more. Superwords are learned from runs of two
-or more neighbouring pieces that are each one token with a letter in it. A merge of superwords is done while its
-count is greater than that of the next merge of words, until the ids are full; the other words are left out.
+The rules are those of the second version of the reference implementation (arXiv 2604.05192), without deletions.
+First, words are learned, with the count of each merge. Then the source is read twice more. Superwords are learned
+from runs of two or more adjacent pieces, each of which is a single token that contains a letter. At each step, the
+more frequent of the next superword merge and the next word merge is taken, until all ids are used; the remaining
+words are dropped.
 
-So no superword is as rare as the last word, c times. A merge across the border of two words happens at most as
-often as these are neighbours, now and later: runs are cut between neighbours that occur c times or less.
+Let c be the count of the last word. Every superword is more frequent than c, and a merge across the boundary of
+two words happens at most as often as these are adjacent. So runs are cut between neighbours that occur at most c
+times.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _CALLER = 4  # stacklevel of warnings from `_train_words`: the line that calls `
 
 
 def train_boundless(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn words and superwords together, or one of both. See `train`."""
+    """Learn words and superwords together, or only one of them. See `train`."""
     keywords = {name: value for name, value in run.options.items() if name != "superwords"}
     if isinstance(source, PieceCounts) and source.runs_of is not None:
         return _train_on_runs(source, base, run, keywords)
@@ -61,7 +63,7 @@ def _train_on_runs(
 ) -> Tokenizer:
     """Learn superwords from runs that were counted before.
 
-    Raises TrainingError: the tokenizer is not that of their words, or an option differs from its options.
+    Raises TrainingError: the runs were counted with another tokenizer, or an option differs from the tokenizer's.
     """
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
@@ -82,7 +84,7 @@ def _train_on_runs(
 def _check(
     sources: Iterable[object], base: object, keywords: Collection[str], *, learns_words_alone: bool
 ) -> None:
-    """Raise TrainingError if an argument does not go with superwords="boundless"."""
+    """Raise TrainingError if an argument cannot be combined with superwords="boundless"."""
     if base is not None:
         raise TrainingError(
             'superwords="boundless" learns words and superwords together, and base= has its words; leave '
@@ -99,9 +101,9 @@ def _check(
 
 
 def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> tuple[Tokenizer, list[Merge]]:
-    """Learn words. The report of the tokenizer has the count of each merge.
+    """Learn words. The training report of the tokenizer contains the count of each merge.
 
-    sources: name, or None → the source.
+    sources: name (or None) → source.
     """
     start = byte_vocabulary(options)
     counted, n_left_out = all_counted(sources, start, options, run)
@@ -153,7 +155,7 @@ def _finished(
         merges: its merges.
         options: the options of the run.
         reporter: gets the summary.
-        count: counts runs, cut for merges of a least count.
+        count: function that counts runs, cut for merges of a minimum count.
     """
     tokens = tokens_of(merges)
     superwords = _learn_superwords(count, merges, tokens, options) if merges else []
@@ -199,7 +201,7 @@ def _learn_superwords(
     """Learn merges of superwords. Their tokens are appended to `tokens`.
 
     Args:
-        count_runs: counts the runs of words, cut for merges of a least count.
+        count_runs: function that counts the runs of words, cut for merges of a minimum count.
         words: the merges of words.
         tokens: token of each id of the words.
         options: the options of the run.
@@ -215,10 +217,10 @@ def _learn_superwords(
 
 
 def _learn_spelled_alike(runs: Sequences, n_new: int, tokens: list[bytes], options: ByteOptions) -> list[Merge]:
-    """Do the work of `_learn_superwords` where a superword has the bytes of a word, or another superword.
+    """Do the work of `_learn_superwords` if a superword has the same bytes as a word or another superword.
 
-    Such a merge makes the token that exists, so counts of pairs may rise, and more borders than one lie between
-    the parts of a pair: the runs are not cut, and after such a merge learning begins anew.
+    Such a merge produces the existing token, so counts of pairs may rise, and there may be several boundaries
+    between the parts of a pair. Therefore the runs are not cut, and after such a merge learning starts again.
     """
     merges: list[Merge] = []
     while len(merges) < n_new:
@@ -267,12 +269,12 @@ def _learner(
 
 
 def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Merge], list[Merge]]:
-    """Choose the merges whose tokens fill as many ids as the words would, by their counts.
+    """Choose, by count, as many merges as there are words.
 
-    A merge of superwords is done before one of words that is rarer.
+    A merge of superwords comes before a rarer merge of words.
 
     Returns:
-        Merges of words, and of superwords, in the order in which ids are given: `merged` of each is the id then.
+        Merges of words, and of superwords, in the order of their ids; `merged` of each is its new id.
     """
     places = {i: i for i in range(N_BYTES)}
     kept: tuple[list[Merge], list[Merge]] = ([], [])
@@ -288,7 +290,7 @@ def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Mer
 
 
 def _model(words: Sequence[Merge], superwords: Sequence[Merge], options: ByteOptions) -> Model:
-    """Make the model of words and superwords that were chosen."""
+    """Return the model of the chosen words and superwords."""
     made = [bytes([byte]) for byte in range(N_BYTES)]
     for merge in sorted((*words, *superwords), key=lambda merge: merge.merged):
         if merge.merged == len(made):

@@ -38,8 +38,8 @@ _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `
 def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts | None = None) -> Tokenizer:
     """Count the pieces of a source, or of sources with names, and learn merges from them. See `train`.
 
-    texts: turns documents into pieces, for the first stage of a run, which may end with fewer merges than asked
-        for. None: the pattern and the special tokens do, or the base.
+    texts: functions that turn documents into pieces, for the first stage of a run, which may end with fewer merges
+        than requested. None: use the pattern and the special tokens, or the base.
     """
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     sources: Mapping[str | None, Any] = source if run.has_names else {None: source}
@@ -101,7 +101,7 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
 def _with_options_of_counts(
     sources: Iterable[Any], base: Tokenizer | None, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Add the pattern and the special tokens that counts were made with to the options of a caller.
+    """Add the pattern and the special tokens with which pieces were counted to the caller's options.
 
     Raises TrainingError: the counts are of another mode.
     """
@@ -124,12 +124,12 @@ def _with_options_of_counts(
 def all_counted(
     sources: Mapping[Any, Any], start: BaseVocabulary, options: ByteOptions, run: Run, what: str = ""
 ) -> tuple[dict[Any, PieceCounts], int]:
-    """Count the pieces of each source, each count times the source's weight.
+    """Count the pieces of each source, and multiply each count by the source's weight.
 
-    what: what the sources are, for errors.
+    what: description of the sources, for errors.
 
     Returns:
-        The counts, and the number of files of folders that were left out.
+        The counts, and the number of files in folders that were left out.
     """
     counted, n_left_out = {}, 0
     for name, source in sources.items():
@@ -147,12 +147,12 @@ def _counted_pieces(
     run: Run,
     named: str,
 ) -> PieceCounts:
-    """Count the pieces of a source, or check that counts were made as the options say.
+    """Count the pieces of a source, or check that given counts were made with these options.
 
-    named: what to call the source in an error.
+    named: name of the source in errors.
 
     Raises:
-        TrainingError: there is nothing to learn from, or other options made the counts.
+        TrainingError: there is nothing to learn from, or the counts were made with other options.
     """
     special_tokens: tuple[str, ...] = ()
     if start.texts is None:
@@ -180,7 +180,7 @@ def _counted_pieces(
 
 
 def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:
-    """Drop the bytes that have no token in the base from pieces, as the base does when it encodes."""
+    """Remove bytes without a token in the base from pieces, as the base does when it encodes."""
     none = b"".join(left_out)
     kept = [(piece.translate(None, none), n) for piece, n in counts.items()]
     made = PieceCounts([(piece, n) for piece, n in kept if piece])
@@ -192,7 +192,7 @@ def _learn(
 ) -> Learner:
     """Learn the merges.
 
-    warns: warn if there are fewer than the options ask for.
+    warns: warn if fewer merges are learned than requested.
     """
     n_merges = options.vocab_size - start.n_known
     n_base = len(start.tokens)
@@ -255,7 +255,7 @@ def _learn_parity(
 
 
 def _facts_of_parity(learner: ParityLearner, languages: Sequence[str], parity: Parity) -> dict[str, Any]:
-    """Return what the training report says of parity."""
+    """Return the training report's entries about parity."""
     from fastbpe.training.parity import facts_of
 
     n_merges, n_tokens = Counter(learner.chosen()), learner.n_symbols()
@@ -266,7 +266,7 @@ def _facts_of_parity(learner: ParityLearner, languages: Sequence[str], parity: P
 def _warn_of_few(
     n_learned: int, learner: Learner | ParityLearner, start: BaseVocabulary, options: ByteOptions
 ) -> None:
-    """Warn if fewer merges were learned than the options ask for."""
+    """Warn if fewer merges were learned than requested."""
     if n_learned >= options.vocab_size - start.n_known:
         return
     limits = [
@@ -285,6 +285,6 @@ def _warn_of_few(
 
 
 def byte_level_ranks() -> list[int]:
-    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files."""
+    """Return the rank of each byte in tokenizers: the order of GPT-2's characters for the bytes."""
     order = list(bytes_to_unicode())
     return [order.index(byte) for byte in range(N_BYTES)]

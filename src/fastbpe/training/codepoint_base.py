@@ -1,8 +1,9 @@
 """Code-point training that extends a model (`base=`): its pieces, scores and ids stay, and new pieces follow.
 
-Each counted word is cut as the base encodes it: its merges come first. From there the learner continues with
-sentencepiece's rules. New scores are below the lowest old score, so text merges old pieces first. A score of
--2**24 or less marks a piece as the last of all (Llama 2's runs of spaces have -1e9): new pieces come before it.
+Each counted word is first encoded by the base, so the base's merges come first. From there the learner continues
+with sentencepiece's rules. New scores are below the lowest old score, so that old pieces are merged first. A score
+of -2**24 or less marks a piece that comes after all others (Llama 2's runs of spaces have -1e9): new pieces come
+before it.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class CodePointBase:
         self._longer = [text for text in self._texts if len(text) > 1]
 
     def options(self, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
-        """Make the options of the run: the options of the base, and the options of learning that the caller gives.
+        """Return the options of the run: the options of the base, and the caller's options for learning.
 
         Raises:
             TrainingError: vocab_size is not a number.
@@ -104,12 +105,12 @@ class CodePointBase:
         return sorted({*new}.union(*self._texts))
 
     def pieces(self, alphabet: list[str]) -> list[list[int]]:
-        """List the base's pieces of several characters, as places in the alphabet."""
+        """List the base's pieces of several characters, as indices into the alphabet."""
         places = {character: i for i, character in enumerate(alphabet)}
         return [[places[character] for character in text] for text in self._longer]
 
     def cuts(self, words: PieceTable, new: list[str]) -> bytes:
-        """Cut words as the base encodes them; see CodePointLearner."""
+        """Return the pieces into which the base encodes words; see CodePointLearner."""
         normalizer = Normalizer(
             b"",
             add_dummy_prefix=False,
@@ -137,7 +138,7 @@ class CodePointBase:
         new_characters: list[str],
         merges: list[tuple[str, str]],
     ) -> CodePointModel:
-        """Make the finished model.
+        """Return the finished model.
 
         Args:
             learned: the learned pieces, best first.
@@ -145,7 +146,7 @@ class CodePointBase:
             merges: the two texts of each learned piece, for a model that lists its merges.
 
         Raises:
-            TrainingError: floats cannot hold scores below the lowest one.
+            TrainingError: floats cannot represent scores below the lowest one.
         """
         model = self.model
         new = [*learned, *new_characters]

@@ -48,9 +48,9 @@ class SentenceSource:
     Attributes:
         texts: documents or blocks of them, whose lines are the sentences; or sentences.
         are_sentences: bool – each text is a sentence.
-        must_be_utf8: bool – True: invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
-        pretokenizer: cuts each sentence first, in one thread; None: sentences are not cut.
-        n_bytes: int or None – bytes of all texts, for the progress bar; None: not known.
+        must_be_utf8: bool – whether invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
+        pretokenizer: function that first cuts each sentence, in one thread; None: sentences are not cut.
+        n_bytes: int or None – number of bytes of all texts, for the progress bar; None: not known.
     """
 
     texts: Iterable[Document | Block]
@@ -62,19 +62,19 @@ class SentenceSource:
 
 @dataclass(frozen=True, kw_only=True)
 class CountedWords:
-    """Words of the sentences that were used, and numbers of the left-out sentences.
+    """Words of the sentences that were used, and statistics about left-out sentences.
 
     Attributes:
         words: the words with their counts.
         n_bytes: int – bytes of the sentences that were used.
-        n_bytes_left_out: int – bytes of too long and reserved sentences, without line ends.
+        n_bytes_left_out: int – bytes of too long and reserved sentences, without line endings.
         n_sentences: int – sentences that were used.
         n_empty: int – empty sentences.
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
-        last_word: bytes or None – the word of `words` that ends the last sentence of all, without its mark; b"":
-            there is none. None: words are those of merges, without marks.
-        pruned_characters: code point → count – characters of words that were left out of `words`.
+        last_word: bytes or None – the word in `words` that ends the last sentence, without its mark; b"": there is
+            none. None: the words are for a BPE model and have no marks.
+        pruned_characters: code point → count – characters of words that were pruned from `words`.
     """
 
     words: PieceCounter
@@ -91,8 +91,8 @@ class CountedWords:
 class Pretokenizer(NamedTuple):
     """Function of the caller that cuts sentences into parts; no piece crosses their boundaries.
 
-    cut: called with each normalized sentence; returns its parts.
-    is_checked: bool – raise SpecError unless the parts of a sentence add up to the sentence.
+    cut: function from a normalized sentence to its parts.
+    is_checked: bool – whether to raise SpecError if the joined parts differ from the sentence.
     """
 
     cut: Callable[[str], Sequence[str]]
@@ -100,9 +100,9 @@ class Pretokenizer(NamedTuple):
 
 
 def character_classes(options: CodePointOptions) -> bytes:
-    """Return the class of each code point, one byte for each: it tells which neighbours may be in the same word.
+    """Return the class of each code point, as one byte: it decides which neighbours may be in the same word.
 
-    Words of models of type word or char end at spaces only.
+    For models of type word or char, words end only at spaces.
 
     >>> classes = character_classes(CodePointOptions.of({"vocab_size": 500, "split_digits": True}))
     >>> classes[ord("7")] == _ALONE, classes[ord("a")] == classes[ord("é")], classes[ord("▁")] == _METASPACE
@@ -130,16 +130,16 @@ def character_classes(options: CodePointOptions) -> bytes:
 
 
 def cut_at_spaces() -> bytes:
-    """Return the class of each code point of words that end at spaces only."""
+    """Return the class of each code point for words that end only at spaces."""
     together = bytearray([_INHERITED]) * _N_CODE_POINTS
     together[_METASPACE_CODE_POINT] = _METASPACE
     return bytes(together)
 
 
 def order_matters(options: CodePointOptions) -> str:
-    """Name the option with which a unigram model depends on the order of its sentences; "": none.
+    """Return an option's name with which a unigram model depends on the order of sentences; "" if none does.
 
-    With the others each sentence begins with U+2581, and words end before it.
+    Without such options, each sentence begins with U+2581, and words end before it.
     """
     for name, value in (
         ("split_by_whitespace", False),
@@ -156,10 +156,10 @@ def keep_sentences(
     reading: ReadingOptions,
     report: Callable[[int], object] = lambda n_bytes: None,
 ) -> tuple[SentenceStore, CountedWords]:
-    """Keep the normalized sentences in memory, in their order; count their words, or else their characters.
+    """Keep the normalized sentences in memory, in order, and count their words, or else their characters.
 
-    Takes the arguments of `count_words`, and raises the same errors. The result has words if their counts teach
-    the same model as the sentences.
+    Takes the arguments of `count_words`, and raises the same errors. The result has words if training on their
+    counts leads to the same model as training on the sentences.
     """
     names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
     store = SentenceStore(**{name: options.trainer[name] for name in names})
@@ -188,16 +188,16 @@ def count_words(
 
     Args:
         source: the text.
-        options: what to learn.
+        options: options of training.
         classes: class of each code point; see `character_classes`.
-        reading: its num_threads and max_memory_bytes.
-        report: called from time to time with the number of bytes counted so far.
-        kept: keeps the sentences of a unigram model, or their last words; the words that end a sentence are
+        reading: only num_threads and max_memory_bytes are used.
+        report: function to call from time to time with the number of bytes counted so far.
+        kept: keeper of the sentences of a unigram model, or of their last words; words that end a sentence are
             marked. None: for a model of another type.
-        has_words: bool – False: do not count words.
+        has_words: bool – whether to count words.
 
     Raises:
-        SpecError: the pretokenizer's parts do not add up to the sentence.
+        SpecError: the joined parts from the pretokenizer differ from the sentence.
         ValueError: a text is not UTF-8.
     """
     n_threads = usable_threads(reading.num_threads)
@@ -324,11 +324,11 @@ def _add_lines(counter: WordCounter, batch: Batch) -> None:
 
 
 def _no_parts(document: Document, number: int) -> None:
-    """Return None: each sentence is counted whole."""
+    """Return None, because each sentence is counted whole."""
 
 
 def _parts(document: Document, number: int) -> Iterator[tuple[int, int]] | None:
-    """Cut a long document into parts of whole lines; None: it is short."""
+    """Cut a long document into parts of whole lines; None if it is short."""
     return _line_ranges(document) if len(document) >= counting_threads.LONG_TEXT_UNITS else None
 
 
@@ -341,7 +341,7 @@ def _line_ranges(document: Document) -> Iterator[tuple[int, int]]:
 
 
 def _line_end(document: Document, position: int) -> int:
-    """Return the position after the line end of the line that holds a position."""
+    """Return the position after the end of the line that contains a position."""
     found = document.find("\n", position) if isinstance(document, str) else document.find(b"\n", position)
     return found + 1 if found >= 0 else len(document)
 
@@ -356,7 +356,7 @@ def _lines(documents: Iterable[Document | Block]) -> Iterator[Document]:
 
 
 class _SentenceFilter:
-    """Takes a sample of input_sentence_size sentences, and counts those that cannot be used.
+    """Takes a sample of input_sentence_size sentences, and counts the sentences that cannot be used.
 
     With shuffle_input_sentence the sample is random (reservoir sampling: Vitter 1985, algorithm R), otherwise it
     is the first sentences.
@@ -370,7 +370,7 @@ class _SentenceFilter:
         self._has_counts = options.trainer["input_format"] == "tsv"
 
     def sample(self, sentences: Iterable[Document]) -> Iterator[Document]:
-        """Choose sentences. Holds the whole sample in memory."""
+        """Choose sentences. Keeps the whole sample in memory."""
         rng = random.Random(_SEED)
         chosen: list[Document] = []
         for n_before, sentence in enumerate(filter(self._is_kept, sentences)):

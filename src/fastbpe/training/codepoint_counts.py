@@ -1,9 +1,9 @@
-"""Facts about counted words: the options by which sentences became words, and the number of sentences.
+"""Facts about counted words: the options with which sentences were cut into words, and the number of sentences.
 
-Counting reads some options of code-point training: the normalizer's, those that end words, and the names that no
-piece crosses. The caller gives them to `count_pieces`, and `PieceCounts` keep them. The others (coverage, required
-characters, the size of the vocabulary) are given to `train`. The learner reads only the words of a text and
-their counts. So the added-up words of many shards teach the same model as the whole text.
+Counting uses some options of code-point training: the normalizer's, those about the ends of words, and the names
+that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. The others
+(coverage, required characters, the size of the vocabulary) are passed to `train`. The learner reads only the words
+of a text and their counts, so the combined words of many shards lead to the same model as the whole text.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class WordFacts:
     """Facts about counted words.
 
     Attributes:
-        options: name → value – options of the trainer that the caller of `count_pieces` gave.
+        options: name → value – options of the trainer from the caller of `count_pieces`.
         normalizer: Spec – options and rules of the normalizer.
         symbols: sorted names that no word crosses.
         numbers: name in SENTENCE_NUMBERS → number; see CountedWords.
         characters: code point → count – characters of words that were pruned.
-        last_word: bytes or None – of words of a unigram model the one that ends the last sentence; None: words are
-            those of merges.
+        last_word: bytes or None – for a unigram model, the word that ends the last sentence; None: for a BPE
+            model.
     """
 
     options: Mapping[str, Any]
@@ -66,12 +66,12 @@ class WordFacts:
 
     @classmethod
     def of(cls, counted: CountedWords, options: CodePointOptions, given: Iterable[str]) -> WordFacts:
-        """Make the facts of words that were just counted.
+        """Return the facts about words that were just counted.
 
         Args:
             counted: the words.
-            options: the options by which they were counted.
-            given: names of the options that the caller gave.
+            options: the options with which they were counted.
+            given: names of the caller's options.
         """
         return cls(
             options={name: options.trainer[name] for name in given if name in options.trainer.values},
@@ -83,7 +83,7 @@ class WordFacts:
 
     @classmethod
     def of_plain(cls, words: Words, where: str) -> WordFacts:
-        """Make the facts that a file holds.
+        """Return the facts stored in a file.
 
         Raises:
             FormatError: an option has an invalid value.
@@ -108,7 +108,7 @@ class WordFacts:
         )
 
     def plain(self) -> Words:
-        """Return the facts as a file holds them."""
+        """Return the facts in the form stored in a file."""
         codes = sorted(self.characters)
         values = dict(self.normalizer.values)
         charsmap = values.pop("precompiled_charsmap", b"")
@@ -179,15 +179,15 @@ class WordFacts:
             )
 
     def options_for(self, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
-        """Make the options of a run that learns from these words.
+        """Return the options of a run that learns from these words.
 
         Args:
             vocab_size: int – number of ids.
-            keywords: options that the caller of `train` gave.
+            keywords: options from the caller of `train`.
 
         Raises:
             SpecError: an option has an invalid value.
-            TrainingError: with an option, the words would have been counted in another way.
+            TrainingError: with one of the options, the words would have been counted differently.
         """
         options = counting_options({**self.options, **keywords, "vocab_size": vocab_size}, self.mode)
         if not _NORMALIZING.intersection(keywords):
@@ -197,7 +197,7 @@ class WordFacts:
 
 
 def counting_options(values: Mapping[str, Any], mode: str) -> CodePointOptions:
-    """Make the options of a mode from their values. Raises SpecError: one has an invalid value."""
+    """Return the options of a mode, checked. Raises SpecError if one has an invalid value."""
     kind = "unigram" if mode == "unigram" else "bpe"
     return CodePointOptions.of({**values, "model_type": kind}, model_types=(kind,))
 
@@ -208,10 +208,10 @@ def symbols_of(options: CodePointOptions) -> tuple[str, ...]:
 
 
 def check_counting_names(names: Collection[str], mode: str = "codepoint") -> None:
-    """Check the names of options that `count_pieces` was given in a mode of words.
+    """Check the names of the options passed to `count_pieces` in a mode that counts words.
 
     Raises:
-        OptionError: counting does not read the option; the message says what does.
+        OptionError: counting does not use the option; the message says what does.
 
     >>> check_counting_names(["byte_fallback"])
     """

@@ -1,4 +1,4 @@
-"""Model of a run of code-point training: ids and scores of its pieces, and its `.vocab` file."""
+"""Model from a run of code-point training: ids and scores of its pieces, and its `.vocab` file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastbpe.training.codepoint_options import CodePointOptions
 
 
 def make_model(learned: Sequence[str], scores_of: Sequence[float], options: CodePointOptions) -> CodePointModel:
-    """Make the model: symbols get their ids, learned pieces and characters the free ids, in order.
+    """Return the model: symbols get their ids, learned pieces and characters get the free ids, in order.
 
     Args:
         learned: the pieces that are not symbols.
@@ -21,7 +21,8 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
         options: options of the run.
 
     Raises:
-        SpecError: a symbol has an id beyond all pieces, or is also a learned piece; or there are too few pieces.
+        SpecError: a symbol's id is greater than all others, a symbol is also a learned piece, or there are too few
+        pieces.
     """
     n_ids = len(options.metas) + len(learned)
     texts = [piece.encode() for piece in learned]
@@ -62,7 +63,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
 
 
 def check_number(n_ids: int, options: CodePointOptions) -> None:
-    """Raise SpecError if there are fewer pieces than vocab_size and hard_vocab_limit forbids that."""
+    """Raise SpecError if there are fewer pieces than vocab_size, and hard_vocab_limit forbids that."""
     vocab_size = options.trainer["vocab_size"]
     if not options.only_characters and options.trainer["hard_vocab_limit"] and n_ids != vocab_size:
         raise SpecError(
@@ -91,7 +92,7 @@ def _little_endian(numbers: array[float]) -> bytes:
 
 
 def vocabulary_text(model: CodePointModel) -> bytes:
-    """Return the `.vocab` file that sentencepiece writes beside a model: a line for each id.
+    """Return the `.vocab` file that sentencepiece writes next to a model: one line per id.
 
     >>> options = CodePointOptions.of({"vocab_size": 4})
     >>> vocabulary_text(make_model(["a"], [-2.5], options)).decode().splitlines()[-1]

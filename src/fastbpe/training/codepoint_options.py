@@ -1,4 +1,4 @@
-"""Options of code-point training, checked once: names, defaults and limits as in sentencepiece 0.2.3."""
+"""Options of code-point training: names, defaults and limits as in sentencepiece 0.2.3."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ Metas = dict[int, "tuple[str, PieceType]"]
 
 @dataclass(frozen=True, kw_only=True)
 class CodePointOptions:
-    """Options of one run of code-point training, checked, as the model will hold them.
+    """Checked options of one run of code-point training, in the form stored in the model.
 
     Attributes:
         trainer: options of the trainer.
         normalizer: options and rules of the normalizer.
         denormalizer: options and rules of the denormalizer; None: there is no denormalizer.
         metas: id → (name, type) – pieces that are not learned: unknown, control, user-defined symbols, bytes.
-        only_characters: bool – learn no merges; vocab_size is then what symbols and characters need.
+        only_characters: bool – whether to learn no merges; vocab_size is then the number of symbols and
+            characters.
     """
 
     trainer: Spec
@@ -73,12 +74,12 @@ class CodePointOptions:
         """Check options.
 
         Args:
-            options: name → value, by sentencepiece's names. Values are Python's, or text as on sentencepiece's
-                command line; a list of names may be text with commas.
+            options: name → value, with sentencepiece's names. Values are Python objects, or text as on
+                sentencepiece's command line; a list of names may be text with commas.
             normalizer: a whole spec that replaces the options about normalization; None: use the options.
             model_types: the types of models that the caller can train.
-            default_type: type of a model whose options name none; None: sentencepiece's default, unigram, which
-                its files then leave out.
+            default_type: model type if the options contain none; None: sentencepiece's default, unigram, which its
+                files then omit.
 
         Raises:
             SpecError: an option has an unknown name or an invalid value.
@@ -140,7 +141,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     Args:
         name: str – the option, for the error.
         option: sentencepiece's description of the option.
-        value: as the caller gave it.
+        value: the caller's value.
 
     Raises:
         SpecError: the value is not of the option's kind.
@@ -209,8 +210,8 @@ def _name(item: object) -> str:
 def _fields(text: str) -> list[str]:
     """Split a line at its commas.
 
-    A field that begins with a quotation mark ends at the next one that is not doubled; a doubled one means one
-    mark.
+    A field that begins with a quotation mark ends at the next one that is not doubled; a doubled mark inside means
+    a single one.
 
     >>> _fields('a,"b,c",d')
     ['a', 'b,c', 'd']
@@ -248,7 +249,7 @@ def float32(number: float) -> float:
 
 
 def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
-    """Make the options of a trainer from a model's and new ones, and check them.
+    """Combine the trainer options of a model with new ones, and check them.
 
     Raises SpecError: a value is invalid.
     """
@@ -344,11 +345,11 @@ def _refuse_auto_coverage(trainer: Spec) -> None:
 
 
 def _normalizer(rules: dict[str, Any]) -> Spec:
-    """Make the spec of a normalizer.
+    """Return the spec of a normalizer.
 
     Args:
-        rules: name → value – options about normalization; "normalization_rule_tsv" names a file of rules, "name" a
-            standard set.
+        rules: name → value – options about normalization; "normalization_rule_tsv" is the path of a file of rules,
+            "name" the name of a standard set.
 
     Raises:
         SpecError: there is no such set, or the file cannot be read.
@@ -368,7 +369,7 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
 
 
 def _completed(normalizer: Spec) -> Spec:
-    """Return a spec with its rules; one without rules gets the rules of its name."""
+    """Return a spec with its rules; a spec without rules gets the rules of its name."""
     if not normalizer["precompiled_charsmap"]:
         return _normalizer(dict(normalizer.values))
     return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
@@ -394,7 +395,7 @@ def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _meta_pieces(trainer: Spec) -> Metas:
-    """List the pieces that are not learned: those with an id of their own, then the others in the free ids.
+    """List the pieces that are not learned: first those with a given id, then the others with the free ids.
 
     Raises:
         SpecError: two pieces have the same id or name, or the unknown piece is missing.
@@ -422,7 +423,7 @@ def _meta_pieces(trainer: Spec) -> Metas:
 
 
 def _add_symbols(trainer: Spec, metas: Metas) -> None:
-    """Give control symbols, user-defined symbols and bytes the lowest free ids."""
+    """Assign the lowest free ids to control symbols, user-defined symbols and bytes."""
     own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
     symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
     for name in trainer["user_defined_symbols"]:

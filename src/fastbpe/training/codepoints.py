@@ -1,7 +1,7 @@
-"""Code-point training: learns from sentences the same model as sentencepiece 0.2.3, piece by piece.
+"""Code-point training: learns the same model from sentences as sentencepiece 0.2.3, piece by piece.
 
-`train_model` reads a source; `learn_model` takes sentences that are read already, as the sentencepiece drop-in has
-them. Both count words, choose the alphabet, learn merges, and give ids to the pieces.
+`train_model` reads a source; `learn_model` takes sentences in memory, for the sentencepiece drop-in. Both count
+words, choose the alphabet, learn merges, and assign ids to the pieces.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
 
 @dataclass(frozen=True, kw_only=True)
 class CodePointReport:
-    """Numbers of one run of code-point training.
+    """Statistics of one run of code-point training.
 
     Attributes:
         n_bytes: int – bytes of the text that was learned from.
@@ -54,14 +54,14 @@ class CodePointReport:
         n_empty: int – empty lines, left out.
         n_too_long: int – lines of more than max_sentence_length bytes, left out.
         n_reserved: int – lines with U+2585, which sentencepiece reserves for unknown characters, left out.
-        n_bytes_left_out: int – bytes of the last two kinds of lines, without line ends.
+        n_bytes_left_out: int – bytes of the last two kinds of lines, without line endings.
         n_characters: int – characters of the normalized sentences.
-        left_out: character → count – characters outside the alphabet, which the model does not know.
+        left_out: character → count – characters outside the alphabet, which are unknown to the model.
         n_distinct_words: int – distinct words that merges were learned from.
         n_merges: int – learned pieces of more than one character.
         n_skipped: int – documents that on_error="skip" left out because they could not be read.
         n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
-        n_files_left_out: int – files of folders of the source that hold no documents, by their names.
+        n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
     """
 
     n_bytes: int
@@ -79,7 +79,7 @@ class CodePointReport:
     n_files_left_out: int = 0
 
     def notes(self, trainer: Spec) -> list[str]:
-        """Say how much text was left out, and which option of the trainer would keep it.
+        """Describe how much text was left out, and which option of the trainer would keep it.
 
         Args:
             trainer: options of the run.
@@ -142,7 +142,7 @@ def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, A
     Args:
         source: the source of the run; a mapping of sentences to counts is read as input_format="tsv".
         vocab_size: int – number of ids, or "characters".
-        keywords: the other options, by sentencepiece's names.
+        keywords: the other options, with sentencepiece's names.
 
     Raises:
         SpecError: an option has an invalid value.
@@ -163,9 +163,9 @@ def train_model(
     """Learn a code-point vocabulary from a source of text.
 
     Args:
-        source: as for `train`; the lines of a document are the sentences. A mapping holds sentences with their
-            counts, as sentencepiece learns from with input_format="tsv".
-        options: what to learn; see `make_options`.
+        source: as for `train`; the lines of a document are the sentences. A mapping contains sentences with their
+            counts, like sentencepiece's input_format="tsv".
+        options: options of training; see `make_options`.
         reading: how to read and count the source.
         reporter: gets the phases "counting" and "learning", and their summary.
         base: the model to extend; None: train a new model.
@@ -206,10 +206,10 @@ def train_counted(
     """Learn a code-point vocabulary from words that `count_pieces` counted.
 
     Args:
-        counts: the words; they know the options of counting.
+        counts: the words, with the options of counting.
         vocab_size: int – number of ids, or "characters"; with a base always a number.
-        keywords: the other options, by sentencepiece's names.
-        reading: options of reading; they must have their defaults, since there is no source to read.
+        keywords: the other options, with sentencepiece's names.
+        reading: options for reading; they must have their defaults, because there is no source to read.
         reporter: gets the phases "counting" and "learning", and their summary.
         base: the model to extend; None: train a new model.
 
@@ -236,7 +236,7 @@ def train_counted(
 
 
 def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None:
-    """Tell the numbers of a run. learned: what was learned."""
+    """Report the statistics of a run. learned: description of what was learned."""
     reporter.summarise(
         {
             "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
@@ -260,8 +260,8 @@ def learn_model(
 
     Args:
         sentences: the text.
-        options: what to learn.
-        reading: its num_threads and max_memory_bytes; the text is read already.
+        options: options of training.
+        reading: only num_threads and max_memory_bytes are used, because the text is in memory.
         reporter: gets the phases "counting" and "learning".
         base: the model to extend; None: train a new model.
 
@@ -316,7 +316,7 @@ def _learn_counted(
 def report_of(
     counted: CountedWords, counts: Mapping[int, int], left_out: Mapping[str, int], *, n_merges: int
 ) -> CodePointReport:
-    """Make the report of a run. Takes its attributes by name, and the count of each character."""
+    """Return the report of a run. Takes its attributes by name, and the count of each character."""
     return CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
@@ -348,7 +348,7 @@ def _learned(
         classes: class of each code point; see `character_classes`.
         trainer: options of the learner.
         n_merges: int – number of pieces to learn; there may be fewer.
-        update: called with the number of pieces learned so far.
+        update: function to call with the number of pieces learned so far.
         base: the model to extend; None: train a new model.
     """
     texts = sorted(alphabet) if base is None else base.alphabet(alphabet)

@@ -1,8 +1,8 @@
-"""Threads that count the text of a source in batches, each into a table of its own.
+"""Threads that count the text of a source in batches, each into a separate table.
 
-The calling thread makes batches of the source and puts them into a queue; between two batches it counts too. A
-block of a long file is a batch, and the thread that counts it reads it.
-`piece_counting` counts pieces this way, `codepoint_counting` counts words.
+The calling thread divides the source into batches and puts them into a queue; between two batches it also counts.
+A block of a long file is a batch, and the thread that counts it reads it.
+`piece_counting` counts pieces in this way, `codepoint_counting` counts words.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Counter(Protocol):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of text that were counted so far."""
+        """Number of bytes of text counted so far."""
 
     def abandon(self) -> None:
-        """Make a call of another thread that is counting stop soon, with an error."""
+        """Make another thread's counting call stop soon with an error."""
 
 
 C = TypeVar("C", bound=Counter)
@@ -45,13 +45,13 @@ Parts = Callable[[Document, int], "Iterable[tuple[int, int]] | None"]
 
 
 class Batch(NamedTuple):
-    """Texts that one thread counts at once.
+    """Texts that one thread counts in one call.
 
     number: int – position among the batches of the source, from 0.
-    texts: the documents; with `part` a single one.
+    texts: the documents; only one if `part` is given.
     first: int – number of the first document in the source, for errors; a block of a file counts as one.
     part: (start, end) in units – the part of the document to count; None: count whole documents.
-    block: block of a file that holds the documents; None: `texts` does.
+    block: block of a file that contains the documents; None: they are in `texts`.
     """
 
     number: int
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
     block: Block | None = None
 
     def documents(self) -> list[Document]:
-        """Return the documents, which are read now if a block holds them."""
+        """Return the documents; if they are in a block, read it now."""
         return self.texts if self.block is None else list(self.block.texts())
 
 
@@ -97,11 +97,11 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
     """Add up the tables that threads counted from batches of one source.
 
     Args:
-        tables: one of each thread. The function changes them; the result may be one of them.
-        spill: the temporary files of the tables; None: there are no files.
+        tables: one table per thread. The function changes them; the result may be one of them.
+        spill: temporary files of the tables; None: there are no files.
 
     Returns:
-        A finished table: pieces in the order in which the source has them, for any number of threads.
+        A finished table, with pieces in the order of the source for any number of threads.
     """
     total = max(tables, key=len)
     for table in tables:
@@ -117,11 +117,11 @@ def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCount
 
 
 class CountingThreads(Generic[C]):
-    """Threads that count batches, each into a counter of its own.
+    """Threads that count batches, each into a separate counter.
 
     Args:
-        make_counter: makes a counter; called in the thread that will use it.
-        add: counts a batch into a counter.
+        make_counter: function that creates a counter; called in the thread that will use it.
+        add: function that counts a batch into a counter.
     """
 
     def __init__(self, make_counter: Callable[[], C], add: Callable[[C, Batch], None]) -> None:
@@ -134,19 +134,19 @@ class CountingThreads(Generic[C]):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of text that were counted so far."""
+        """Number of bytes of text counted so far."""
         return sum(counter.n_bytes for counter in self.counters)
 
     def count(self, batches: Iterable[Batch], n_others: int, report: Callable[[int], object]) -> None:
         """Count all batches.
 
         Args:
-            batches: read in the calling thread.
-            n_others: threads to use beside the calling one.
-            report: called from time to time with `n_bytes`, in the calling thread.
+            batches: iterable of batches, read in the calling thread.
+            n_others: number of threads in addition to the calling one.
+            report: function to call from time to time with `n_bytes`, in the calling thread.
 
         Raises:
-            Exception: the error of the first batch that has one, or the error of reading the batches.
+            Exception: the error of the first batch that raised one, or the error of reading the batches.
         """
         own = self._new_counter()
         n_started = 0
@@ -176,9 +176,9 @@ class CountingThreads(Generic[C]):
         return counter
 
     def _count_next(self, counter: C) -> bool:
-        """Count the batch that entered the queue first; False: the queue is empty.
+        """Count the first batch of the queue; False if the queue is empty.
 
-        So each counter gets batches in ascending order, which its order of pieces relies on.
+        So each counter gets batches in ascending order, on which its order of pieces relies.
         """
         try:
             batch = self._queue.get_nowait()
@@ -189,7 +189,7 @@ class CountingThreads(Generic[C]):
         return True
 
     def _work(self) -> None:
-        """Count batches until the queue says that there will be no more; the body of the other threads."""
+        """Count batches until the queue signals the end; the body of the other threads."""
         self._working.append(None)
         try:
             counter: C | None = None

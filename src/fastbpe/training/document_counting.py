@@ -1,4 +1,4 @@
-"""Counts what the documents of a source hold, in threads: pieces, or what other counters make of them."""
+"""Counting of the documents of a source in threads: of pieces, or of what other counters count."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fastbpe.training.spill import limited_tables
 
 
 def texts_of_pattern(pattern: PatternLike, special_tokens: Collection[str]) -> BaseTexts:
-    """Make the functions by which a split pattern and special tokens cut documents."""
+    """Return the functions with which a split pattern and special tokens cut documents."""
     splitter = make_splitter(pattern)
     special = make_matcher(special_tokens, {}) if special_tokens else None
     return BaseTexts(splitter, special, make_cutter(splitter, special_tokens))
@@ -39,15 +39,15 @@ def count_documents(
     phase_name: str,
     make_counter: Callable[..., PieceCounter],
 ) -> tuple[PieceCounter, int, int]:
-    """Count what the documents of a source hold.
+    """Count the content of the documents of a source.
 
     Args:
         source: the documents.
-        of_base: turns documents into pieces.
+        of_base: functions that turn documents into pieces.
         reading: how to read and count.
         reporter: gets the phase.
         phase_name: name of the phase.
-        make_counter: makes a counter of a splitter and the arguments spill= and limit=.
+        make_counter: function that creates a counter from a splitter and the arguments spill= and limit=.
 
     Returns:
         The finished table, the bytes of all documents, and the number of documents that were left out.

@@ -1,4 +1,4 @@
-"""Sources that a run reads several times, also iterators, which give their documents once."""
+"""Sources that a run reads several times, including iterators, which yield their documents only once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _HEAD = struct.Struct("<?Q")  # of a document: it is a str; its bytes
 
 
 class SourcesAgain:
-    """Sources of a run, each read as often as it is asked for.
+    """Sources of a run, each of which can be read several times.
 
     Args:
-        sources: name → function that resolves the source; None is the name of the source of a run without names.
+        sources: name → function that resolves the source; the name is None in a run without names.
         run: how to read and count, and the weights of the sources.
 
     Attributes:
-        n_left_out: int – files of folders that the last call of `count` left out.
+        n_left_out: int – number of files in folders that the last call of `count` left out.
     """
 
     def __init__(self, sources: Mapping[str | None, Callable[[], ResolvedSource]], run: Run) -> None:
@@ -42,7 +42,7 @@ class SourcesAgain:
         return {name: resolve() for name, resolve in self._sources.items()}
 
     def n_bytes(self) -> int | None:
-        """Return the total size of the files; None: the sources are not files alone, or packed ones."""
+        """Return the total size of the files; None if there are other items than files, or compressed files."""
         total = 0
         for source in self.resolved().values():
             if source.n_bytes is None:
@@ -57,11 +57,11 @@ class SourcesAgain:
         make_counter: Callable[..., PieceCounter],
         neighbours: NeighbourCounts | None = None,
     ) -> PieceCounts:
-        """Count what the documents of all sources hold, each count times the weight of its source.
+        """Count the content of the documents of all sources; each count is multiplied by its source's weight.
 
         Args:
             texts, phase_name, make_counter: as for `count_documents`.
-            neighbours: what the counters count neighbours into; None: they count none.
+            neighbours: table into which the counters count neighbours; None: they do not count neighbours.
         """
         counted: list[PieceCounts] = []
         self.n_left_out = 0
@@ -80,10 +80,10 @@ class SourcesAgain:
 
 @contextlib.contextmanager
 def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
-    """Give the sources of a run, to be read again and again.
+    """Provide the sources of a run, which can be read several times.
 
     source: a source, or a mapping of names to sources if the run has names. The documents of an iterator are
-        written to a temporary file (in TMPDIR), which the end of the context removes.
+        written to a temporary file (in TMPDIR), which is removed at the end of the context.
 
     Raises:
         OSError: the file cannot be written.
@@ -96,7 +96,7 @@ def read_again(source: Any, run: Run) -> Iterator[SourcesAgain]:
 def _resolver(
     source: Source, reading: ReadingOptions, files: contextlib.ExitStack
 ) -> Callable[[], ResolvedSource]:
-    """Make the function that resolves a source. files: closes the temporary file of an iterator."""
+    """Return the function that resolves a source. files: exit stack for the temporary file of an iterator."""
     if not hasattr(source, "__next__"):
         return partial(reading.resolve, source)
     file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))  # noqa: SIM115 (the stack closes it)
@@ -120,7 +120,7 @@ def _resolver(
 class _Kept:
     """Documents in a file, in order.
 
-    file: holds for each document its head and its bytes.
+    file: contains a header and the bytes of each document.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -1,7 +1,7 @@
 """Training of word and character models: the most frequent words, or characters, become the pieces.
 
 Words, alphabet, order and scores equal sentencepiece 0.2.3's. A word begins at each U+2581, whatever the other
-options say. A word with a character outside the alphabet is not a piece, but counts in the total.
+options are. A word with a character outside the alphabet is not a piece, but is included in the total.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def learn_frequent(
 
     Args:
         sentences: the text.
-        options: what to learn; its model_type is "word" or "char".
-        reading: its num_threads and max_memory_bytes; the text is read already.
+        options: options of training; model_type is "word" or "char".
+        reading: only num_threads and max_memory_bytes are used, because the text is in memory.
         reporter: gets the phase "counting".
 
     Raises:
@@ -78,7 +78,7 @@ def learn_frequent(
 
 
 def _for_all(vocab_size: int, options: CodePointOptions) -> CodePointOptions:
-    """Return the options of a run whose pieces decide vocab_size. A symbol whose id is beyond it gets no id."""
+    """Return the options of a run whose pieces decide vocab_size. A symbol with an id beyond it gets no id."""
     return replace(
         options,
         trainer=specs.make(specs.TRAINER, {**options.trainer.values, "vocab_size": vocab_size}),

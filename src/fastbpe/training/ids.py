@@ -29,13 +29,13 @@ class SequenceOptions:
     """Options of training over sequences, checked; the training report lists each.
 
     Attributes:
-        vocab_size: int – number of ids to end with: base symbols and merges.
+        vocab_size: int – target number of ids: base symbols and merges.
         base_size: int – number of base symbols, which are the integers from 0 to base_size - 1.
-        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids; "first":
+        ties: str – which of two equally frequent pairs to merge first. "pair": the pair with smaller ids; "first":
             the pair that appears first in the sequences.
-        min_count: int – least number of occurrences of a pair that is merged; 1 or more.
-        max_token_length: int or None – greatest length of a token in symbols; None: no limit.
-        special_tokens: names of special tokens, which are part of vocab_size and have the last ids.
+        min_count: int – minimum number of occurrences of a pair that is merged; 1 or more.
+        max_token_length: int or None – maximum length of a token in symbols; None: no limit.
+        special_tokens: names of special tokens, which count towards vocab_size and have the last ids.
 
     Raises:
         TrainingError: a value is out of range.
@@ -83,10 +83,10 @@ class SequenceOptions:
 
 
 def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Add the base's number of symbols to the keyword arguments of `SequenceOptions`.
+    """Add the base's number of symbols to the keyword arguments for `SequenceOptions`.
 
     Raises:
-        TrainingError: the arguments have another number.
+        TrainingError: the arguments contain another number.
     """
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
@@ -99,11 +99,11 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
 def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> SequenceTokenizer:
     """Learn a tokenizer from sequences of integers. See `train`.
 
-    With a base, the base encodes the sequences first, and the new merges come after its own.
+    With a base, the base first encodes the sequences, and the new merges come after its merges.
 
     Raises:
         ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
-        TrainingError: there is no symbol to learn from, or vocab_size is less than the base has.
+        TrainingError: there is no symbol to learn from, or vocab_size is less than the base's.
     """
     if run.base_special is not None:
         raise TrainingError(
@@ -193,7 +193,7 @@ _SEQUENCES_PER_REPORT = 1024
 
 
 def _warn(options: SequenceOptions, learner: Learner, n_tokens: int) -> None:
-    """Warn that fewer merges were learned than the options ask for."""
+    """Warn that fewer merges were learned than requested."""
     limits = [
         f"{name}={getattr(options, name)}"
         for name, met in zip(("min_count", "max_token_length"), learner.limits_met(), strict=True)

@@ -1,7 +1,7 @@
-"""Merge files of counts in bounded memory: `PieceCounts.merge`.
+"""Merging of files of counts in bounded memory: `PieceCounts.merge`.
 
-The result is byte for byte the file of the counts added up: distinct pieces, in order of first appearance. Three
-passes, each over a part of the pieces at a time:
+The result equals, byte for byte, the file of the added-up counts: distinct pieces, in order of first appearance.
+There are three passes, each over a part of the pieces at a time:
 
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
    all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
@@ -9,8 +9,8 @@ passes, each over a part of the pieces at a time:
 3. Read one stretch of places from all runs, sort it, and write it after the last. A place belongs to one row, so
    the places of a stretch bound its pieces.
 
-Tried and dropped: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file would
-have to be sorted by text first, and the result by place again.
+Tried and rejected: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file
+would first have to be sorted by text, and the result by position again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class MergeSummary(NamedTuple):
     Attributes:
         path: str – the file that was written.
         n_files: int – files that were merged.
-        n_distinct: int – distinct pieces of the result.
+        n_distinct: int – distinct pieces in the result.
         n_pieces: int – sum of their counts.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that counting left out.
@@ -84,9 +84,9 @@ def merge_files(
     Args:
         paths: the files, in the order in which their pieces are added.
         out: the file to write.
-        min_count: least number of occurrences, in all files together, of a piece that is kept.
-        max_memory_bytes: bytes for tables.
-        report: is called with the number of files that were read.
+        min_count: minimum number of occurrences, in all files together, of a piece that is kept.
+        max_memory_bytes: maximum number of bytes for tables.
+        report: function to call with the number of files read so far.
     """
     min_count = integer("min_count", min_count)
     if min_count < 1:
@@ -108,11 +108,11 @@ def files_of(paths: object) -> list[Path]:
     """List files of counts.
 
     Args:
-        paths: a file; a folder, which stands for its files that end with ".pieces", in the order of their names;
-            or an iterable of both.
+        paths: a file; a folder, which means its files with the extension .pieces, in the order of their names; or
+            an iterable of both.
 
     Raises:
-        FileNotFoundError: a folder has no such file.
+        FileNotFoundError: a folder contains no such file.
         TypeError: an item is not a path.
     """
     if isinstance(paths, (str, os.PathLike)):
@@ -129,7 +129,7 @@ def files_of(paths: object) -> list[Path]:
 
 
 class _Merge:
-    """Merging of files; `add` each, then `write`. Temporary files end with `files`."""
+    """Merging of files: `add` each, then `write`. Temporary files are removed when `files` is closed."""
 
     def __init__(self, files: ExitStack, max_memory_bytes: int, n_file_bytes: int) -> None:
         self._files = files
@@ -173,7 +173,7 @@ class _Merge:
         self._n_rows += n_rows
 
     def _check_addable(self, counted: Counted, words: WordFacts | None) -> None:
-        """Take the options of counting from the first file, and check that the other files have the same."""
+        """Store the options of counting from the first file, and check that the other files have the same."""
         first = self._first
         if first is None:
             self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
@@ -219,7 +219,7 @@ class _Merge:
         )
 
     def _parts_in_order(self, min_count: int) -> Iterator[tuple[PieceCounter, int, int]]:
-        """Yield (table, number of pieces left out, sum of their counts); the tables follow each other in place."""
+        """Yield (table, number of pieces left out, sum of their counts), in the order of positions."""
         parts: Iterator[PieceCounter]
         if self._spill.is_used():
             self._spill(self._table)
@@ -250,7 +250,7 @@ class _Runs:
         self._starts: list[int] = []
 
     def begin(self) -> Callable[[int, bytes], None]:
-        """Begin a run, and return the function that takes the records of each stretch, in ascending order."""
+        """Begin a run, and return the function to call with the records of each stretch, in ascending order."""
         sizes = array("Q", bytes(8 * self._n_stretches))
         self._sizes.append(sizes)
         self._starts.append(self._file.tell())
@@ -261,9 +261,9 @@ class _Runs:
         return write
 
     def stretches(self, limit: int) -> Iterator[PieceCounter]:
-        """Yield finished tables, in order, each of as many stretches as a limit of bytes allows.
+        """Yield finished tables, in order, each of as many stretches as fit into a limit of bytes.
 
-        The table is emptied for the next ones.
+        Each table is emptied before the next one is yielded.
         """
         table, n_bytes = PieceCounter(Splitter()), 0
         at = list(self._starts)
@@ -289,7 +289,7 @@ def _temporary() -> IO[bytes]:
 
 
 def _mapped(file: IO[bytes]) -> Buffer:
-    """Map the written bytes of a file: the system can take such memory back at any time."""
+    """Map the written bytes of a file into memory, which the system can reclaim at any time."""
     file.flush()
     if not os.fstat(file.fileno()).st_size:
         return b""

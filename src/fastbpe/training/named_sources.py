@@ -17,10 +17,10 @@ def check_named(source: Any, what: str) -> None:
 
     Args:
         source: the value.
-        what: what it is, for the error.
+        what: description of the value, for the error.
 
     Raises:
-        TrainingError: it is a source, or counts, or empty.
+        TrainingError: it is a source or counts, or it is empty.
         TypeError: a name is not a str.
     """
     if not isinstance(source, Mapping) or _are_counts(source):
@@ -34,7 +34,7 @@ def check_named(source: Any, what: str) -> None:
 
 
 def check_not_named(source: Any) -> None:
-    """Raise TypeError if a source is a mapping of names to sources, which only some arguments read."""
+    """Raise TypeError if a source is a mapping of names to sources, which only some arguments accept."""
     if isinstance(source, Mapping) and source and not _are_counts(source):
         name, value = next(iter(source.items()))
         raise TypeError(
@@ -44,7 +44,7 @@ def check_not_named(source: Any) -> None:
 
 
 def check_names(names: Iterable[object], known: Collection[str], argument: str) -> None:
-    """Raise TrainingError for a name that no source has. argument: what has the names, for the error."""
+    """Raise TrainingError for a name that is not a source's. argument: name of the argument, for the error."""
     for name in names:
         if name not in known:
             raise TrainingError(
@@ -54,10 +54,10 @@ def check_names(names: Iterable[object], known: Collection[str], argument: str) 
 
 
 def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
-    """Return the weight of each source; 1 for a source that has none.
+    """Return the weight of each source; 1 for a source without a weight.
 
     Raises:
-        TrainingError: a weight is below 1, or there is no source of that name.
+        TrainingError: a weight is below 1, or there is no source with that name.
         TypeError: weights is not a mapping, or a weight is not an integer.
     """
     if not isinstance(weights, Mapping):
@@ -71,6 +71,6 @@ def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
 
 
 def _are_counts(source: Mapping[Any, Any]) -> bool:
-    """Tell whether a mapping is of pieces to counts, by its first value."""
+    """Tell, by its first value, whether a mapping is one of pieces to counts."""
     first = next(iter(source.values()), None)
     return first is not None and not isinstance(first, (str, bytes, Iterable)) and not hasattr(first, "__fspath__")

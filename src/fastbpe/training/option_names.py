@@ -1,4 +1,4 @@
-"""Check of the names of options. An error suggests the nearest name."""
+"""Check of the names of options. An error suggests the most similar name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
 
     Raises:
         TrainingError: there is no such mode.
-        OptionError: the mode has no such option; the message suggests the nearest.
+        OptionError: the mode has no such option; the message suggests a similar one.
     """
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))

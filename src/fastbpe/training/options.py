@@ -1,7 +1,7 @@
-"""Options of one training run, each checked when its object is made.
+"""Options of one training run, checked when their object is created.
 
-`train` makes a `Run`, and the mode's module hands two objects down: `ByteOptions` (or `CodePointOptions`) says
-what to learn, `ReadingOptions` says how to read and count the source. `count_pieces` makes only the second.
+`train` creates a `Run`, and the mode's module passes two objects on: `ByteOptions` (or `CodePointOptions`) defines
+what to learn, `ReadingOptions` how to read and count the source. `count_pieces` creates only the second.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ByteKeywords(TypedDict, total=False):
 class CodePointKeywords(TypedDict, total=False):
     """Keyword arguments of `train` that only mode="codepoint" has, for type checkers.
 
-    Names, defaults and meanings follow sentencepiece's trainer and normalizer. Each value may also be text,
+    Names, defaults and meanings are those of sentencepiece's trainer and normalizer. Each value may also be text,
     as on sentencepiece's command line.
     """
 
@@ -174,18 +174,18 @@ class ByteOptions:
             `MAX_VOCAB_SIZE`.
         pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes
             (each splits the pieces of the previous one). None: do not split.
-        special_tokens: tuple of str – names that separate stretches of text before it is counted. They take no
-            part in merges, and get the last ids.
-        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe
-            and bpeasy do; "huggingface": as the BpeTrainer of tokenizers does; "first": the pair that appears
-            first in the text, as minbpe does.
-        min_count: int – least number of occurrences of a pair that is merged; 1 or more.
-        max_token_bytes: int or None – greatest length of a token in bytes; None: no limit.
+        special_tokens: tuple of str – names that separate stretches of text before it is counted. They are not
+            part of merges, and get the last ids.
+        ties: str – which of two equally frequent pairs to merge first. "pair": the pair with smaller ids, as in
+            rustbpe and bpeasy; "huggingface": as in tokenizers' BpeTrainer; "first": the pair that appears first
+            in the text, as in minbpe.
+        min_count: int – minimum number of occurrences of a pair that is merged; 1 or more.
+        max_token_bytes: int or None – maximum length of a token in bytes; None: no limit.
 
     Raises:
         TrainingError: a value is out of range.
         TypeError: a value has the wrong type.
-        PatternError: the pattern is a misspelt name.
+        PatternError: the pattern is a misspelled name.
         SpecialTokenError: a special token is empty, given twice, or a single byte.
     """
 
@@ -215,12 +215,12 @@ class ByteOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """Options of reading and counting a source, checked; both modes of training have them.
+    """Options for reading and counting a source, checked; all modes of training have them.
 
     Attributes:
-        num_threads: int or None – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
+        num_threads: int or None – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
         max_memory_bytes: int or None – bytes for the tables of all threads together; see `count_pieces`.
-        text_field: str – field of a line of JSON, or column of a table, that holds the text.
+        text_field: str – field of a JSON line, or column of a table, that contains the text.
         separator: str or None – text between the documents of a text file; None: the file is one document.
         format: str or None – format of all files; None: by name, or else by content.
         on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
@@ -274,7 +274,7 @@ class ReadingOptions:
         """Raise TrainingError if any option differs from its default.
 
         Args:
-            reason: str – why there is no text to read, for the error.
+            reason: str – reason why there is no text to read, for the error.
         """
         given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
         if given:
@@ -313,7 +313,7 @@ def check_same_splitting(
     """Check that pieces were made with one pattern and the same special tokens.
 
     Args:
-        pattern, special_tokens: pattern and tokens by which the pieces were made.
+        pattern, special_tokens: pattern and tokens with which the pieces were made.
         other, other_special_tokens: pattern and tokens to compare with.
 
     Raises:
@@ -333,7 +333,7 @@ def check_same_splitting(
 
 
 def check_same_runs(runs_of: str | None, other: str | None) -> None:
-    """Raise TrainingError unless both counts are of runs of the same words, or both are of pieces."""
+    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces."""
     if runs_of == other:
         return
     if runs_of is None or other is None:
@@ -349,7 +349,7 @@ class Run(NamedTuple):
     reading: how to read and count the source.
     reporter: gets the phases "counting" and "learning".
     base_special: "keep" or "end", as for `train`; None: not given.
-    parity: how the merges are shared among named sources; None: they are not.
+    parity: rule for sharing the merges among named sources; None: no sharing.
     weights: factor of the counts of each named source; None: 1 for all.
     """
 
@@ -380,7 +380,7 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
 
 
 def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
-    """Return vocab_size as an integer: "+N" is N more than the base has. Any other str is returned unchanged.
+    """Return vocab_size as an integer: "+N" means the base's size plus N. Any other str is returned unchanged.
 
     Raises:
         TrainingError: "+N" without a base, or N is not a number.

@@ -18,25 +18,26 @@ _ALPHA = 2.0
 
 
 class Parity:
-    """Options by which `train(parity=)` shares the merges among languages.
+    """Options for `train(parity=)`, which shares the merges among languages.
 
     Ordinary training merges the pair that is most frequent in all texts together, so that the language with the
     most text gets the most tokens. Parity-aware training chooses a language for each merge, the one whose text
-    still needs the most tokens, and takes the most frequent pair of that language (of equally frequent ones
-    the one of the greatest bytes, in the order of GPT-2's characters for bytes). The merge is made in all
-    languages. The merges equal tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
+    still needs the most tokens, and takes the most frequent pair of that language (of equally frequent pairs,
+    the one with the greatest bytes in the order of GPT-2's characters for bytes). The merge is then applied in all
+    languages. The merges equal those of tokenizers 0.23's `ParityBpeTrainer`; the method is by Foroutan et al.,
     https://arxiv.org/abs/2508.04796.
 
     Args:
-        dev: dict – language → source of a text, for all languages of the training; ideally the same text in each
-            language. Its tokens tell which language needs a merge. A source is a path, texts or counts, as for
-            `train`.
-        ratio: dict – language → float above 0, for all languages; instead of dev. The language whose training text
-            is compressed least gets the merge: bytes per token, divided by this number. Only the ratio of the
-            numbers matters. A good number is the length in bytes of the same text in that language.
-            Without dev and ratio, the training text with the most tokens needs a merge.
-        window: int – no language gets more than alpha / (number of languages) of the last `window` merges, as long
-            as another language has pairs left. None: no limit.
+        dev: dict – language → source of a text, for all languages of the training; ideally translations of one
+            text. The number of its tokens decides which language needs a merge. A source is a path, texts or
+            counts, as for `train`.
+        ratio: dict – language → float above 0, for all languages; instead of dev. The merge goes to the language
+            whose training text is compressed least: compression is bytes per token, divided by this number. Only
+            the ratio of the numbers matters. A good number is the length in bytes of the same text in that
+            language. Without dev and ratio, the merge goes to the language whose training text has the most
+            tokens.
+        window: int – of the last `window` merges, a language gets at most the share alpha / (number of languages),
+            as long as another language has pairs left. None: no limit.
         alpha: float – see window; above 0. Default: 2.0.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
             languages together. Default: 0.
@@ -94,13 +95,13 @@ def check_run(
     """Check that a run can use parity=.
 
     Args:
-        parity: how.
+        parity: the options.
         languages: names of the sources.
         mode, base: as for `train`.
-        options: names of the options of the mode that the caller gave.
+        options: names of the caller's options for the mode.
 
     Raises:
-        TrainingError: it cannot, or dev or ratio has an unknown language or lacks one.
+        TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
     """
     if mode != "byte":
         raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; see weights=')
@@ -117,7 +118,7 @@ def check_run(
 
 
 def facts_of(parity: Parity) -> dict[str, Any]:
-    """Return the options as a training report has them."""
+    """Return the options in the form of the training report."""
     window = {} if parity.window is None else {"window": parity.window, "alpha": parity.alpha}
     ratio = {} if parity.ratio is None else {"ratio": parity.ratio}
     return {"dev": parity.dev is not None, **ratio, **window, "global_merges": parity.global_merges}

@@ -1,4 +1,4 @@
-"""Counts the pieces of a source: `count_pieces`, the first half of byte-mode training."""
+"""Counting of the pieces of a source: `count_pieces`, the first half of byte-mode training."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def count_pieces(
     """Count the pieces of a source: the first half of `train`.
 
     The result is exact and the same for any number of threads. Files are streamed.
-    Counts of parts add up to the counts of the whole, in all modes.
+    In all modes, the counts of parts can be added up to the counts of the whole.
 
     Args:
-        source: path, texts or counts, as for `train`. A mapping of pieces (in code-point and unigram mode of
+        source: path, texts or counts, as for `train`. A mapping of pieces (in code-point and unigram mode: of
             sentences) to counts becomes `PieceCounts`.
         mode: str or None – "byte"; "codepoint": normalize sentences and count their words, as `train` does there;
-            "unigram": the same for unigram models, whose words end at white space only. None: the base's mode;
-            without a base "byte".
+            "unigram": the same for unigram models, whose words end only at white space. None: the base's mode, or
+            "byte" without a base.
         pattern: str, list of str or None – the split pattern, as for `train`.
             Byte mode only.
         special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.
@@ -67,12 +67,12 @@ def count_pieces(
         superwords: Tokenizer or None – count runs of the words of this tokenizer, which
             `train(superwords="words")` made, instead of pieces: `train(runs, superwords="boundless", base=…)`
             learns superwords from them. Its pattern and special tokens cut the text. Byte mode only.
-        num_threads: int – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
+        num_threads: int – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
-            result, which takes the bytes of each distinct piece + 32. None: no limit.
+            result, which takes 32 bytes plus the length for each distinct piece. None: no limit.
         progress: bool, function or None – as for `train`; the one phase is "counting".
-        text_field: str – field of each line of JSON, or column of a table, that holds the text; "doc.text" is the
+        text_field: str – field of each JSON line, or column of a table, that contains the text; "doc.text" is the
             field "text" of the field "doc". Default: "text". Refused if no file has fields.
         separator: str – text between two documents of a text file; it is dropped. "\\n": each line
             is a document, and may end with "\\r\\n". None: the file is one document. Refused if no file is text.
@@ -94,9 +94,9 @@ def count_pieces(
 
     Raises:
         FileNotFoundError: a path does not exist.
-        FormatError: a file cannot be read; the message has line or offset.
-        ValueError: a document holds bytes that are not UTF-8 (the message has document and offset), or an
-            option does not allow the value.
+        FormatError: a file cannot be read; the message contains the line or offset.
+        ValueError: a document contains bytes that are not UTF-8 (the message contains the document and offset), or
+            an option has an invalid value.
         TypeError: an argument has the wrong type.
         TrainingError: the source or the mode cannot be counted.
         OptionError: there is no such option in this mode.
@@ -166,7 +166,7 @@ def count_source(
         special_tokens: names that separate stretches of text.
         reading: how to read and count.
         reporter: gets the phase "counting".
-        of_base: how the base turns documents into pieces; None: by pattern and special tokens alone.
+        of_base: functions with which the base turns documents into pieces; None: only pattern and special tokens.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is already a PieceCounts; there is nothing to count")

@@ -1,4 +1,4 @@
-"""`PieceCounts`: distinct pieces with their counts, which can be added up and kept in files."""
+"""`PieceCounts`: distinct pieces with their counts, which can be added up and stored in files."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ _PARQUET_ROWS = 1 << 16  # rows written at a time
 class PieceCounts(Mapping[bytes, int]):
     """Distinct pieces of text with their counts: an immutable mapping from bytes to int.
 
-    `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
-    pattern and special tokens add up: `a + b` are the counts of both texts together, `sum(shards)` works, and `2 *
-    a` are the counts of a text that occurs twice. The order of pieces is the order of their first appearance,
-    which `train(ties="first")` relies on; `==` ignores it.
+    `count_pieces` creates it from text, the constructor from pieces that were counted elsewhere. Counts with the
+    same pattern and special tokens can be added: `a + b` are the counts of both texts together, `sum(shards)`
+    works, and `2 * a` are the counts of a text that occurs twice. The order of pieces is the order of their first
+    appearance, which `train(ties="first")` relies on; `==` ignores it.
 
-    Counts of `mode="codepoint"` hold words of normalized sentences, with the options that they were counted with.
-    Words of `mode="unigram"` end at white space only, and a byte 0xFF comes after the last word of each
+    Counts with `mode="codepoint"` are of words of normalized sentences, and include the options with which they
+    were counted. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word of each
     sentence; the last sentence of `a + b` is b's last.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
             piece that appears twice are added up; empty pieces and counts of 0 are left out.
         pattern: str, list of str or None – the split pattern that made the pieces, as for `train`. A tokenizer
-            that is learned from them splits text by it.
+            trained on them splits text with it.
         special_tokens: list of str – the special tokens that separated stretches of text before it was split.
 
     Raises:
@@ -96,7 +96,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def mode(self) -> str:
-        """The mode of training that learns from the counts: "byte", "codepoint" or "unigram".
+        """The mode of training for these counts: "byte", "codepoint" or "unigram".
 
         >>> import fastbpe
         >>> fastbpe.count_pieces(["low lower"], mode="codepoint").mode
@@ -128,21 +128,20 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def runs_of(self) -> str | None:
-        """Fingerprint of the tokenizer of words whose runs were counted, `count_pieces(superwords=)`; None:
-        pieces.
+        """Fingerprint of the word tokenizer whose runs of ids were counted (`count_pieces(superwords=)`), or None.
 
-        A run is the ids of two words or more, three bytes each, the lowest first.
+        A run consists of the ids of two or more words, in three bytes each, little-endian.
         """
         return self._runs_of
 
     @property
     def n_pieces(self) -> int:
-        """Number of pieces of the text: the sum of all counts."""
+        """Number of pieces in the text: the sum of all counts."""
         return self._table.total()[0]
 
     @property
     def n_bytes(self) -> int:
-        """Bytes of the text that was counted, with its special tokens."""
+        """Number of bytes of the text that was counted, including its special tokens."""
         return self._n_bytes
 
     @property
@@ -227,12 +226,12 @@ class PieceCounts(Mapping[bytes, int]):
     def pruned(self, min_count: int) -> PieceCounts:
         """Return the pieces that occur often enough.
 
-        Learning from them takes less memory and may give another tokenizer. Add up shards first: a piece that is
-        rare in each shard may be frequent in all together. In code-point mode the characters of all words still
-        count for the alphabet.
+        Training on them takes less memory and may lead to a different tokenizer. Add up shards first: a piece that
+        is rare in each shard may be frequent in all together. In code-point mode, the characters of all words
+        still count for the alphabet.
 
         Args:
-            min_count: int – least number of occurrences of a piece that is kept; 1 or more.
+            min_count: int – minimum number of occurrences of a piece that is kept; 1 or more.
 
         Raises:
             ValueError: min_count is below 1.
@@ -258,7 +257,7 @@ class PieceCounts(Mapping[bytes, int]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
 
-        The file appears whole or not at all.
+        The file is written atomically.
 
         Args:
             path: str or PathLike – the file to write; an older one is replaced.
@@ -283,7 +282,7 @@ class PieceCounts(Mapping[bytes, int]):
             path: str or PathLike – the file.
 
         Raises:
-            FormatError: the file does not hold piece counts, was altered or truncated, or has a newer version.
+            FormatError: the file does not contain piece counts, was altered or truncated, or has a newer version.
             OSError: the file cannot be read.
 
         >>> import fastbpe, pathlib, tempfile
@@ -303,25 +302,26 @@ class PieceCounts(Mapping[bytes, int]):
         max_memory_bytes: int = 1 << 30,
         progress: Progress = None,
     ) -> MergeSummary:
-        """Merge files that `save` wrote into one, thousands of them, in bounded memory.
+        """Merge files that `save` wrote into one, in bounded memory. There may be thousands of files.
 
-        The file equals the file of the counts added up, to the byte, unless min_count leaves pieces out.
+        The result equals the file of the added-up counts byte for byte, unless min_count leaves pieces out.
 
         Args:
-            paths: the files; or a folder, which stands for its files that end with ".pieces", by name.
+            paths: the files; or a folder, which means its files with the extension .pieces, sorted by name.
             out: str or PathLike – the file to write; an older one is replaced.
-            min_count: int – occurrences in all files together below which a piece is left out; the summary
-                says how many there were. 1: none.
-            max_memory_bytes: int – bytes for tables; beyond it counts go to temporary files (in TMPDIR), about
-                twice the bytes of the files. A 64th of these bytes is needed if no piece is in two files.
+            min_count: int – minimum number of occurrences, in all files together, of a piece that is kept; the
+                summary has the number of the others. 1: keep all.
+            max_memory_bytes: int – maximum number of bytes for tables; beyond it, counts go to temporary files (in
+                TMPDIR), about twice the size of the files. If no piece is in two files, a 64th of that size is
+                needed.
             progress: bool, function or None – as for `train`; the one phase is "merging".
 
         Returns:
             A named tuple: path, n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_distinct_pruned, n_pruned.
 
         Raises:
-            FormatError: a file holds no piece counts, or is damaged.
-            TrainingError: a file was counted with other options than the first; or there is none.
+            FormatError: a file does not contain piece counts, or is damaged.
+            TrainingError: a file was counted with other options than the first, or there are no files.
             OverflowError: a piece occurs more than 2**63 - 1 times.
             ValueError: a number is below 1.
             OSError: a file cannot be read or written.
@@ -381,14 +381,14 @@ class PieceCounts(Mapping[bytes, int]):
         atomic_files.write_with(path, fill)
 
     def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
-        """Check that a pattern and special tokens made the pieces.
+        """Check that the pieces were made with a pattern and special tokens.
 
         Args:
-            pattern: str, tuple of str or None – the split pattern, as the `pattern` attribute has it.
+            pattern: str, tuple of str or None – the split pattern, in the form of the attribute `pattern`.
             special_tokens: iterable of str – the special tokens, in any order.
 
         Raises:
-            TrainingError: another pattern or other special tokens made the pieces.
+            TrainingError: the pieces were made with another pattern or other special tokens.
 
         >>> import fastbpe
         >>> counts = fastbpe.PieceCounts({"low": 5})
@@ -423,7 +423,7 @@ def counts_of_table(
     words: WordFacts | None = None,
     runs_of: str | None = None,
 ) -> PieceCounts:
-    """Make `PieceCounts` from a finished table, which then belongs to them.
+    """Create `PieceCounts` from a finished table, and take ownership of the table.
 
     Args:
         table: the pieces with their counts.
@@ -432,13 +432,14 @@ def counts_of_table(
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
         words: the description of the words in code-point mode; None: byte mode.
-        runs_of: fingerprint of the tokenizer of words whose runs the pieces are; None: they are pieces.
+        runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
+            pieces.
     """
     return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words, runs_of)
 
 
 def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path names a file that `PieceCounts.save` wrote, by its first bytes."""
+    """Tell, by its first bytes, whether a file was written by `PieceCounts.save`."""
     try:
         with open(path, "rb") as file:
             return piece_counts.is_counts(file.read(64))
@@ -457,7 +458,7 @@ def table_of(counts: PieceCounts) -> PieceCounter:
 
 
 def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
-    """Add up counts. Pieces keep their order, and the pieces of the first counts come first."""
+    """Add up counts. Pieces keep their order; the pieces of the first counts come first."""
     first, *others = counts
     if not others:
         return first
@@ -533,5 +534,5 @@ def _parse(data: Any, where: str) -> PieceCounts:
 
 
 def unpickle_counts(data: bytes) -> PieceCounts:
-    """Make the counts that a pickle holds. Pickles name this function: do not rename it."""
+    """Restore the counts in a pickle. Pickles refer to this function by name: do not rename it."""
     return _parse(data, "<pickle>")

@@ -1,7 +1,7 @@
-"""The order of sentences, which unigram models depend on: threads count batches of them in any order.
+"""Order of sentences, on which unigram models depend although threads count batches in any order.
 
-sentencepiece reads what begins the next sentence, and it moves sentences: those that normalization leaves empty
-are taken out, and the last sentence takes the place of each.
+sentencepiece reads beyond a sentence into the beginning of the next one, and it moves sentences: it removes those
+that are empty after normalization, and puts the last sentence in the place of each.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _ONE_CHUNK_BYTES = CHUNK_BYTES // 3 * 4
 
 
 class Kept(Protocol):
-    """Keeper of sentences, or of parts of them."""
+    """Collector of sentences, or of parts of them."""
 
     @property
     def keeps(self) -> str:
-        """Parts of sentences that the counters keep; see `WordCounter`."""
+        """Kind of parts of sentences that the counters keep; see `WordCounter`."""
 
     def take(self, kept: SentenceStore, n_bytes: int) -> None:
-        """Take what was kept of the next batch.
+        """Store what was kept of the next batch.
 
         Args:
             kept: the sentences, or parts of them.
@@ -34,10 +34,11 @@ class Kept(Protocol):
 
 
 class KeptSentences:
-    """All sentences.
+    """Collector of all sentences.
+
 
     Args:
-        store: gets them.
+        store: store to which they are added.
     """
 
     keeps = "sentences"
@@ -46,15 +47,15 @@ class KeptSentences:
         self._store = store
 
     def take(self, kept: SentenceStore, n_bytes: int) -> None:
-        """Take the sentences of the next batch."""
+        """Store the sentences of the next batch."""
         self._store.extend(kept)
 
 
 class LastWords:
-    """The last words of sentences, as far back as the last sentence may be.
+    """Collector of the last words of as many sentences as may become the last one.
 
-    If n sentences are not empty, the last one is sentence n, or the first one behind it that is not empty (see
-    `SentenceStore.drop_empty`). So this keeps about as many words as there are empty sentences.
+    If n sentences are not empty, the last one is sentence n, or the first one after it that is not empty (see
+    `SentenceStore.drop_empty`). So about as many words are kept as there are empty sentences.
     """
 
     keeps = "last words"
@@ -64,7 +65,7 @@ class LastWords:
         self._n_before = self._n_full = self._n_bytes = 0  # sentences before the stores; all that are not empty
 
     def take(self, kept: SentenceStore, n_bytes: int) -> None:
-        """Take the last words of the next batch, and forget those that are too far back."""
+        """Store the last words of the next batch, and drop those that are too far back."""
         self._stores.append(kept)
         self._n_full += kept.n - kept.n_empty
         self._n_bytes += n_bytes
@@ -76,7 +77,7 @@ class LastWords:
             self._n_before += self._stores.popleft().n
 
     def last_word(self) -> bytes:
-        """Return the last word of the last sentence; b"": there is no sentence."""
+        """Return the last word of the last sentence; b"" if there is no sentence."""
         at = max(self._n_full - 1 - self._n_before, 0)
         for store in self._stores:
             for i in range(at, store.n):
@@ -87,10 +88,10 @@ class LastWords:
 
 
 class InOrder:
-    """Parts of sentences that threads keep of batches, handed on in the order of the batches.
+    """Queue that passes on the parts of sentences from threads in the order of the batches.
 
     Args:
-        kept: takes it.
+        kept: collector that receives them.
     """
 
     def __init__(self, kept: Kept) -> None:
@@ -100,7 +101,7 @@ class InOrder:
         self._lock = Lock()
 
     def add(self, number: int, kept: SentenceStore, n_bytes: int) -> None:
-        """Hand on what was kept of a batch, as soon as all batches before it were.
+        """Pass on what was kept of a batch, as soon as all earlier batches have been passed on.
 
         Args:
             number: number of the batch.

@@ -1,4 +1,4 @@
-"""Counts that outgrow their memory: written to temporary files, and added up at the end."""
+"""Counts that exceed their memory limit: written to temporary files, and added up at the end."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _READ_BYTES = 1 << 20  # bytes read from a file at a time
 class Spill:
     """Temporary files for the tables of several threads; `close` removes them.
 
-    Where the system allows it, the files have no names, so that they vanish however the process ends.
+    If the system allows it, the files have no names, so that they vanish however the process ends.
 
     Args:
-        hash_bits: bits of a piece's hash that choose its file: there are 2**hash_bits files.
+        hash_bits: number of bits of a piece's hash that choose its file: there are 2**hash_bits files.
     """
 
     def __init__(self, hash_bits: int = _HASH_BITS) -> None:
@@ -59,7 +59,7 @@ class Spill:
         """Add up the written counts, file by file, and remove the files.
 
         Yields:
-            A table with the pieces of one file, which is emptied for the next file. No piece is in two files.
+            A table with the pieces of one file; it is emptied before the next one. No piece is in two files.
         """
         part = PieceCounter(Splitter())
         for number in sorted(self._files):
@@ -101,15 +101,15 @@ class Spill:
 
 @contextlib.contextmanager
 def limited_tables(max_memory_bytes: int | None, n_threads: int) -> Iterator[tuple[Spill | None, int]]:
-    """Share a limit of memory among the tables of several threads.
+    """Divide a memory limit among the tables of several threads.
 
     Args:
         max_memory_bytes: bytes for all tables together; None: no limit.
         n_threads: number of threads; each has a table.
 
     Returns:
-        A context of (spill, bytes of each table), which counters take as `spill=` and `limit=`; (None, 0) without
-        a limit. Its end removes the temporary files.
+        A context manager for (spill, bytes per table), which counters take as `spill=` and `limit=`; (None, 0)
+        without a limit. At its end the temporary files are removed.
     """
     if max_memory_bytes is None:
         yield None, 0

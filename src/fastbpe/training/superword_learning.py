@@ -2,7 +2,7 @@
 
 The first stage is an ordinary run. The second stage reads the source again, twice or more: it counts which ids are
 neighbours, then the runs of ids that frequent merges can join (see `_core.train.run_counter`), and learns
-from these runs. How rare the last merge will be is not known beforehand. So runs are cut for merges of some least
+from these runs. The count of the last merge is not known beforehand. So runs are cut for merges of some minimum
 count; if these are too few, the count is halved and the runs are counted again.
 """
 
@@ -56,7 +56,7 @@ Merge = tuple[int, int, int]  # left id, right id, count
 
 
 def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
-    """Learn words and then superwords, or superwords alone on top of a base. See `train` and `Superwords`."""
+    """Learn words and then superwords, or only superwords on top of a base. See `train` and `Superwords`."""
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
@@ -139,7 +139,7 @@ def _second_stage(
     """Learn superwords on top of the tokens of a tokenizer.
 
     Returns:
-        The model, and the number of ids that were asked for and not learned.
+        The model, and the number of ids that were requested but not learned.
     """
     words = _words(first, start)
     texts = _texts_of(first, options, superwords)
@@ -191,7 +191,7 @@ def _second_stage(
 
 
 def _words(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
-    """Return the vocabulary of the first stage, which looks no token up whole unless merging makes it."""
+    """Return the vocabulary of the first stage, which finds a whole token only if merging makes it."""
     vocabulary = vocabulary_of(first)
     if start.model is None:
         return vocabulary
@@ -206,9 +206,9 @@ def _words(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
 
 
 def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary) -> list[int]:
-    """List the ids that stay, in order: of a base all, else the bytes and what the texts of the second stage need.
+    """List the ids that stay, in order: all ids of a base, else the bytes and the tokens used in the second stage.
 
-    A merge of the first stage that no text of the second stage does is left out, as in SuperBPE.
+    A merge of the first stage that no text of the second stage uses is left out, as in SuperBPE.
     """
     if start.model is not None:
         return [i for i, token in enumerate(start.tokens) if token]
@@ -257,7 +257,7 @@ def _learn(
 
 
 def _texts_of(first: Tokenizer, options: ByteOptions, superwords: Superwords) -> BaseTexts:
-    """Make the functions that turn documents into the pieces of the second stage."""
+    """Return the functions that turn documents into the pieces of the second stage."""
     names = (*first.special_tokens, *(name for name in options.special_tokens if name not in first.special_tokens))
     texts = texts_of_pattern(superwords.pattern, names)
     if not is_plain(first):
@@ -266,10 +266,10 @@ def _texts_of(first: Tokenizer, options: ByteOptions, superwords: Superwords) ->
 
 
 def _by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -> BaseTexts:
-    """Make each line a text of its own, if the superwords are learned from lines.
+    """Make each line a separate text, if the superwords are learned from lines.
 
     Args:
-        names: tokens that cut the text before it is split. If one holds a line end, documents are not divided.
+        names: tokens that cut the text before it is split. If one contains a line feed, documents are not divided.
     """
     if superwords.documents != "lines":
         return texts
@@ -281,12 +281,12 @@ def _by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) 
 
 
 def _after_last_line(data: bytes) -> int:
-    """Return the offset after the last line end, or 0."""
+    """Return the offset after the last line feed, or 0."""
     return data.rfind(b"\n") + 1
 
 
 def _divided(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut long documents after line ends."""
+    """Cut long documents after line feeds."""
     for document in documents:
         newline: Any = "\n" if isinstance(document, str) else b"\n"
         at, n = 0, len(document)

@@ -1,4 +1,4 @@
-"""`Superwords`: how `train` learns tokens that span words."""
+"""`Superwords`: options with which `train` learns tokens that span several words."""
 
 from __future__ import annotations
 
@@ -25,19 +25,20 @@ class Superwords:
     boundaries, and continues learning there. The tokenizer splits text as the second stage does.
 
     Args:
-        start: int, float or None – number of ids before the first superword, special tokens not counted; a number
-            below 1 is a share of vocab_size. None: 0.9 of vocab_size, or with base= all ids of the base.
-        pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", that
-            of SuperBPE's script: digits by threes, and punctuation, are pieces of their own; all else is one.
+        start: int, float or None – number of ids before the first superword, without special tokens; a number
+            below 1 is a fraction of vocab_size. None: 0.9 of vocab_size, or with base= all ids of the base.
+        pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", the
+            pattern of SuperBPE's script: groups of three digits, and punctuation, are separate pieces; all else is
+            one piece.
         max_words: int or None – maximum number of words in a new token: parts between spaces that are not
             empty. Default: 4. None: no limit.
         forbid: list of str – texts that no new token may contain. Default: a colon followed by a space.
         documents: str – "lines" (the default): each line, with its line ending, is a document, as SuperBPE reads
-            text, so that no token continues after a line ending. "whole": documents are as the source has them.
+            text, so that no token continues after a line ending. "whole": documents are not divided.
 
     Raises:
         TrainingError: an option has an invalid value.
-        PatternError: the pattern is a misspelt name.
+        PatternError: the pattern is a misspelled name.
 
     >>> import fastbpe
     >>> text = ["in the end of the day of the week"] * 9
@@ -82,7 +83,7 @@ class Superwords:
 
 
 def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
-    """Return the number of ids that the first stage ends with, special tokens included.
+    """Return the number of ids at the end of the first stage, including special tokens.
 
     Raises TrainingError if no id is left for a superword.
     """
@@ -97,7 +98,7 @@ def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
 
 
 def _start(start: float | None) -> float | None:
-    """Check a start: an integer, or a share."""
+    """Check a start: an integer, or a fraction."""
     if isinstance(start, float):
         if not 0 < start < 1:
             raise TrainingError(f"start={start}: must be a number of ids, or a share between 0 and 1")

@@ -111,28 +111,30 @@ def train(
 ) -> Tokenizer | SequenceTokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
 
-    The same text and options give the same tokenizer on any machine, with any number of threads, and for any order
-    of the documents (except with ties="first", which uses the order).
+    The same text and options lead to the same tokenizer on any machine, with any number of threads, and for any
+    order of the documents (except with ties="first", which uses the order).
 
     Args:
         source: path, texts or counts – the text to learn from.
             A path is a file, a folder, or a pattern like "data/*.txt". A file is text, JSON lines, parquet or
             Arrow with a field "text", also compressed as .gz or .zst; its name decides, or else its first bytes.
-            A folder stands for all such files below it that are not hidden, if their names end with .txt, .jsonl,
-            .ndjson, .jsonlines, .jl, .parquet or .arrow, and for .json files of lines with the field. Files are
+            A folder means all such files below it that are not hidden, if they have the extension .txt, .jsonl,
+            .ndjson, .jsonlines, .jl, .parquet or .arrow, and .json files of JSON lines with the field. Files are
             read as a stream: memory does not grow with their size.
             A text is one document: str, or bytes of UTF-8.
-            A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
-            str looks like a path: a single line of fewer than 1,024 characters that ends with a suffix of
-            such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does
-            not exist is then an error; pass `iter(list)` to have the str taken as texts. Elsewhere, str are texts.
+            A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, strings are paths if
+            every one looks like a path: a single line of fewer than 1,024 characters that ends with an extension
+            of such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does not
+            exist is then an error; pass `iter(list)` to have the strings treated as texts. Elsewhere, strings are
+            texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also have a pattern and
-            special tokens. Pieces are not split again by `pattern`. In code-point mode the mapping is of
+            special tokens. Pieces are not split again by `pattern`. In code-point mode, the mapping is of
             sentences, and `PieceCounts` contain words (`count_pieces(mode="codepoint")`) and the options with
-            which they were counted. The same is true of unigram mode. With mode="ids" the source is sequences: an
-            iterable of lists, tuples, ranges or arrays of integers, an array of two dimensions (each row is a
-            sequence) or of one (a single sequence), or a mapping of sequences to counts. With parity= or weights=
-            the source is a dict of names, such as languages, to sources of these kinds.
+            which they were counted. The same is true of unigram mode.
+            With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
+            array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
+            sequences to counts.
+            With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
@@ -142,25 +144,25 @@ def train(
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
-            than it has. special_tokens lists only the new ones. In code-point mode its pieces and scores stay, new
-            scores are below the lowest one, and options that are not given are the base's. With mode="ids", the
-            base is a `SequenceTokenizer`, and base_size is the same as in the base.
+            than it has. special_tokens lists only the new ones. In code-point mode, its pieces and scores stay,
+            new scores are below the lowest one, and options that are not given are taken from the base. With
+            mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             after these.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
-            total is None if the source does not tell its size), then "learning" (in merges). Each source with a
-            name has a phase "counting".
-        num_threads: int – threads that count text, as for `count_pieces`.
+            total is None if the size of the source is not known), then "learning" (in merges). Each named source
+            has its own phase "counting".
+        num_threads: int – number of threads that count text, as for `count_pieces`.
         max_memory_bytes: int – bytes for the counting tables, as for `count_pieces`.
-        text_field: str – field of a line of JSON, or column of a table, that holds the text; "doc.text" is the
+        text_field: str – field of a JSON line, or column of a table, that contains the text; "doc.text" is the
             field "text" of the field "doc", unless a field has that name. Default: "text". Refused if no file has
             fields.
         separator: str – text between the documents of a text file; None: each file is one document. Refused if no
             file is text.
         format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say. A
-            folder then stands for the files whose names say that format, or none. None: by name, or else by
+            folder then means the files whose names show that format, or show none. None: by name, or else by
             content.
         on_error: str – "raise" an error for a document that cannot be read (a line or row without text or not
             UTF-8, the rest of a damaged file), or "skip" it.
@@ -170,44 +172,45 @@ def train(
         parity: Parity – share the merges among languages: each merge is for the language whose text needs the most
             tokens. The source is a dict of languages to sources. Byte mode only, without base= and ties=.
         weights: dict – name of a source → int, 1 or more, by which its counts are multiplied, as if the source
-            occurred that often; Default: 1. Weights are integers: to halve a source, double the others. The source
+            occurred that often. Default: 1. Weights are integers: to halve a source, double the others. The source
             is a dict of names to sources. In byte and code-point mode.
         **options: options of the mode.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
-            special_tokens: list of str – names that take no part in merges and get the last ids. Default: none.
-            ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one of
-            smaller ids, as rustbpe and bpeasy; "huggingface", as tokenizers; "first", the first in the text, as
-            minbpe.
-            min_count: int – least number of occurrences of a pair that is merged. Default: 1.
-            max_token_bytes: int – greatest length of a token in bytes. Default: None, no limit.
-            superwords: `Superwords` – also learn tokens that span words, after words, or on top of a base.
+            special_tokens: list of str – names that are not part of merges and get the last ids. Default: none.
+            ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one with
+            smaller ids, as in rustbpe and bpeasy; "huggingface", as in tokenizers; "first", the first in the text,
+            as in minbpe.
+            min_count: int – minimum number of occurrences of a pair that is merged. Default: 1.
+            max_token_bytes: int – maximum length of a token in bytes. Default: None, no limit.
+            superwords: `Superwords` – also learn tokens that span several words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
             only a .fbpe file or BoundlessBPE's .model can store them. "words": only the words of "boundless", for
             `count_pieces(superwords=)`. The source is read several times. Default: None.
-            In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
-            character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
+            In code-point mode: options of sentencepiece's trainer and normalizer, with sentencepiece's names, such
+            as character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
-            num_sub_iterations. The sums of sentencepiece depend on its option num_threads, 16 here as there by
-            default; `fastbpe.sentencepiece` takes other numbers.
+            num_sub_iterations. sentencepiece's sums depend on its option num_threads, which is 16 by default, and
+            always 16 here; `fastbpe.sentencepiece` accepts other numbers.
             With mode="ids":
             base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required
             unless base= is given.
             ties, min_count: as in byte mode, without "huggingface".
-            max_token_length: int – greatest length of a token in symbols. Default: None, no limit.
-            special_tokens: names of tokens that stand for no symbols; part of vocab_size, with the last ids.
+            max_token_length: int – maximum length of a token in symbols. Default: None, no limit.
+            special_tokens: names of tokens that represent no symbols; they count towards vocab_size and get the
+                last ids.
 
     Returns:
-        The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
-        `SequenceTokenizer`.
+        The tokenizer; its `training_report` contains the options and statistics of the run. With mode="ids" it is
+        a `SequenceTokenizer`.
 
     Raises:
         TrainingError: an option has an invalid value, or there is no text to learn from.
-        OptionError: the mode has no option of this name (also a TypeError); the message suggests the nearest.
+        OptionError (a TypeError): the mode has no option with this name; the message suggests a similar one.
         FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read.
-        SpecialTokenError: a special token is empty, given twice, or a token already.
+        SpecialTokenError: a special token is empty, given twice, or already a token.
         PatternError: the split pattern cannot be used.
 
     Warns:
@@ -298,7 +301,7 @@ def _check_named(
     weights: Mapping[str, int] | None,
     options: Collection[str],
 ) -> dict[str, int] | None:
-    """Check a source with names, parity and weights. Returns the weights of all sources."""
+    """Check a mapping of named sources, parity and weights. Returns the weights of all sources."""
     from fastbpe.training.parity import Parity, check_run  # here: few programs need it
 
     argument = "weights" if parity is None else "parity"

@@ -1,9 +1,9 @@
-"""Training of unigram models: learns from sentences the same model as sentencepiece 0.2.3, to the last bit.
+"""Training of unigram models: learns the same model from sentences as sentencepiece 0.2.3, to the last bit.
 
-Training begins with many pieces, the strings that occur most often in different surroundings. It gives them the
-scores under which the text is most likely (expectation maximization), drops the pieces that are missed least, and
-repeats both until few enough are left. The sums depend on the option num_threads of the model, not on the threads
-that work.
+Training begins with many pieces, the strings that occur most often in different contexts. It computes the scores
+that maximise the likelihood of the text (expectation maximization), drops the pieces whose loss matters least, and
+repeats both until few enough are left. The sums depend on the option num_threads of the model, not on the number
+of threads that work.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def learn_unigram(
 
     Args:
         sentences: the text.
-        options: what to learn; its model_type is "unigram".
-        reading: its num_threads; the text is read already.
+        options: options of training; model_type is "unigram".
+        reading: only num_threads is used, because the text is in memory.
         reporter: gets the phases "counting" and "learning".
 
     Raises:
@@ -119,9 +119,9 @@ def _learn_counts(counts: PieceCounts, vocab_size: int | str, run: Run) -> tuple
     """Learn a unigram model from words that `count_pieces` counted.
 
     Args:
-        counts: the words; they know the options of counting.
+        counts: the words, with the options of counting.
         vocab_size: int – number of ids.
-        run: the other options; those of reading must have their defaults, since there is no source to read.
+        run: the other options; options for reading must have their defaults, because there is no source to read.
     """
     counted, facts = counted_words(counts, "unigram"), facts_of(counts)
     assert facts is not None
@@ -140,13 +140,13 @@ def _learn_counted(
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a unigram model from counted words, or from the sentences if the words do not tell enough.
+    """Learn a unigram model from counted words, or from the sentences if the words are not enough.
 
     Args:
-        counted: the words, or only the numbers of characters.
+        counted: the words, or only the counts of characters.
         store: the sentences; None: only their words are known.
-        options: what to learn.
-        reading: its num_threads.
+        options: options of training.
+        reading: only num_threads is used.
         reporter: gets the phase "learning".
     """
     trainer = options.trainer
@@ -183,10 +183,10 @@ def _learn_counted(
 def _of_alphabet(
     counted: CountedWords, store: SentenceStore | None, alphabet: list[str]
 ) -> SentenceStore | CountedSentences:
-    """Return what to learn from, with U+2585 in place of the characters outside of the alphabet.
+    """Return the text to learn from, with U+2585 in place of the characters outside the alphabet.
 
     Raises:
-        TrainingError: only the sentences would tell it, and only their words are known.
+        TrainingError: the sentences are needed, but only their words are known.
     """
     known = [ord(character) for character in alphabet]
     if counted.last_word is not None and _SPACE in alphabet:
@@ -229,20 +229,20 @@ def learn_pieces(
     """Learn pieces and their scores.
 
     Args:
-        store: the sentences, or with split_by_whitespace their counted words.
-        classes: class of each code point: characters of two classes do not stand in one piece.
-        options: max_sentencepiece_length, shrinking_factor, num_sub_iterations and num_threads; and rules of white
-            space, which are off where they are missing.
-        n_free: number of pieces to return, at most. All characters are pieces even if they are more.
+        store: the sentences, or (with split_by_whitespace) their counted words.
+        classes: class of each code point: characters of different classes are never in one piece.
+        options: max_sentencepiece_length, shrinking_factor, num_sub_iterations and num_threads; and rules for
+            white space, which are off if they are missing.
+        n_free: maximum number of pieces to return. All characters are pieces, even if there are more.
         n_wanted: number of pieces at which pruning ends; None: 1.1 times n_free, or all characters.
-        n_seeds: number of strings to begin with.
+        n_seeds: number of strings at the start.
         more: characters that are pieces even if no sentence has them.
-        seeds_file: path of a file of strings to begin with; "": they come from the sentences.
-        n_threads: threads that work.
+        seeds_file: path of a file with the strings at the start; "": they come from the sentences.
+        n_threads: number of threads.
         reporter: gets the phase "learning".
 
     Returns:
-        The score of each piece, the best first; and the number of different words.
+        The score of each piece, the best first; and the number of distinct words.
     """
     counts = store.characters()
     counts.pop(_UNKNOWN_CHARACTER, None)
@@ -270,7 +270,7 @@ def learn_pieces(
 
 
 def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
-    """Raise SpecError if symbols and characters are more than vocab_size."""
+    """Raise SpecError if there are more symbols and characters than vocab_size."""
     vocab_size, n = trainer["vocab_size"], n_symbols + n_characters
     if n > vocab_size:
         raise SpecError(
@@ -294,11 +294,11 @@ def _seeds(
     run: _Map,
     n_parts: int,
 ) -> tuple[list[bytes], list[float]]:
-    """Find the pieces to begin with: all characters, then strings.
+    """Find the pieces for the start: all characters, then strings.
 
-    run: shares out the search, which has about n_parts parts.
+    run: function that distributes the search, which has about n_parts parts.
 
-    Returns them with the logarithms of their shares.
+    Returns them with the logarithms of their relative frequencies.
     """
     characters = _sorted((chr(c).encode(), n) for c, n in counts.items())
     pieces, scores = [piece for piece, _ in characters], [float32(n) for _, n in characters]
@@ -335,7 +335,7 @@ def _seeds(
 
 
 def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], bool], size: int) -> None:
-    """Add the pieces of a file, lines of a piece, a tab and its frequency, until there are `size` pieces."""
+    """Add the pieces of a file (lines of a piece, a tab and its frequency) until there are `size` pieces."""
     seen = {*scored}
     try:
         data = Path(path).read_bytes()
@@ -371,7 +371,7 @@ def _learn(
     run: _Map,
     update: Callable[[int], object],
 ) -> None:
-    """Learn scores and drop pieces, until few enough are left. run: shares out the work."""
+    """Learn scores and drop pieces until few enough are left. run: function that distributes the work."""
     n_slots = options["num_threads"]
 
     def sum_of_slots(work: Callable[[int, int], array[float]]) -> array[float]:

@@ -43,14 +43,14 @@ def count_words_of(
         source: as for `train`; a mapping is of sentences.
         mode: "codepoint" or "unigram".
         base: the tokenizer that training will extend; None: it will train a new model.
-        keywords: options of counting, by sentencepiece's names.
+        keywords: options of counting, with sentencepiece's names.
         reading: how to read and count the source.
         reporter: gets the phase "counting".
 
     Raises:
         OptionError: an option does not apply to counting, or would change the base.
         SpecError: an option has an invalid value.
-        TrainingError: the base is of another mode, or the counts would not tell what a unigram model learns.
+        TrainingError: the base has another mode, or counts would not be enough for the unigram model.
     """
     check_counting_names(keywords, mode)
     values = with_format_of(source, keywords)
@@ -81,15 +81,16 @@ def count_words_of(
 
 
 def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> PieceCounts:
-    """Count the words of sources with names, each as often as its weight says.
+    """Count the words of named sources, and multiply the counts by the weights.
 
     Args:
         sources: name → source, or counts.
         base: the tokenizer to extend, or None to train a new one.
-        run: the run; it has weights.
+        run: the run, which has weights.
 
     Raises:
-        TrainingError: the sources were counted in different ways, or all were counted and options say how to read.
+        TrainingError: the sources were counted in different ways, or all are counts but there are options for
+        reading.
     """
     assert run.weights is not None
     keywords = {name: value for name, value in run.options.items() if name in COUNTING_NAMES}
@@ -104,7 +105,7 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
 
 
 def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
-    """Return the words that counts hold, as the learner of a mode takes them.
+    """Return the words in counts, in the form that the learner of a mode takes.
 
     Raises:
         TrainingError: they were counted for another mode.
@@ -134,10 +135,10 @@ def code_point_base(base: Tokenizer) -> CodePointBase:
 
 
 def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options to which a mapping of sentences to counts adds input_format="tsv".
+    """Return the options, with input_format="tsv" added if the source is a mapping of sentences to counts.
 
     Raises:
-        SpecError: the options name another format.
+        SpecError: the options contain another format.
     """
     values = dict(keywords)
     if isinstance(source, Mapping) and values.setdefault("input_format", "tsv") != "tsv":
@@ -149,7 +150,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
     """Open a source of sentences.
 
     Args:
-        source: as for `train`; the lines of a document are the sentences. A mapping holds sentences with their
+        source: as for `train`; the lines of a document are the sentences. A mapping contains sentences with their
             counts.
         reading: how to read it.
 
@@ -178,7 +179,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
 
 
 def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
-    """Write each sentence that occurs as a line of input_format="tsv"."""
+    """Write each sentence with a count above 0 as a line of input_format="tsv"."""
     for sentence, number in counts.items():
         data, n = checked_count(sentence, number)
         if b"\t" in data:

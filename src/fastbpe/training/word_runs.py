@@ -1,4 +1,4 @@
-"""Runs of words: two or more neighbouring pieces that are each one token with a letter in it. See `boundless`."""
+"""Runs of words: two or more adjacent pieces, each a single token that contains a letter. See `boundless`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut 
 
 
 class Merge(NamedTuple):
-    """A merge that was learned: ids of its two parts, occurrences, and the id that it makes."""
+    """A learned merge: ids of its two parts, number of occurrences, and the id that it makes."""
 
     left: int
     right: int
@@ -46,7 +46,7 @@ class Merge(NamedTuple):
 
 
 def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
-    """Return the options and the merges of a tokenizer of words.
+    """Return the options and the merges of a word tokenizer.
 
     Raises TrainingError: the tokenizer was not made by superwords="words".
     """
@@ -63,7 +63,7 @@ def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
 
 
 def tokens_of(words: Sequence[Merge]) -> list[bytes]:
-    """List the tokens of all ids: bytes, and what the merges make."""
+    """List the tokens of all ids: the bytes, and the results of the merges."""
     tokens = [bytes([byte]) for byte in range(N_BYTES)]
     for left, right, _, _ in words:
         tokens.append(tokens[left] + tokens[right])
@@ -73,7 +73,7 @@ def tokens_of(words: Sequence[Merge]) -> list[bytes]:
 def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, reporter: Reporter) -> PieceCounts:
     """Count the runs of words of a source. See `count_pieces`.
 
-    Raises TrainingError: the tokenizer is not one of words, or the source is counts.
+    Raises TrainingError: the tokenizer is not a word tokenizer, or the source is counts.
     """
     if isinstance(source, Mapping):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
@@ -96,7 +96,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
 
 
 def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
-    """Cut runs that were counted whole between neighbours that occur less often than `least` in all of them.
+    """Cut runs that were counted whole between neighbours that occur together fewer than `least` times.
 
     n_ids: one more than the greatest id.
     """
@@ -108,7 +108,7 @@ def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
 
 
 def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOptions, least: int) -> Sequences:
-    """Count the runs of words in sources, cut between neighbours that occur less often than `least`."""
+    """Count the runs of words in sources, cut between neighbours that occur together fewer than `least` times."""
     words = vocabulary_of(tokenizer)
     members = members_of(tokenizer)
     tokens = words.tokens()
@@ -121,9 +121,9 @@ def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOpt
 
 
 def members_of(tokenizer: Tokenizer) -> bytes:
-    """Tell by id which tokens of a tokenizer of words may be part of a run: 1, else 0.
+    """Return 1 for each id of a word tokenizer whose token may be part of a run, 0 for the others.
 
-    They hold a letter, and encode to themselves.
+    These tokens contain a letter, and encode to themselves.
     """
     letters = CharSet.category("L")
     tokens = vocabulary_of(tokenizer).tokens()
@@ -142,7 +142,7 @@ def members_of(tokenizer: Tokenizer) -> bytes:
 
 
 def _texts(options: ByteOptions, members: Iterable[bytes]) -> BaseTexts:
-    """Make the functions that turn documents into pieces, where no run is cut."""
+    """Return the functions that turn documents into pieces without cutting runs."""
     names = options.special_tokens
     texts = texts_of_pattern(options.pattern, names)
     is_cut = (
@@ -159,7 +159,7 @@ def _texts(options: ByteOptions, members: Iterable[bytes]) -> BaseTexts:
 
 
 def _before_last_line_end(data: bytes) -> int:
-    """Return the offset before the last line end that follows a letter or digit of ASCII, or 0."""
+    """Return the offset before the last line feed that follows an ASCII letter or digit, or 0."""
     for n in (_TAIL_BYTES, len(data)):
         start = max(len(data) - n, 0)
         found = [match.end() for match in re.finditer(_LINE_END.encode(), data[start:])]
@@ -169,7 +169,7 @@ def _before_last_line_end(data: bytes) -> int:
 
 
 def _divided(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut long documents before line ends."""
+    """Cut long documents before line feeds."""
     for document in documents:
         pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
         at = 0

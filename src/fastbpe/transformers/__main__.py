@@ -1,4 +1,4 @@
-"""python -m fastbpe.transformers: run a program with its tokenizers of transformers accelerated."""
+"""python -m fastbpe.transformers: run a program with transformers' tokenizers accelerated."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Look for transformers and tokenizers without importing them; stand-ins for the calls where one is missing."""
+"""Check for transformers and tokenizers without importing them, and replace functions if one is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package tokenizers itself, also while fastbpe's module stands under its name."""
+"""The original package tokenizers, even while fastbpe's module is installed under its name."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ _refusals: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 
 def accelerate(tokenizer: Accelerated) -> Accelerated:
-    """Let fastbpe answer a tokenizer of transformers, in place, with the same results.
+    """Make a tokenizer of transformers faster, in place and with the same results.
 
-    The tokenizer keeps its backend. The backend answers the calls that fastbpe does not: `status` tells
-    which. Changes of the tokenizer or of its backend are noticed. A tokenizer that fastbpe does not take (another
-    model than BPE, say) is not changed; the logger "fastbpe.transformers" tells why, at level DEBUG.
+    The tokenizer keeps its backend, which handles the calls that fastbpe cannot; `status` tells which. Later
+    changes to the tokenizer or its backend take effect. A tokenizer that fastbpe does not support (one with a
+    model other than BPE, for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
 
     Args:
-        tokenizer: a tokenizer of transformers: `PreTrainedTokenizerFast` or a class above it.
+        tokenizer: a tokenizer of transformers, of class `PreTrainedTokenizerFast` or one of its base classes.
 
     Returns:
         The same object.
@@ -72,9 +72,9 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
 
 
 def unknown_interface() -> str | None:
-    """Tell why fastbpe cannot work with the installed transformers; None if it can.
+    """Return the reason why fastbpe cannot work with the installed transformers; None if it can.
 
-    The methods that it answers must have the arguments that it knows, in any version of transformers.
+    In any version of transformers, the methods that fastbpe replaces must have the arguments that it knows.
     """
     try:
         from transformers.tokenization_utils_tokenizers import TokenizersBackend
@@ -95,7 +95,7 @@ def unknown_interface() -> str | None:
 
 
 def why_not(tokenizer: Any) -> str | None:
-    """Tell why a tokenizer cannot be accelerated, as far as its class and the type of its model tell."""
+    """Return why a tokenizer cannot be accelerated, judging by its class and model type; None if it can."""
     reason = unknown_interface()
     if reason is not None:
         return reason
@@ -111,22 +111,22 @@ def why_not(tokenizer: Any) -> str | None:
 
 
 def give_back(tokenizer: Any) -> None:
-    """Give an accelerated tokenizer its original class back."""
+    """Restore the original class of an accelerated tokenizer."""
     tokenizer.__class__ = type(tokenizer)._fastbpe_base
     tokenizer.__dict__.pop(ENGINE, None)
 
 
 def status(tokenizer: Any) -> dict[str, Any]:
-    """Tell what fastbpe answers for a tokenizer of transformers.
+    """Tell which calls of a tokenizer of transformers fastbpe has handled.
 
     Returns:
         A dict with
 
         - "accelerated": True or False;
         - "model": description of fastbpe's tokenizer, or None;
-        - "reason": why fastbpe does not answer, or None;
-        - "native": number of calls answered by fastbpe, by operation ("encode", "decode");
-        - "handed_over": number of calls answered by the backend, by operation and reason.
+        - "reason": why fastbpe handles no calls, or None;
+        - "native": number of calls handled by fastbpe, by operation ("encode", "decode");
+        - "handed_over": number of calls handled by the backend, by operation and reason.
 
     >>> import tokenizers, transformers
     >>> backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}))

@@ -1,4 +1,4 @@
-"""Columns of a batch as numpy arrays, without a list in between."""
+"""Columns of a batch as numpy arrays, built without lists."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from fastbpe.transformers.plans import tokenizer_for_offsets
 
 
 def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wanted) -> dict[str, Any] | None:
-    """Encode single texts into int64 arrays of shape (n_texts, length), offsets of (n_texts, length, 2).
+    """Encode single texts into int64 arrays of shape (n_texts, length); offsets have (n_texts, length, 2).
 
     Returns:
-        Columns by transformers' names; None if rows have different lengths, or offsets are asked for and there are
-        none.
+        Columns with transformers' names; None if rows have different lengths, or wanted offsets are not available.
 
     Raises:
-        HandOver: the original must answer.
+        HandOver: the original must handle the call.
     """
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
     tokenizer = plan.tokenizer
@@ -84,7 +83,7 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
 
 
 def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: bool) -> tuple[Any, Any, Any]:
-    """Encode texts, as far as truncation keeps them; return ids, spans or None, and where each text ends."""
+    """Encode the part of each text that truncation keeps; return ids, spans or None, and the end of each text."""
     special: dict[str, Any] = {"disallowed_special": ()} if plan.splits_special else {"allowed_special": "all"}
 
     def encode(texts: Sequence[str]) -> tuple[Any, Any, Any]:
@@ -118,7 +117,7 @@ def _put_frame(out: Any, frame: Frame, firsts: Any, counts: Any) -> None:
 
 
 def _spread(frame: Frame, values: list[int], firsts: Any, counts: Any, inside: Any, pad: int) -> Any:
-    """Return an array with a value of each item at each of its ids, and pad elsewhere."""
+    """Return an array with an item's value at each of its ids, and pad elsewhere."""
     text = next(value for item, value in zip(frame.items, values, strict=True) if item.sequence is not None)
     out = np.where(inside, np.int64(text), np.int64(pad))
     rows, at = np.arange(len(out)), firsts

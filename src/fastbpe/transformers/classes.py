@@ -1,11 +1,11 @@
-"""Class of an accelerated tokenizer: a subclass of its class whose hot methods fastbpe answers.
+"""Class of an accelerated tokenizer: a subclass of its class in which fastbpe replaces the hot methods.
 
-The object keeps its `tokenizers.Tokenizer` in `_tokenizer`; only its class changes. So everything that is not
-overridden here, and every part of the backend that a program takes out, stays the original's.
+The object keeps its `tokenizers.Tokenizer` in `_tokenizer`; only its class changes. So all that is not overridden
+here is still the original's, including the parts of the backend that a program reads.
 
-A class of transformers may have a hot method of its own that goes on to `super()` (Whisper's `_decode`). Its
-accelerated class has a second base, which stands behind it and before the stock class in the order of methods:
-`super()` reaches fastbpe's method there.
+A class of transformers may override a hot method and call `super()` (as Whisper's `_decode` does). Its accelerated
+class has a second base, which comes after that class and before the stock class in the method resolution order, so
+`super()` finds fastbpe's method there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _classes: dict[type, type] = {}
 
 
 def engine_of(hf: Any) -> Engine:
-    """Return the engine of an accelerated tokenizer; make a new one if its backend was replaced."""
+    """Return the engine of an accelerated tokenizer; create a new one if its backend was replaced."""
     fields = hf.__dict__
     engine = fields.get(ENGINE)
     if engine is None or engine.original is not fields.get("_tokenizer"):
@@ -47,19 +47,19 @@ def engine_of(hf: Any) -> Engine:
 def give_class(hf: Any, *, waits: bool = False) -> None:
     """Swap the class of a tokenizer for its accelerated subclass; waits: as in `Engine`.
 
-    Its `__dict__` has an engine from now on, so that its hash in datasets stays the same before and after use.
+    This also puts an engine into its `__dict__`, so that the hash that datasets computes does not change with use.
     """
     hf.__class__ = accelerated_class(type(hf))
     hf.__dict__[ENGINE] = Engine(None, waits=waits)
 
 
 def is_accelerated(hf: Any) -> bool:
-    """Tell whether an object has a class of `accelerated_class`."""
+    """Tell whether an object's class comes from `accelerated_class`."""
     return hasattr(type(hf), "_fastbpe_base")
 
 
 def accelerated_class(base: type) -> type:
-    """Return the accelerated subclass of a class of tokenizers; always the same one."""
+    """Return the accelerated subclass of a tokenizer class: one per class."""
     with _lock:
         if base not in _classes:
             _classes[base] = _make(base)
@@ -110,7 +110,7 @@ def _make(base: Any) -> type:
 
 
 def _may_skip(hf: Any, own: list[type], name: str) -> bool:
-    """Tell whether a call may go past a method: neither a subclass nor the object itself has another one.
+    """Tell whether a call may bypass a method: neither a subclass nor the object itself overrides it.
 
     Args:
         hf: the tokenizer.
@@ -144,7 +144,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
 
 
 def _own_method(base: Any, name: str, operation: str) -> Callable[..., Any]:
-    """Return a method that calls the class's own. A call that never asks fastbpe counts as handed over."""
+    """Return a method that calls the original class's. A call that fastbpe never sees counts as handed over."""
     stock = getattr(base, name)
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
@@ -260,7 +260,7 @@ def _reduce(base: Any) -> Callable[..., Any]:
 
 
 def new(base: Any, *args: Any) -> Any:
-    """Make an empty accelerated tokenizer, for unpickling."""
+    """Create an empty accelerated tokenizer, for unpickling."""
     cls = accelerated_class(base)
     made = cls.__new__(cls, *args)
     made.__dict__[ENGINE] = Engine(None)
@@ -268,7 +268,7 @@ def new(base: Any, *args: Any) -> Any:
 
 
 def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Make an accelerated tokenizer by the function that its own class names for unpickling."""
+    """Create an accelerated tokenizer with the function that its original class uses for unpickling."""
     made = function(*args)
     if not is_accelerated(made):
         give_class(made)
@@ -291,7 +291,7 @@ def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
 
 
 def _on_base(base: Any, name: str) -> Any:
-    """Return a class method that calls the stock one with the stock class, which it may look at."""
+    """Return a class method that calls the stock one with the stock class as `cls`, which it may examine."""
 
     def call(cls: Any, *args: Any, **options: Any) -> Any:
         stock = getattr(base, name)

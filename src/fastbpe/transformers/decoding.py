@@ -1,4 +1,4 @@
-"""Answers calls of `_decode` of transformers."""
+"""Handling of calls of transformers' `_decode`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
 
 def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> str:
-    """Answer a call of `_decode`.
+    """Handle a call of `_decode`.
 
     Args:
         hf: the tokenizer of transformers.
@@ -22,7 +22,7 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
         options: keyword arguments of the call.
 
     Raises:
-        HandOver: the original must answer, or raise.
+        HandOver: the original must handle the call, or raise an error.
     """
     if isinstance(token_ids, int):
         token_ids = [token_ids]
@@ -32,7 +32,7 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
-    """Answer a call of `decode` for lists of ids, with its arguments and errors."""
+    """Handle a call of `decode` with lists of ids. Takes its arguments, and raises its errors."""
     texts = decode_lists(engine, batch, skips=skips_of(options))
     asked = options.get("clean_up_tokenization_spaces")
     if asked is None:
@@ -50,7 +50,7 @@ def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
     """Decode lists of ids. skips: leave out special tokens.
 
     Raises:
-        HandOver: the original must answer, or raise.
+        HandOver: the original must handle the call, or raise an error.
     """
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
@@ -75,7 +75,7 @@ def skips_of(options: dict[str, Any]) -> bool:
 
 
 def _warn_of_clean_up(hf: Any) -> None:
-    """Let transformers warn that it does not clean up, which it does once in a process."""
+    """Let transformers warn that it does not clean up spaces, which it does once per process."""
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     TokenizersBackend._decode(hf, [], clean_up_tokenization_spaces=True)

@@ -1,4 +1,4 @@
-"""Answers calls of `_encode_plus` of transformers."""
+"""Handling of calls of transformers' `_encode_plus`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def batch_encoding() -> Any:
 
 
 def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
-    """Answer a call of `_encode_plus`.
+    """Handle a call of `_encode_plus`.
 
     Args:
         hf: the tokenizer of transformers.
@@ -57,7 +57,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         A BatchEncoding.
 
     Raises:
-        HandOver: the original must answer. It gets the same settings again.
+        HandOver: the original must handle the call. Its settings are restored.
     """
     if _SANITIZE in options:
         options = {**options}
@@ -108,7 +108,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 
 
 def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> None:
-    """Let transformers warn of rows that are longer than its model takes, which it does once."""
+    """Let transformers warn about rows that are longer than its model accepts, which it does once."""
     for ids in rows:
         hf._eventual_warn_about_too_long_sequence(ids, max_length, verbose)
 
@@ -146,7 +146,7 @@ def _wanted(hf: Any, call: dict[str, Any]) -> Wanted:
 def _packed(
     columns: dict[str, Any], encodings: LazyEncodings, inputs: Inputs, tensors: Any, *, overflowing: bool
 ) -> Any:
-    """Return a BatchEncoding; without the dimension of the batch for a single text as lists."""
+    """Return a BatchEncoding; for a single text returned as lists, without the batch dimension."""
     if not inputs.is_batched and tensors is None and not overflowing:
         columns = {name: column[0] if isinstance(column[0], list) else column for name, column in columns.items()}
     return batch_encoding()(

@@ -1,4 +1,4 @@
-"""Encodings of a batch, which the original tokenizer makes when a program first reads them."""
+"""Encodings of a batch, which the original tokenizer computes when a program first reads them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _lock = threading.Lock()  # twins are shared, and their settings change from cal
 
 
 class Call(NamedTuple):
-    """A call of `encode_batch` with the settings that the original had.
+    """A call of `encode_batch`, with the settings of the original at that time.
 
     twin: copy of the original.
     batch: texts, pairs or lists of words.
     options: keyword arguments of `encode_batch`.
-    truncation, padding: settings as the properties of the original give them.
+    truncation, padding: values of the original's properties.
     splits_special: its `encode_special_tokens`.
-    overflowing: list parts that truncation cut off as encodings of their own.
+    overflowing: list the parts that truncation cut off as separate encodings.
     """
 
     twin: Twin
@@ -36,7 +36,7 @@ class Call(NamedTuple):
     def encode(self) -> list[Any]:
         """Encode the batch with the copy.
 
-        Raises BackendPanic where tokenizers panics: the call has given its ids already.
+        Raises BackendPanic if tokenizers panics: the ids of the call have already been returned.
         """
         with _lock, as_errors():
             tokenizer = self.twin.get()
@@ -59,7 +59,7 @@ class LazyEncodings(list[Any]):
     """List of `tokenizers.Encoding`, filled at its first use; pickled as a plain list.
 
     Args:
-        call: makes the encodings. Of a call of single texts without settings, only the twin and the texts.
+        call: the call whose encodings are listed; for single texts without settings, only the twin and the texts.
         n: number of encodings.
     """
 
@@ -89,7 +89,7 @@ class LazyEncodings(list[Any]):
         return list, (list(self),)
 
     def __radd__(self, other: Any) -> list[Any]:
-        """Add to a list: `list + self` would see this list before it is filled."""
+        """Return other + self. Without this method, `list + self` would read this list before it is filled."""
         self._fill()
         return list.__add__(other, self) if isinstance(other, list) else NotImplemented
 

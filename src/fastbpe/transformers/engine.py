@@ -1,4 +1,4 @@
-"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, made again when that changes."""
+"""Engine: fastbpe's tokenizer for one `tokenizers.Tokenizer`, rebuilt when that changes."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ class _Plain(NamedTuple):
 
 
 class Engine:
-    """Native answers for one `tokenizers.Tokenizer`.
+    """fastbpe's counterpart of one `tokenizers.Tokenizer`.
 
-    `ready` compares the tokenizer's state with the state for which the tables were made, and makes them again if
-    it differs. Threads may share an engine.
+    `ready` compares the tokenizer's state with the state for which the tables were built, and rebuilds them if it
+    differs. Threads may share an engine.
 
     Args:
         original: the tokenizer.
-        waits: leave the first short calls to the original. Making tables takes as long as loading the tokenizer,
-            and many programs encode only one prompt.
+        waits: let the original handle the first short calls. Building tables takes as long as loading the
+            tokenizer, and many programs encode only one prompt.
 
     Attributes:
-        waits: no tables are made yet, since the calls so far were few and short.
-        reason: why fastbpe does not take the tokenizer; None if it does.
+        waits: no tables have been built yet, because the calls so far were few and short.
+        reason: why fastbpe does not support the tokenizer; None if it does.
         n_changes: list of one int: number of changes of the original so far.
         texts: text of an id in a stream, by (skip_special_tokens, id); see `streams`.
-        calls: number of calls by (operation, reason); the reason is "" for native answers.
-        settings_lock: held from where a call sets truncation and padding of the original, which all threads share,
-            to where it has read them, or the original has answered. So a call keeps its own settings.
-        n_plain: number of native answers to calls without options. `calls` does not include them: counting there
-            is slower.
+        calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
+        settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
+            setting them until it has read them or the original has returned, so no other call's settings apply.
+        n_plain: number of calls without options that fastbpe handled. `calls` does not include them, because
+            counting there is slower.
     """
 
     def __init__(self, original: Any, *, waits: bool = False) -> None:
@@ -101,11 +101,11 @@ class Engine:
             _live.add(self)
 
     def __reduce__(self) -> tuple[type[Engine], tuple[None]]:
-        """Pickle as an empty engine: all its content can be made again from the tokenizer."""
+        """Pickle as an empty engine: all its content can be rebuilt from the tokenizer."""
         return Engine, (None,)
 
     def ready(self) -> Tokenizer | None:
-        """Return fastbpe's tokenizer for the present state of the original; None if fastbpe does not take it."""
+        """Return fastbpe's tokenizer for the original's present state; None if fastbpe does not support it."""
         self.waits = False
         try:
             if self.read_state() == self._state:
@@ -118,7 +118,7 @@ class Engine:
         return self._tokenizer
 
     def goes_on_waiting(self, *inputs: Any) -> bool:
-        """Count a call of a waiting engine, and tell whether the original answers it.
+        """Count a call of a waiting engine, and tell whether the original handles it.
 
         inputs: texts or ids, or lists of these; other objects count as length 0.
         """
@@ -132,7 +132,7 @@ class Engine:
         return self.waits
 
     def read_state(self) -> State:
-        """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
+        """Read the state of the original. For components written in Python, tokenizers raises an exception."""
         return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
@@ -160,7 +160,7 @@ class Engine:
             return None
 
     def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
-        """Return the results of `ready` and `frame` for one text, faster than these; None if either is None."""
+        """Return the results of `ready` and `frame` for one text, but faster; None if either is None."""
         kept, epoch = self._plain, EPOCH[0]
         # If it is still the same post-processor object, the tables and the twin belong to this state.
         if kept.epoch == epoch and kept.n_changes == self.n_changes[0] and kept.post is self._post:
@@ -190,14 +190,14 @@ class Engine:
         return b'"trim_offsets":true' in (self._read_post() or b"")
 
     def trims_by_place(self) -> bool:
-        """Tell whether trimming spares a space of the first token: parts, and rows of words, have others."""
+        """Tell whether trimming keeps the space of a first token; see `Offsets.by_place`."""
         return self.trims_offsets() and b'"add_prefix_space":true' in (self._read_post() or b"")
 
     def numbers_parts(self, frame: Frame, *, add_special_tokens: bool) -> bool:
-        """Tell whether parts that truncation cuts off have the type ids of the frame.
+        """Tell whether parts that truncation cuts off have the frame's type ids.
 
-        A template sets them for what is kept, as does any post-processor that adds no special tokens; the parts
-        keep 0 for the first text, 1 for the second.
+        A template sets them only for the ids that are kept, and so does a post-processor that adds no special
+        tokens; the parts keep 0 for the first text, 1 for the second.
         """
         is_usual = all(item.type_id == item.sequence for item in frame.items if item.sequence is not None)
         return is_usual or (add_special_tokens and b'"TemplateProcessing"' not in (self._read_post() or b""))
@@ -210,9 +210,10 @@ class Engine:
         return self._tokenizer
 
     def splits_as_flagged(self) -> bool:
-        """Tell whether the original, which splits special tokens now, leaves all other added tokens whole.
+        """Tell whether the original, which now splits special tokens, keeps all other added tokens whole.
 
-        It also splits tokens that were special before they were added again. Decoding does not tell of all these.
+        It also splits tokens that were special before they were added again as ordinary ones. Decoding does not
+        reveal all of these.
         """
         if self._split_for is not self._state:
             added = self.original.get_added_tokens_decoder()
@@ -227,7 +228,7 @@ class Engine:
         return self._splits
 
     def twin(self) -> Twin:
-        """Return an independent copy of the original in its present state."""
+        """Return an independent copy of the original's present state."""
         twin = self._twin
         if twin is None:
             with self._lock, as_errors():
@@ -299,7 +300,7 @@ def with_specials(text: str, ids: set[int]) -> str:
     """Mark added tokens of a tokenizer.json as special.
 
     Args:
-        text: the file.
+        text: the text of the file.
         ids: the ids of the tokens.
     """
     if not ids:
@@ -334,7 +335,7 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`; it is not changed.
-        pair: find the frame for two texts.
+        pair: find the frame around two texts.
         add_special_tokens: as in its `encode`.
 
     Returns:

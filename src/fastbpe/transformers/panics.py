@@ -16,9 +16,9 @@ class BackendPanic(FastbpeError, RuntimeError):
 def as_errors() -> Iterator[None]:
     """Raise `BackendPanic` for a panic inside the block.
 
-    tokenizers raises a class that derives from BaseException alone, past each `except Exception` up to the end of
-    a thread or server. A call of the caller's that fastbpe hands over raises it as without fastbpe; the calls
-    that fastbpe adds (probes, encodings read later) must not.
+    The exception of tokenizers derives only from BaseException, so it passes every `except Exception` and can end
+    a thread or server. A caller's call that fastbpe hands over raises it as without fastbpe, but the calls that
+    fastbpe adds (probes, encodings read later) must not.
     """
     try:
         yield

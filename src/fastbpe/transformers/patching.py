@@ -1,4 +1,4 @@
-"""patch() and unpatch(): accelerate all tokenizers that transformers makes."""
+"""patch() and unpatch(): accelerate all tokenizers that transformers creates."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _accelerated: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def patch(*, existing: bool = False) -> None:
-    """Accelerate every tokenizer that transformers loads or makes from now on, as `accelerate` does.
+    """Accelerate every tokenizer that transformers loads or creates from now on, as `accelerate` does.
 
-    `tokenizers.decoders.DecodeStream` is replaced by a faster class with the same results, also in modules that
-    have imported it already. Calling it again changes nothing. If fastbpe does not know this version of
-    transformers, tokenizers stay as they are; a warning of the logger "fastbpe.transformers" says so.
+    This also replaces `tokenizers.decoders.DecodeStream` by a faster class with the same results, even in modules
+    that have already imported it. Calling `patch` again changes nothing. If fastbpe does not support the installed
+    version of transformers, no tokenizer is changed; the logger "fastbpe.transformers" emits a warning.
 
-    A tokenizer's first three short calls stay with its backend: fastbpe makes its tables for the fourth call, or
-    for one of more than 10,000 characters. `accelerate` makes them at once.
+    The backend handles a tokenizer's first three short calls: fastbpe builds its tables for the fourth call, or
+    for a call with more than 10,000 characters. `accelerate` builds them at once.
 
     Args:
-        existing: accelerate tokenizers that exist already, too.
+        existing: also accelerate the tokenizers that already exist.
 
     >>> patch()
     >>> unpatch()
@@ -61,7 +61,7 @@ def patch(*, existing: bool = False) -> None:
 
 
 def unpatch() -> None:
-    """Undo `patch`. Tokenizers that it has accelerated are stock again; what `accelerate` made stays accelerated.
+    """Undo `patch`, and restore the tokenizers that it accelerated. Those passed to `accelerate` stay accelerated.
 
     >>> unpatch()
     """
@@ -80,7 +80,7 @@ def unpatch() -> None:
 
 
 def _take(tokenizer: Any) -> None:
-    """Swap the class of a tokenizer. fastbpe reads its vocabulary once its calls are worth that."""
+    """Swap the class of a tokenizer. fastbpe reads its vocabulary only after a few calls."""
     if is_accelerated(tokenizer):
         return
     reason = why_not(tokenizer)
@@ -92,7 +92,7 @@ def _take(tokenizer: Any) -> None:
 
 
 def _swap_streams(old: Any, new: Any) -> None:
-    """Replace a class of streams by another in each module, except fastbpe's, that has it under its name."""
+    """Replace a stream class by another in each module, except fastbpe's, that has imported it under its name."""
     for name, module in list(sys.modules.items()):
         if getattr(module, "__dict__", {}).get("DecodeStream") is old and not name.startswith("fastbpe."):
             module.__dict__["DecodeStream"] = new

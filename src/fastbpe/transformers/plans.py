@@ -14,7 +14,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
     """Read the settings of an engine's original. Takes the arguments of `Engine.frame`.
 
     Raises:
-        HandOver: the original must answer, or raise.
+        HandOver: the original must handle the call, or raise an error.
     """
     tokenizer, original = engine.ready(), engine.original
     if tokenizer is None:
@@ -33,20 +33,20 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
 
 
 def make_offsets(engine: Engine, plan: Plan) -> Offsets:
-    """Return the source of the offsets of the original as it is now.
+    """Return the source of offsets for the present state of the original.
 
     Raises:
-        HandOver: the original must answer, or raise.
+        HandOver: the original must handle the call, or raise an error.
     """
     tokenizer = tokenizer_for_offsets(engine)
     return Offsets(partial(encode_spans, tokenizer, splits=plan.splits_special), engine.trims_by_place())
 
 
 def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
-    """Return fastbpe's tokenizer with the offsets of the original as it is now.
+    """Return fastbpe's tokenizer with the offsets of the original's present state.
 
     Raises:
-        HandOver: the original must answer, or raise.
+        HandOver: the original must handle the call, or raise an error.
     """
     tokenizer = engine.with_offsets()
     if tokenizer is None:

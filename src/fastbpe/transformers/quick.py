@@ -1,4 +1,4 @@
-"""Fast path for calls without options: the Python code of transformers would take longer than the encoding."""
+"""Fast path for calls without options, for which transformers' Python code would take longer than the encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def encode_text(hf: Any, engine: Engine, text: str, *, adds_special: bool = True
     """Encode a text, without truncation and padding.
 
     Returns:
-        The ids; None if the slow path must answer, also if it must first take back settings of the last call.
+        The ids; None if the slow path must handle the call, for example to undo settings of the last call.
     """
     if _has_settings(hf, engine.original) or not (text.isascii() or are_texts((text,))):
         return None
@@ -61,7 +61,7 @@ def _has_settings(hf: Any, original: Any) -> bool:
 
 
 def call_plain(hf: Any, engine: Engine, text: Any) -> Any:
-    """Answer `tokenizer(text)` without options: a BatchEncoding; None if the slow path must answer."""
+    """Handle `tokenizer(text)` without options: return a BatchEncoding, or None for the slow path."""
     if hf.model_input_names != _NAMES:
         return None
     if type(text) is str:

@@ -1,4 +1,4 @@
-"""Run a Python program after `patch`, for programs that nobody can edit."""
+"""Run a Python program after calling `patch`, for programs that cannot be edited."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ example: python -m fastbpe.transformers train.py --epochs 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program that the arguments name; exceptions and exits of the program reach the caller.
+    """Run the program named in the arguments. Its exceptions and exits reach the caller.
 
     Returns:
         0; 2 for wrong usage.
@@ -53,6 +53,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def patch_if_asked() -> None:
-    """Call `patch` if the environment has FASTBPE_PATCH=transformers, alone or in a list with commas."""
+    """Call `patch` if FASTBPE_PATCH, an environment variable with a comma-separated list, names transformers."""
     if "transformers" in os.environ.get(VARIABLE, "").split(","):
         patch()

@@ -1,7 +1,7 @@
 """Interface for SGLang: a plugin that patches transformers in each of its processes, if the environment asks.
 
 SGLang calls each entry point of the group `sglang.srt.plugins` once in each process, before it loads a tokenizer.
-Its `--tokenizer-backend` takes no other names than its own.
+Its `--tokenizer-backend` accepts only built-in names, so fastbpe cannot be chosen there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def register() -> None:
 def patch_transformers() -> None:
     """Accelerate every tokenizer that transformers loads from now on. The same as `fastbpe.transformers.patch()`.
 
-    For programs that make an `Engine` of SGLang themselves and do not want to set the environment. SGLang keeps
-    the tokenizers that transformers returns, so no class of its own is needed.
+    For programs that create an `Engine` of SGLang themselves and do not want to set an environment variable.
+    SGLang uses the tokenizers that transformers returns, so it needs no special class.
     """
     patch()

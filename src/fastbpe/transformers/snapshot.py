@@ -1,4 +1,4 @@
-"""State of a `tokenizers.Tokenizer` that decides ids and texts, and an independent copy with that state."""
+"""The part of a `tokenizers.Tokenizer`'s state that decides ids and texts, and an independent copy of it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
 
 
 class State(NamedTuple):
-    """Settings that decide ids, besides the post-processor. Equal states give equal ids.
+    """Settings that decide ids, except the post-processor. Equal states lead to equal ids.
 
-    components: pickled state of each of COMPONENTS; None where there is none.
+    components: pickled state of each of COMPONENTS; None for a component that is not set.
     options: value of each of the model's MODEL_OPTIONS.
-    n_changes: changes of vocabulary and added tokens.
+    n_changes: number of changes to vocabulary and added tokens.
     """
 
     components: tuple[Any, ...]
@@ -46,9 +46,9 @@ def read_state(tokenizer: Any, n_changes: int) -> State:
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
-        n_changes: changes counted so far.
+        n_changes: number of changes counted so far.
 
-    Raises an exception of tokenizers if a component is written in Python: such have no state.
+    tokenizers raises an exception if a component is written in Python, because it has no state.
     """
     model = tokenizer.model
     return State(
@@ -77,14 +77,14 @@ def _options(model: Any) -> tuple[Any, ...]:
 
 
 def sampling_of(model: Any) -> str:
-    """Name the option by which a model cuts texts at random; "": it does not."""
+    """Return the name of the option with which a model encodes at random; "" if it does not."""
     names = {"BPE": ("dropout",), "Unigram": ("nbest_size", "alpha")}.get(type(model).__name__, ())
     found = ((name, getattr(model, name, None)) for name in names)
     return next((f"{name}={value:g}" for name, value in found if value), "")
 
 
 def read_parts(tokenizer: Any) -> tuple[Any, ...]:
-    """Read what `read_state` reads, without the changes, and the post-processor: all at once, which is faster."""
+    """Read the post-processor and all that `read_state` reads (except n_changes) in one step, which is faster."""
     model, normalizer, pre_tokenizer = tokenizer.model, tokenizer.normalizer, tokenizer.pre_tokenizer
     decoder, post_processor = tokenizer.decoder, tokenizer.post_processor
     return (
@@ -97,15 +97,15 @@ def read_parts(tokenizer: Any) -> tuple[Any, ...]:
 
 
 def component_state(component: Any) -> Any:
-    """Return the pickled state of a component of a tokenizer; None if there is none."""
+    """Return the pickled state of a tokenizer's component; None if there is none."""
     return None if component is None else component.__getstate__()
 
 
 def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
-    """Find ids of added tokens that were special before they were added again as ordinary ones.
+    """Find the ids of added tokens that were special before they were added again as ordinary ones.
 
-    tokenizers goes on to split them with `encode_special_tokens`, and to leave them out of decoded text. No copy
-    and no file tells.
+    tokenizers still splits them with `encode_special_tokens`, and still leaves them out of decoded text. No copy
+    or file contains this fact.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
@@ -120,9 +120,9 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 
 
 class Twin:
-    """Copy of a tokenizer in its present state. It shares the vocabulary, and does not see later changes.
+    """Copy of a tokenizer's present state. It shares the vocabulary, but later changes do not affect it.
 
-    The first use makes the copy: most programs never read more than the ids of a batch.
+    It is created at the first use, because most programs read only the ids of a batch.
 
     Args:
         tokenizer: the tokenizer to copy.

@@ -1,4 +1,4 @@
-"""DecodeStream: a stand-in for `tokenizers.decoders.DecodeStream` that knows the text of most ids."""
+"""DecodeStream: a replacement for `tokenizers.decoders.DecodeStream` that looks most texts up in a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STOCK: Any = tokenizers.decoders.DecodeStream
 
 
 class DecodeStream(streams.DecodeStream):
-    """Stream that decodes ids as they come, with the arguments and results of tokenizers' class.
+    """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:
         ids: ids that came before.
@@ -27,7 +27,7 @@ class DecodeStream(streams.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must answer."""
+        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         engine = engine_for(tokenizer)
         if engine is None or engine.ready() is None or not engine.decodes:
             return None
@@ -36,7 +36,7 @@ class DecodeStream(streams.DecodeStream):
 
 
 def _find(engine: Engine, known: dict[int, str | None], skips: bool, before: list[int], id: int) -> str | None:
-    """Find the text that an id adds behind others."""
+    """Find the text that an id adds after other ids."""
     native = engine.ready()
     if native is None or engine.texts[skips] is not known:
         raise Changed  # the texts were made again in the meantime

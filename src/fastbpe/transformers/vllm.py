@@ -1,7 +1,7 @@
 """Interface for vLLM: the plugin that registers the tokenizer mode "fastbpe".
 
-vLLM calls each entry point of the group `vllm.general_plugins` once in each of its processes. Its registries of
-tokenizers and of renderers (chat templates, truncation) then know the mode.
+vLLM calls each entry point of the group `vllm.general_plugins` once in each of its processes. After that, its
+registries of tokenizers and of renderers (chat templates, truncation) contain the mode.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ RENDERER = ("vllm.renderers.hf", "HfRenderer")  # of mode "hf"
 
 
 def register() -> None:
-    """Register the tokenizer mode. vLLM calls it; does nothing if its version has no registry of tokenizers.
+    """Register the tokenizer mode. vLLM calls this. It does nothing if vLLM has no registry of tokenizers.
 
-    Versions with a registry of renderers look the mode up there, too: the mode has the renderer of "hf".
+    Versions with a registry of renderers also look the mode up there; it gets the renderer of "hf".
     """
     patch_if_asked()
     try:
@@ -34,14 +34,14 @@ def register() -> None:
 
 
 class FastbpeTokenizer:
-    """Loader of tokenizers for vLLM: as its mode "hf" loads them, accelerated."""
+    """Loader of tokenizers for vLLM: like its mode "hf", but accelerated."""
 
     @staticmethod
     def from_pretrained(name: Any, *args: Any, **options: Any) -> Any:
-        """Load a tokenizer by vLLM's mode "hf", and accelerate it. Takes vLLM's arguments.
+        """Load a tokenizer with vLLM's mode "hf", and accelerate it. Takes vLLM's arguments.
 
-        vLLM treats that mode by its name (which config it reads, which snapshot of a repository, which name the
-        tokenizer keeps), so the whole call goes through it.
+        The name of the mode matters inside vLLM (for the config, the snapshot of a repository and the tokenizer's
+        name), so the whole call uses the mode "hf".
         """
         from vllm.tokenizers import get_tokenizer
 

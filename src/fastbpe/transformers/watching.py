@@ -1,9 +1,10 @@
-"""Notices changes of a `tokenizers.Tokenizer` that cannot be read from its settings, or not fast enough.
+"""Detection of those changes to a `tokenizers.Tokenizer` that its settings do not show, or show too slowly.
 
 Normalizer, pre-tokenizer, post-processor, decoder and the options of the model can be read in about a microsecond,
 so `snapshot` compares them. Added tokens and the vocabulary cannot: while watched tokenizers exist, the methods of
-`tokenizers.Tokenizer` that change these also count the change. Setters of components, and of their attributes,
-count in `EPOCH`, for all tokenizers together: while it does not change, a call with a short text compares nothing.
+`tokenizers.Tokenizer` that change them also count the change. The setters of components and of their attributes
+increase `EPOCH`, which all tokenizers share: as long as it has not changed, a call with a short text need not
+compare.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _replace_setter(cls: Any, name: str, made: Callable[[Callable[..., Any]], An
 
 
 def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that does the same and counts the change, even if the method fails halfway."""
+    """Wrap a method so that it counts the change, even if it fails halfway."""
 
     @functools.wraps(method)
     def counting(tokenizer: Any, *args: Any, **options: Any) -> Any:
@@ -101,7 +102,7 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method that does the same and counts in EPOCH, after the change."""
+    """Wrap a method so that it increases EPOCH after the change."""
 
     @functools.wraps(method)
     def noting(*args: Any) -> Any:

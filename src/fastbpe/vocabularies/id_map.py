@@ -292,7 +292,7 @@ class IdMap:
         )
 
     def _turned(self) -> array[int]:
-        """Give the new id of each old id, or NONE."""
+        """Return the new id of each old id, or NONE."""
         turned = array("q", [NONE]) * self._n_old
         for new, old in enumerate(self._new_to_old):
             if old != NONE:
@@ -339,7 +339,7 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
 def _starts(
     init_from: Mapping[int, Iterable[int]] | Sequence[Iterable[int]] | None, new_to_old: array[int], n_old: int
 ) -> dict[int, tuple[int, ...]]:
-    """Give the old ids from which the rows of new ids start, without the new ids that have none.
+    """Return the old ids from which the rows of new ids start, without the new ids that have none.
 
     Raises:
         ValueError: an id is out of range, or a kept id starts from another than its own old id.

@@ -105,7 +105,7 @@ def material_of(tokenizer: Described) -> Material:
 
 
 def surface_of(tokenizer: Described, token_id: int) -> bytes:
-    """Give the bytes that an id adds to a text. Raises InvalidTokenError if it has no token."""
+    """Return the bytes that an id adds to a text. Raises InvalidTokenError if it has no token."""
     return tokenizer._family.surfaces.token(token_id)
 
 

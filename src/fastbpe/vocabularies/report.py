@@ -283,7 +283,7 @@ def vocabulary_report(
 
 
 def _surfaces(tokenizer: Described, material: Material) -> list[bytes]:
-    """Give the bytes that each token of characters adds to a text, without the mark for the end of a word."""
+    """Return the bytes that each token of characters adds to a text, without the mark for the end of a word."""
     surfaces = []
     for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
         surface = surface_of(tokenizer, i) if kind in (Kind.TEXT, Kind.BYTE) else token

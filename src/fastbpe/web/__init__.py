@@ -1,1 +1,1 @@
-"""A local page for people who look at tokens: a server on the loopback interface, and the page that it serves."""
+"""A local web page for looking at tokens: a server on the loopback interface, and the page that it serves."""

@@ -1,4 +1,4 @@
-"""Answers to the questions of the page, as plain data: tokens of texts, of chats, of words, pages to share."""
+"""Answers to the requests of the page, as plain data: tokens of texts, chats and words, and pages to share."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PARTS_A_WRITE = 4096  # tokens, about, of a page to share that are sent at a ti
 class Sizes(NamedTuple):
     """Number of tokens of one text, by how far it is trusted.
 
-    trusted: special tokens in it become their ids.
-    text: special tokens are text; added tokens become ids.
-    untrusted: neither becomes an id: as `encode_parts` treats an untrusted part.
+    trusted: number if special tokens in it are encoded as such.
+    text: number if special tokens are ordinary text, but added tokens are encoded as such.
+    untrusted: number if both are ordinary text, as in an untrusted part of `encode_parts`.
     """
 
     trusted: int
@@ -42,15 +42,15 @@ class Sizes(NamedTuple):
 
 
 def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
-    """Encode a text with each tokenizer: a head in JSON, then arrays of uint32.
+    """Encode a text with each tokenizer, and return a header in JSON followed by arrays of uint32.
 
-    The head's length comes first, as uint32, little-endian; spaces fill it up to a multiple of 4. For each
-    tokenizer follow its ids, then start and end of each id in units of UTF-16.
+    The header's length comes first, as a little-endian uint32; spaces pad the header to a multiple of 4 bytes. For
+    each tokenizer, its ids follow, then start and end of each id in UTF-16 code units.
 
     Args:
         entries: the tokenizers.
         text: the text.
-        special: special tokens in the text become their ids.
+        special: special tokens in the text are encoded as such.
     """
     n_characters, n_bytes = sizes_of(text)
     head: dict[str, Any] = {"n_characters": n_characters, "n_bytes": n_bytes, "texts": []}
@@ -67,7 +67,7 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
 
 
 def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
-    """Tell which special and added tokens stand in a text, and how many tokens it has with and without them."""
+    """Find the special and added tokens in a text, and count its tokens with and without them."""
     ids = tokenizer.encode_to_numpy(text, allowed_special="all")
     special = tokenizer.special_tokens
     added = {token.content: token.id for token in tokenizer.added_tokens if not token.special}
@@ -98,11 +98,11 @@ def visible_name(name: str) -> str:
 
 
 def tokens(tokenizer: Tokenizer, wanted: Iterable[tuple[int, str | None]]) -> list[dict[str, Any]]:
-    """Describe tokens for drawing.
+    """Describe tokens so that the page can draw them.
 
     Args:
         tokenizer: the tokenizer.
-        wanted: ids; each with the text that it stands for, if it is the unknown one.
+        wanted: ids; for the unknown token, also the text that it replaces.
 
     Raises:
         InvalidTokenError: an id has no token.
@@ -127,7 +127,7 @@ def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bo
 
     Args:
         parts: the parts.
-        at_most: characters; where more follow there is "…".
+        at_most: maximum number of characters; "…" replaces the rest.
 
     >>> pairs([Part("ab", False), Part("·", True), Part("cd", False)], 4)
     [('ab', False), ('·', True), ('c', False), ('…', True)]
@@ -144,7 +144,7 @@ def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bo
 def chat(
     tokenizer: Tokenizer, template: ChatTemplate | OwnTemplate, messages: Sequence[Message]
 ) -> dict[str, Any]:
-    """Encode a conversation: special tokens only where the template has them.
+    """Encode a conversation; only the template's own text may contain special tokens.
 
     Args:
         tokenizer: the tokenizer.
@@ -152,7 +152,7 @@ def chat(
         messages: the messages.
 
     Raises:
-        ValueError: the model's template refuses the messages, or goes beyond its limits.
+        ValueError: the model's template refuses the messages, or exceeds its limits.
     """
     is_mixed, needed = False, tuple[str, ...]()
     if isinstance(template, OwnTemplate):
@@ -179,7 +179,7 @@ def _n_special(tokenizer: Tokenizer, ids: Iterable[int]) -> int:
 
 
 def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
-    """Give the merges of a short text, one after another.
+    """Return the merges of a short text, step by step.
 
     Args:
         tokenizer: the tokenizer.
@@ -213,14 +213,14 @@ def _end(tokenizer: Tokenizer, piece: MergedPiece) -> list[bytes]:
 
 
 def page(entries: Sequence[Entry], text: str, *, special: bool) -> Iterator[bytes]:
-    """Yield a page to share that needs no other file: the text as each tokenizer sees it.
+    """Yield a self-contained page to share: the tokens of the text for each tokenizer.
 
-    The tokens of one tokenizer are held at a time, and a part of the page.
+    Only the tokens of one tokenizer, and a part of the page, are in memory at a time.
 
     Args:
         entries: the tokenizers.
         text: the text.
-        special: special tokens in the text become their ids.
+        special: special tokens in the text are encoded as such.
     """
     allowed = "all" if special else ()
     shown = ((entry.name, show(entry.tokenizer, text, allowed_special=allowed)) for entry in entries)

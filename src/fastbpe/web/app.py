@@ -1,7 +1,7 @@
-"""Application of the page: its files, and the questions that it asks.
+"""Application of the page: its files, and the endpoints that it calls.
 
-Files are read from the package once, when the application is made; no request names a path. Questions take a text
-or JSON in their body and change nothing but the shelf of tokenizers.
+Files are read from the package once, when the application is created; no request contains a path. Requests to the
+endpoints have a text or JSON as their body, and change only the shelf of tokenizers.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg"
 
 
 def make_app(shelf: Shelf) -> Starlette:
-    """Make the application. Run it behind `guard.Guard`.
+    """Create the application. Run it behind `guard.Guard`.
 
     Args:
         shelf: the tokenizers of the page.
@@ -112,7 +112,7 @@ class _Questions:
         self._turn = Semaphore(1)  # of large texts
 
     async def page(self, request: Request) -> Response:
-        """Tell the page what it can offer."""
+        """Send the page a description of what it can offer."""
         return JSONResponse(
             {
                 "tokenizers": [entry.as_dict() for entry in self._shelf.entries()],
@@ -163,7 +163,7 @@ class _Questions:
         return JSONResponse(await run_in_threadpool(answers.word, entry.tokenizer, text))
 
     async def train(self, request: Request) -> Response:
-        """Train on the text of the body, and send a line of JSON for each step of the progress."""
+        """Train on the text of the body, and send a line of JSON for each progress report."""
         size = _number(request, "vocab_size")
         if not N_BYTES < size <= MAX_VOCAB_SIZE:
             raise HTTPException(400, f"vocab_size: from {N_BYTES + 1} to {MAX_VOCAB_SIZE}")
@@ -176,7 +176,7 @@ class _Questions:
         return StreamingResponse(_lines(reports), media_type="application/x-ndjson")
 
     async def share(self, request: Request) -> Response:
-        """Send a page that shows the text of the body, as each tokenizer of the argument `with` sees it."""
+        """Send a page with the tokens of the body's text for each tokenizer of the argument `with`."""
         entries = self._entries(request)
         body = await request.body()
         if len(body) > MAX_SHARED_BYTES:
@@ -195,7 +195,7 @@ class _Questions:
         return Response(content, media_type="application/octet-stream")
 
     async def add(self, request: Request) -> Response:
-        """Add the tokenizer in the body: a file of any format that `load` reads by itself."""
+        """Add the tokenizer in the body: a file of any format that `load` reads without further arguments."""
         name = request.query_params.get("name", "")[:MAX_NAME] or "a file"
         return await self._added(name, bytes(await request.body()))
 
@@ -214,7 +214,7 @@ class _Questions:
         return JSONResponse({"tokenizer": entry.as_dict(), "max_added": MAX_ADDED})
 
     def _entries(self, request: Request, at_most: int = MAX_SIDE_BY_SIDE) -> list[Entry]:
-        """Return the tokenizers of the argument `with`: numbers, or NUMBER:SIZE for an earlier size of one."""
+        """Return the tokenizers of the argument `with`: numbers, or NUMBER:SIZE for an earlier size."""
         wanted = request.query_params.get("with", "").split(",")
         if len(wanted) > at_most:
             raise HTTPException(400, f"with: at most {at_most} tokenizers")

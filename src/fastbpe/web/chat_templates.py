@@ -1,6 +1,6 @@
-"""Chat templates: messages as the parts of a prompt. Only the template's own parts may hold special tokens.
+"""Chat templates: messages as the parts of a prompt. Only the template's own parts may contain special tokens.
 
-The forms are those that the models' cards publish: ChatML (Qwen, and many others), harmony (gpt-oss), Llama 3,
+The templates are those published in the models' cards: ChatML (Qwen, and many others), harmony (gpt-oss), Llama 3,
 Llama 2 and Gemma.
 """
 
@@ -21,7 +21,7 @@ class Message(NamedTuple):
     """One message of a conversation.
 
     role: str – one of ROLES.
-    content: str – text that somebody wrote.
+    content: str – text of the message.
     """
 
     role: str
@@ -34,9 +34,8 @@ class ChatTemplate:
 
     Attributes:
         name: str – name on the page.
-        special_tokens: names of the special tokens that its text holds.
-        render: function of messages that gives the parts of the prompt, up to where the assistant's next answer
-            begins.
+        special_tokens: names of the special tokens in the template's text.
+        render: function from messages to the parts of the prompt, up to the start of the assistant's next answer.
     """
 
     name: str
@@ -115,7 +114,7 @@ MARKERS = {
 
 
 def with_markers(tokenizer: Tokenizer) -> Tokenizer:
-    """Return a tokenizer with the markers of chats that its publisher keeps out of the file; all ids stay.
+    """Return a tokenizer with the chat markers that its published file lacks; no id changes.
 
     >>> with_markers(Tokenizer.from_merges([], pattern=None)).special_tokens
     {}
@@ -127,7 +126,7 @@ def with_markers(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def template_of(special_tokens: Set[str]) -> str | None:
-    """Return the name of the first template whose special tokens a vocabulary has; None: there is no such one.
+    """Return the name of the first template whose special tokens are all in a vocabulary; None if there is none.
 
     >>> template_of({"<s>", "</s>"})
     'Llama 2'

@@ -1,8 +1,8 @@
 """Guard: refuses requests from other sites, for other hosts or with large bodies, and sets headers of responses.
 
-A page of another site can make a browser send requests to a local server, but it cannot choose three headers. Host
-has the address that the browser was given, which reveals DNS rebinding; Origin and Sec-Fetch-Site name the page
-that sent the request. The guard checks all three.
+A page of another site can make a browser send requests to a local server, but it cannot set three headers. Host
+is the address that the browser used, which reveals DNS rebinding; Origin and Sec-Fetch-Site tell which page sent
+the request. The guard checks all three.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Guard:
 
     Args:
         app: the application.
-        port: int – port of the server. The Host header must have it.
-        max_body_bytes: int – greatest size of a body; a larger one gets the status 413.
+        port: int – port of the server, which the Host header must contain.
+        max_body_bytes: int – maximum size of a body; a larger one gets the status 413.
     """
 
     def __init__(self, app: ASGIApp, *, port: int, max_body_bytes: int = MAX_BODY_BYTES) -> None:
@@ -109,7 +109,7 @@ class Guard:
 
 
 class _Body:
-    """Receiver of a body that counts its bytes, since a request need not declare the length of its body.
+    """Receiver that counts the bytes of a body, because a request need not declare the body's length.
 
     Instead of a body that is too large, the application receives a disconnect.
     """

@@ -1,4 +1,4 @@
-"""Training on the page: a small vocabulary, its progress while it learns, and its state at any earlier size."""
+"""Training on the page: a small vocabulary, the progress of its training, and its state at any earlier size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Trainer:
     """Trainer of small vocabularies, one at a time.
 
     Args:
-        shelf: the shelf that gets them.
+        shelf: the shelf to which they are added.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -37,13 +37,13 @@ class Trainer:
         self._lock = Lock()
 
     def reports(self, text: bytes, *, vocab_size: int, pattern: str, name: str) -> Iterator[Report]:
-        """Train on a text, and yield the progress; the last report has the vocabulary, or an error.
+        """Train on a text, and yield the progress; the last report contains the vocabulary, or an error.
 
         Training ends early if the iterator is closed.
 
         Args:
             text: the text, in UTF-8.
-            vocab_size: number of ids to end with.
+            vocab_size: target number of ids.
             pattern: name of the split pattern, or "none".
             name: name of the vocabulary on the page.
         """
@@ -90,7 +90,7 @@ class Trainer:
 
 
 class _Closed(Exception):
-    """End of a training whose page has gone."""
+    """Raised to end a training after its page was closed."""
 
 
 def learned(entry: Entry) -> Report:
@@ -105,7 +105,7 @@ def learned(entry: Entry) -> Report:
 
 
 def at_size(tokenizer: Tokenizer, vocab_size: int) -> Tokenizer:
-    """Make the tokenizer that a trained one was when it had fewer ids.
+    """Return a trained tokenizer as it was at an earlier point of its training, with fewer ids.
 
     Args:
         tokenizer: a tokenizer trained on the page.

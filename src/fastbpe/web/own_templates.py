@@ -1,10 +1,10 @@
-"""Chat templates of models: found beside a tokenizer, rendered in a worker, cut into trusted and untrusted parts.
+"""Chat templates of models: found in a tokenizer's folder, rendered in a worker, cut into trusted and other parts.
 
-A template gives one text. To tell the messages in it from the template's own text, it is rendered twice: as it is,
-and with marks around each message that nobody can guess. If the second text without its marks is the first, the
-marks show where the messages are. White space at the ends of a message stays outside its marks, so that templates
-may strip it. A template that does more to the messages (cuts, replaces, compares them) gives no such marks, and
-then the whole text is one trusted part, as for transformers.
+A template is rendered to one text. To tell the messages in it from the template's own text, it is rendered twice:
+with the messages unchanged, and with marks around each message that nobody can guess. If the second text without
+its marks equals the first, the marks show where the messages are. White space at the ends of a message stays
+outside its marks, so that templates may strip it. If a template does more to the messages (cuts, replaces or
+compares them), the two texts differ, and then the whole text is one trusted part, as in transformers.
 """
 
 from __future__ import annotations
@@ -46,10 +46,11 @@ class OwnTemplate(NamedTuple):
 
 
 class Rendered(NamedTuple):
-    """Prompt that a template made of messages.
+    """Prompt rendered by a template from messages.
 
     parts: list of (text, whether it is the template's own).
-    is_mixed: bool – the template changes the messages, so the whole prompt is one part, which counts as its own.
+    is_mixed: bool – whether the template changes the messages, so that the whole prompt is one part, treated as
+        the template's own.
     """
 
     parts: Parts
@@ -62,7 +63,7 @@ def has_jinja() -> bool:
 
 
 def find_template(path: str | os.PathLike[str]) -> OwnTemplate | None:
-    """Find the chat template in a model's folder, or beside a file of it.
+    """Find the chat template in a model's folder, or in the folder of a given file.
 
     Args:
         path: the folder or the file.
@@ -81,14 +82,14 @@ def find_template(path: str | os.PathLike[str]) -> OwnTemplate | None:
 
 
 def render(template: OwnTemplate, messages: Sequence[Message]) -> Rendered:
-    """Render a template, and cut the prompt into parts, up to where the assistant's next answer begins.
+    """Render a template, and cut the prompt into parts, up to the start of the assistant's next answer.
 
     Args:
         template: the template. It is not trusted: it runs in a sandbox, in a process with limits.
         messages: the messages.
 
     Raises:
-        ValueError: the template is wrong, refuses the messages, or needs more time, memory or text than allowed.
+        ValueError: the template is invalid, refuses the messages, or exceeds the limits on time, memory or text.
     """
     clean = [Message(role, _without_surrogates(content)) for role, content in messages]
     before, after = (f"\ue000{secrets.token_hex(8)}{sign}\ue001" for sign in "<>")
@@ -100,7 +101,7 @@ def render(template: OwnTemplate, messages: Sequence[Message]) -> Rendered:
 
 
 def _without_surrogates(text: str) -> str:
-    """Make a surrogate pair its character and a lone surrogate U+FFFD, as encode does."""
+    """Replace a surrogate pair by its character and a lone surrogate by U+FFFD, as encode does."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -110,7 +111,7 @@ def _marked(message: Message, before: str, after: str) -> Message:
 
 
 def _cut(text: str, before: str, after: str) -> Parts | None:
-    """Cut a text at its marks. None: they do not stand in turn."""
+    """Cut a text at its marks; None if the marks do not alternate."""
     parts: Parts = []
     first, *rest = text.split(before)
     parts.append((first, True))

@@ -1,4 +1,4 @@
-"""Server of the page: on the loopback interface only, at a free port unless told otherwise."""
+"""Server of the page: only on the loopback interface, at a free port unless one is given."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SECONDS_TO_END = 2  # that open answers get when the server is told to end
 
 
 class WebServer:
-    """Server of the page. It listens as soon as it is made; `run` answers.
+    """Server of the page. It listens as soon as it is created; `run` answers requests.
 
     Args:
-        tokenizers: names and tokenizers to offer; none: one without merges, whose tokens are bytes.
-        port: int – port to listen at; 0: a free one.
+        tokenizers: names and tokenizers to offer; if empty, one whose tokens are the bytes, without merges.
+        port: int – port to listen on; 0: any free port.
         templates: chat templates of models, by the name of the tokenizer.
 
     Attributes:
@@ -67,9 +67,9 @@ class WebServer:
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Let `run` return; for another thread than its own."""
+        """Make `run` return. To be called from another thread."""
         self._server.should_exit = True
 
     def open_browser(self) -> None:
-        """Open the page in the user's browser. Nothing happens if there is none."""
+        """Open the page in the user's browser, if there is one."""
         Thread(target=webbrowser.open, args=[self.address], daemon=True).start()

@@ -18,13 +18,13 @@ MAX_ADDED = 8  # tokenizers that were trained or loaded on the page and are kept
 class Entry(NamedTuple):
     """One tokenizer of the page.
 
-    key: int – its number; no other ever gets it.
+    key: int – its number, which is never reused.
     name: str – its name.
-    tokenizer: Tokenizer – itself.
-    is_trained: bool – it was trained on the page.
+    tokenizer: Tokenizer – the tokenizer.
+    is_trained: bool – whether it was trained on the page.
     own_template: OwnTemplate | None – chat template of the model.
-    is_added: bool – it was added on the page.
-    for_chats: Tokenizer – the same with the markers of chats that its publisher keeps out of the file.
+    is_added: bool – whether it was added on the page.
+    for_chats: Tokenizer – the tokenizer with the chat markers that its published file lacks.
     """
 
     key: int
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Shelf:
-    """Tokenizers of the page: those that it was started with, and the latest that were added on it.
+    """Tokenizers of the page: those given at the start, and the last ones added on the page.
 
     Args:
         given: names and tokenizers to start with.
@@ -75,12 +75,12 @@ class Shelf:
             return [*self._entries.values()]
 
     def get(self, key: int) -> Entry | None:
-        """Return the entry of a number; None if there is no such entry, or no longer."""
+        """Return the entry with a number; None if it does not exist, or has been removed."""
         with self._lock:
             return self._entries.get(key)
 
     def add(self, name: str, tokenizer: Tokenizer, *, is_trained: bool) -> Entry:
-        """Add a tokenizer. Beyond MAX_ADDED, the oldest one that was added is removed."""
+        """Add a tokenizer. If there are more than MAX_ADDED, remove the one added first."""
         for_chats = with_markers(tokenizer)
         with self._lock:
             entry = Entry(self._next, name, tokenizer, is_trained, None, True, for_chats)

@@ -1,7 +1,7 @@
-"""GGUF files whose base symbols are characters, with U+2581 for spaces and lines as pieces, such as Gemma 4's.
+"""GGUF files with characters as base symbols, U+2581 for spaces, and lines as pieces, such as Gemma 4's.
 
-llama.cpp merges texts and looks the results up, whatever the type of their tokens. `read_characters` reads
-such a file as the tokenizer.json that gives the same ids.
+llama.cpp merges texts and looks up the results, whatever the type of the tokens. This module turns the file into a
+tokenizer.json with the same ids, which `read_characters` reads.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _DECODER = {
 
 
 def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Model:
-    """Make the model of a file.
+    """Create the model of a file.
 
     Args:
         keys: the keys of the file.
         pre: one of PRE_NAMES.
 
     Raises:
-        FormatError: a damaged file, one without tokens of all bytes, or one where llama.cpp does not merge as the
-            list of merges says.
+        FormatError: a damaged file, one without a token for each byte, or one for which llama.cpp does not follow
+            the list of merges.
     """
     listed = keys.items("tokens", bytes, None)
     keys.check_unequal(listed)
@@ -97,7 +97,7 @@ def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken
 
 
 def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
-    """Fail if a merge names the token of a byte, which llama.cpp merges in texts like "<0x0A>" only."""
+    """Fail if a merge contains a byte token, which llama.cpp would merge only in texts like "<0x0A>"."""
     for i, line in enumerate(merges):
         if "<0x" in line and not {*line.split(" ")}.isdisjoint(_BYTES):
             keys.fail("merges", f"merge {i}, {line!r:.80}: byte tokens cannot be merged")
@@ -106,9 +106,9 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail if a token of line ends alone, which llama.cpp takes whole, is not what merging makes of its text.
+    """Fail if a token consists of line feeds, which llama.cpp takes whole, but merging does not make it.
 
-    A text with an added token in it does not reach merging; one with a special token may.
+    A text that contains an added token does not reach merging; one that contains a special token may.
     """
     found = [token.content for token in added if not token.special]
     of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]
@@ -124,7 +124,7 @@ def _check_lines(
 
 
 def _merged(n: int, ranks: Mapping[tuple[str, str], int]) -> list[str]:
-    """Merge n line ends. ranks: merge → rank; the smallest merges first."""
+    """Merge n line feeds. ranks: merge → rank; the lowest rank merges first."""
     symbols = ["\n"] * n
     while True:
         found = [ranks.get(pair, len(ranks)) for pair in pairwise(symbols)]

@@ -63,14 +63,14 @@ class Keys:
         return value
 
     def check_unequal(self, tokens: Sequence[bytes]) -> None:
-        """Fail if two tokens are equal, which llama.cpp does not load."""
+        """Fail if two tokens are equal: llama.cpp does not load such a file."""
         seen: dict[bytes, int] = {}
         for i, token in enumerate(tokens):
             if seen.setdefault(token, i) != i:
                 self.fail("tokens", f"tokens {seen[token]} and {i} are both {token!r:.80}")
 
     def check_bytes(self, tokens: Sequence[bytes], types: Sequence[int]) -> None:
-        """Fail if a token of type BYTE is too short to name one, as <0x0A> does. llama.cpp does not load it."""
+        """Fail if a token of type BYTE is too short for the form <0x0A>: llama.cpp does not load such a file."""
         for i, (token, kind) in enumerate(zip(tokens, types, strict=True)):
             if kind == PieceType.BYTE and len(token) < len("<0x"):
                 self.fail(
@@ -85,11 +85,11 @@ class Keys:
         return types
 
     def role_ids(self, n: int, defaults: Mapping[str, int] | None = None) -> dict[str, int]:
-        """Return role → id. Like llama.cpp, leave out an id without a token.
+        """Return role → id. As in llama.cpp, ids without a token are left out.
 
         Args:
             n: number of tokens.
-            defaults: ids for roles that the file does not name, or names wrongly.
+            defaults: ids for roles that the file does not set, or for which it sets an invalid id.
         """
         found = {**(defaults or {})}
         for role, key in ROLES.items():

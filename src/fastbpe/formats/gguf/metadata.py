@@ -34,7 +34,7 @@ class Typed(NamedTuple):
     Attributes:
         type: number of the type; for an array, the type of its items.
         value: int, float, bool or bytes; for an array, a sequence of one of these.
-        is_array: True: the value is an array.
+        is_array: whether the value is an array.
     """
 
     type: int
@@ -52,14 +52,15 @@ def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
     """Read the values of the keys that begin with a prefix, and skip the other keys.
 
     Args:
-        data: the bytes of the file; only the metadata are read.
-        prefix: beginning of the keys.
+        data: the bytes of the file; only the metadata is read.
+        prefix: prefix of the keys.
 
     Returns:
         Key → int, float, bool, bytes, or a list of one of these.
 
     Raises:
-        FormatError: the file is damaged, or has a version that fastbpe does not know. The message has the offset.
+        FormatError: the file is damaged, or has a version that fastbpe does not know. The message contains the
+        offset.
     """
     return _Reader(data, where).keys(prefix)
 
@@ -101,7 +102,7 @@ class _Reader:
         raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; copy or make the file again")
 
     def _take(self, n: int) -> memoryview:
-        """Return the next n bytes, and move past them."""
+        """Return the next n bytes, and advance."""
         at = self._at
         if n > len(self._data) - at:
             self._fail(f"the file ends here, {n - (len(self._data) - at)} bytes too early")
@@ -116,7 +117,7 @@ class _Reader:
         return self._take(n)
 
     def _strings(self, n: int, keep: bool) -> list[bytes] | None:
-        """Return the next n strings, as n calls of _string() would; None, to skip them."""
+        """Return the next n strings, as n calls of _string() would. If not keep, skip them and return None."""
         data, at, n_bytes = self._data, self._at, len(self._data)
         found: list[bytes] = []
         for _ in range(n):
@@ -155,7 +156,7 @@ class _Reader:
 
 
 def write(values: Mapping[str, Typed]) -> bytes:
-    """Return the bytes of a file that has these keys and no tensors."""
+    """Return the bytes of a file with these keys and no tensors."""
     parts = [MAGIC, struct.pack("<IQQ", _WRITTEN_VERSION, 0, len(values))]
     for key, (kind, value, is_array) in values.items():
         parts.append(_string_of(key.encode()))

@@ -1,8 +1,8 @@
-r"""Split patterns by the names of `tokenizer.ggml.pre`, as llama.cpp's src/llama-vocab.cpp has them.
+r"""Split patterns by their names in `tokenizer.ggml.pre`, which llama.cpp defines in src/llama-vocab.cpp.
 
-`fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. Where llama.cpp runs another
-one that only comes near, since its regex engine lacks a term (gpt-4o, tekken), the model's own counts. Names of
-characters, such as gemma4, are in `characters`.
+`fastbpe.patterns` has the regexes, which come from the models' own tokenizer.json. For some names (gpt-4o, tekken)
+llama.cpp uses an approximation, because its regex engine lacks a feature; fastbpe uses the model's own regex.
+Names for character-level files, such as gemma4, are in `characters`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from fastbpe.patterns import OTHER_NAMES, PATTERNS, Pattern, PatternLike, resolv
 
 
 class PreTokenizer(NamedTuple):
-    """Steps before merging, and defaults, that a name stands for.
+    """Steps before merging, and defaults, that belong to a name.
 
     Attributes:
         pattern: split pattern.
-        whole_piece_first: a piece that is a token is that id, without merging ("ignore_merges").
+        whole_piece_first: a piece that is a token gets its id without merging ("ignore_merges").
         adds_bos: the default of tokenizer.ggml.add_bos_token.
     """
 
@@ -63,7 +63,7 @@ PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {
 
 
 def names_of(pattern: PatternLike) -> list[str]:
-    """List the first name for each kind of merging that goes with a split pattern.
+    """List the names for a split pattern: the first one for each value of whole_piece_first.
 
     >>> names_of(PATTERNS["llama3"]), names_of(None)
     (['llama-bpe', 'dbrx'], [])

@@ -29,12 +29,12 @@ def parse(
     """Read the model in the bytes of a GGUF file.
 
     Args:
-        data: the bytes of the file; tensors are not touched.
+        data: the bytes of the file; tensors are not read.
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
-        special_tokens: name → id, in place of those in the file; byte level only.
+        special_tokens: name → id; they replace those of the file. Only for byte-level files.
 
     Raises:
-        FormatError: a damaged file, a tokenizer of another kind, or an argument that the file contradicts.
+        FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
     """
     keys = Keys(metadata.read(data, where, PREFIX), where)
     kind = keys.text("model", None)
@@ -235,7 +235,7 @@ def _unigram_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -> list[int]:
-    """Return the types of pieces, the unknown one of its type whatever the file says."""
+    """Return the types of pieces. The unknown piece gets its type whatever the file says."""
     if PieceType.BYTE in types:
         keys.fail(
             "token_type",

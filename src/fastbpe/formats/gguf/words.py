@@ -1,7 +1,7 @@
-"""GGUF files of the kind "bert": WordPiece, as BERT has it.
+"""GGUF files of the kind "bert": WordPiece, as in BERT.
 
-llama.cpp puts a U+2581 before the first token of a word, and takes "##" from the others. `read_segmented` reads
-such a file as the tokenizer.json of a BERT. Words may be of any length, as in llama.cpp.
+llama.cpp puts a U+2581 before the first token of a word, and removes "##" from the others. This module turns the
+file into a BERT's tokenizer.json, which `read_segmented` reads. Words may have any length, as in llama.cpp.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DECODER = {"type": "WordPiece", "prefix": CONTINUES, "cleanup": True}
 
 
 def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
-    """Make the model of a file.
+    """Create the model of a file.
 
     Args:
         keys: the keys of the file.
@@ -68,7 +68,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
 
 
 def spelled(text: str, kind: int) -> str:
-    """Return a token as BERT spells it."""
+    """Return a token in BERT's spelling."""
     if text.startswith(METASPACE):
         return text[len(METASPACE) :] or text
     is_name = kind != PieceType.NORMAL or not text or _is_bracketed(text)
@@ -76,7 +76,7 @@ def spelled(text: str, kind: int) -> str:
 
 
 def marked(token: str) -> str:
-    """Return a token as llama.cpp spells it: the inverse of `spelled`."""
+    """Return a token in llama.cpp's spelling: the inverse of `spelled`."""
     if token.startswith(CONTINUES):
         return token[len(CONTINUES) :]
     return token if _is_bracketed(token) else METASPACE + token
@@ -87,7 +87,7 @@ def _is_bracketed(text: str) -> bool:
 
 
 def normalizer(lowers: bool, strips: bool) -> dict[str, Any]:
-    """Return the normalizer of a BERT."""
+    """Return the normalizer of a BERT model."""
     return {
         "type": "BertNormalizer",
         "clean_text": True,
@@ -107,9 +107,9 @@ def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken
 
 
 def settings_of(model: Model) -> tuple[bool, bool]:
-    """Return (letters become lower case, accents go away) of a BERT.
+    """Return (whether a BERT model lowercases, whether it strips accents).
 
-    Raises FormatError if the steps are others than llama.cpp's.
+    Raises FormatError if its steps differ from llama.cpp's.
     """
     spelling = model.spelling
     steps = [*model.normalizers]
@@ -128,5 +128,5 @@ def settings_of(model: Model) -> tuple[bool, bool]:
 
 
 def texts_of(tokens: Iterable[str], names: Mapping[str, int]) -> list[str]:
-    """Return the tokens as llama.cpp spells them. names: special and added tokens, which stay as they are."""
+    """Return the tokens in llama.cpp's spelling. names: special and added tokens, which do not change."""
     return [token if token in names else marked(token) for token in tokens]

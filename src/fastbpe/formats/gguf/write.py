@@ -1,4 +1,4 @@
-"""Write a tokenizer as a GGUF file with metadata alone, which gguf-new-metadata and others copy into a model."""
+"""Write a tokenizer as a GGUF file with only metadata, which gguf-new-metadata and others copy into a model."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def dump_byte_level(
         merges: pairs of ids, best first.
         pre: name of the split pattern.
         special_tokens: name → id.
-        added_tokens: added tokens; those that are special may stand in special_tokens, too.
+        added_tokens: added tokens; a special one may also be in special_tokens.
         n_ids: number of ids.
         roles: "bos", "eos", "pad", "unk" → id.
         template: (ids before a text, ids after it).
 
     Raises:
-        FormatError: the format cannot hold this vocabulary; the message says what.
+        FormatError: the format cannot store this vocabulary; the message says why.
     """
     texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))
     types = [int(PieceType.NORMAL)] * n_ids
@@ -86,10 +86,10 @@ def dump_byte_level(
 
 
 def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str, int]) -> None:
-    """Raise FormatError if an added token is found in another way than by its text alone.
+    """Raise FormatError if anything but its text decides where an added token is found.
 
-    Without a normalizer, `normalized` only means that a token is searched after those that are not: no difference
-    if no token of one kind shares a character with one of the other.
+    Without a normalizer, `normalized` only means that a token is searched after those without it. This makes no
+    difference if no token with it shares a character with one without it.
     """
     after = {token.content for token in added_tokens if token.normalized}
     before = {token.content for token in added_tokens if not token.normalized} | (special_tokens.keys() - after)
@@ -106,7 +106,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     """Return the bytes of a file of the kind "llama".
 
     Raises:
-        FormatError: the format cannot hold this vocabulary; the message says what.
+        FormatError: the format cannot store this vocabulary; the message says why.
     """
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
@@ -208,7 +208,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
         n_ids: number of ids.
 
     Raises:
-        FormatError: the model is not WordPiece with the steps of BERT, or the format cannot hold its tokens.
+        FormatError: the model is not WordPiece with BERT's steps, or the format cannot store its tokens.
     """
     lowers, strips = words.settings_of(model)
     spelling = model.spelling
@@ -254,7 +254,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
 
 
 def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str, Typed]:
-    """Return the keys for roles and template. plain: the model as a .model file has it."""
+    """Return the keys for roles and template. plain: the model as stored in a .model file."""
     roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
     roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
     single = model.templates.single

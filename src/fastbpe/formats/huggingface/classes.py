@@ -1,7 +1,7 @@
-"""Classes of transformers that build their tokenizer themselves, from a vocabulary and merges.
+"""Settings of those classes of transformers that build their tokenizer from a vocabulary and merges.
 
-Any other class takes what the tokenizer's file says. tests/conformance/test_folders_transformers.py compares
-these settings with transformers 5.24.
+Any other class follows the tokenizer's file. tests/conformance/test_folders_transformers.py compares these
+settings with transformers 5.24.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ _ROBERTA_ROLES = {
 
 
 class Settings(NamedTuple):
-    """Decisions of a class, whatever the files beside a vocabulary say.
+    """Settings of a class, which override the files in a vocabulary's folder.
 
     Attributes:
-        roles: role → token, for roles that no file names.
-        pattern: name of the split pattern, for a vocabulary in two files; "": sentencepiece's spaces.
-        normalizers: steps of a tokenizer.json that change text, for a vocabulary in two files.
-        resets_flags: special tokens lose the flags that files give them.
-        puts_around: texts stand between the tokens of the roles cls and sep.
+        roles: role → token, for roles that no file sets.
+        pattern: name of the split pattern, for a vocabulary in two files; "": spaces are handled as in
+            sentencepiece.
+        normalizers: normalizers as in a tokenizer.json, for a vocabulary in two files.
+        resets_flags: the flags of special tokens in the files are ignored.
+        puts_around: the tokens of the roles cls and sep are put around texts.
     """
 
     roles: Mapping[str, str]
@@ -63,11 +64,11 @@ _BY_MODEL_TYPE = {name.lower(): settings for name, settings in CLASSES.items() i
 
 
 def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> Settings | None:
-    """Return the settings of the class that a folder names; None: of a class without settings of its own.
+    """Return the settings of the class that a folder names; None if the class has none here.
 
     Args:
         tokenizer_config: content of tokenizer_config.json.
-        model_config: content of config.json, whose model_type counts where no class is named.
+        model_config: content of config.json; its model_type is used if no class is named.
     """
     name = plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
     if name:
@@ -77,7 +78,7 @@ def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -
 
 
 def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
-    """Return the name of the split pattern of a folder's ranks; None: its class is none that fastbpe knows.
+    """Return the name of the split pattern for a folder with ranks; None if fastbpe does not know its class.
 
     Moonlight and Kimi name their class TikTokenTokenizer, in tokenization_moonshot.py or tokenization_kimi.py.
     """
@@ -85,5 +86,5 @@ def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
 
 
 def plain_name(name: object) -> str:
-    """Return the name of a class without "Tokenizer" and "Fast"; "" if none is named."""
+    """Return the name of a class without "Tokenizer" and "Fast"; "" if there is no name."""
     return name.removesuffix("Fast").removesuffix("Tokenizer") if isinstance(name, str) else ""

@@ -1,4 +1,4 @@
-"""Decoder of a tokenizer.json, as plain data: the options of each step, checked as tokenizers 0.23 checks them."""
+"""Decoder of a tokenizer.json, as plain data, with the options of each step checked as in tokenizers 0.23."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | 
 
     Args:
         described: the JSON of the decoder.
-        place: file and place of it, for errors.
+        place: its file and place, for errors.
 
     Raises:
         FormatError: tokenizers would refuse it.
@@ -65,9 +65,9 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
 
     Args:
         described, place: as in `flattened`.
-        depth: of sequences around it.
+        depth: number of nested sequences around it.
 
-    tokenizers knows some kinds by their options if the type is missing or unknown.
+    If the type is missing or unknown, tokenizers recognises some kinds by their options.
 
     >>> canonical({"suffix": "</w>"})
     {'type': 'BPEDecoder', 'suffix': '</w>'}
@@ -99,8 +99,8 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Write the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
 
     Args:
-        described: the JSON of it. Old files have add_prefix_space, which must not contradict prepend_scheme.
-        place: file and place of it, for errors.
+        described: its JSON. Old files have add_prefix_space, which must not contradict prepend_scheme.
+        place: its file and place, for errors.
     """
     adds = described.get("add_prefix_space")
     if adds is not None and not isinstance(adds, bool):
@@ -116,7 +116,7 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Take the options of a kind. Raises FormatError for a value that does not suit."""
+    """Return the options of a kind. Raises FormatError for an invalid value."""
     for name, option in OPTIONS[kind].items():
         if not is_value(option, given.get(name)):
             _fail(f"{place}.{name}", f"in {kind} it must be {_KINDS[option]}, not {given.get(name)!r:.60}")
@@ -124,7 +124,7 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Find the first kind without need of a type that has all its options."""
+    """Find the first kind that needs no type and has all its options here."""
     for kind in _UNTYPED:
         options = OPTIONS[kind]
         if all(is_value(option, described.get(name)) for name, option in options.items()):
@@ -133,7 +133,7 @@ def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
-    """Find the first kind without need of a type whose options are these values."""
+    """Find the first kind that needs no type and whose options fit these values."""
     for kind in _UNTYPED:
         if len(OPTIONS[kind]) == len(values):
             found = _by_options(dict(zip(OPTIONS[kind], values, strict=True)))

@@ -1,9 +1,9 @@
 """User-defined pieces of a sentencepiece model in a tokenizer.json that puts U+2581 before texts.
 
-Added tokens would not do: tokenizers puts no U+2581 before a text that begins with one. So a Split takes the
-pieces out of the text, and ignore_merges turns each part that is a token into that token. But names of control
-symbols and bytes are tokens too, which no merges make. A second Split cuts such a name where merging would leave
-two parts.
+Added tokens would not work: tokenizers puts no U+2581 before a text that begins with one. So a Split separates the
+pieces from the text, and ignore_merges turns each part that is a token into that token. But the names of control
+symbols and bytes are also tokens, although no merges make them. A second Split cuts such a name at a place that
+merging never crosses.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ def pre_tokenizer(
     """Describe the pre-tokenizer for a model's user-defined pieces.
 
     Args:
-        pieces: those that the vocabulary lists, by id.
+        pieces: the pieces that the vocabulary lists, by id.
         types: a PieceType for each id.
-        merges: as a Model has them.
+        merges: as in `Model`.
         added: ids of added tokens.
-        fuses: unknown characters in a row become one token.
+        fuses: several unknown characters in a row become one token.
+
 
     Returns:
-        (pre-tokenizer, ""), or (None, piece) with a piece that must not stand alone but cannot be cut. A piece of
-        more than 256 characters counts as one that cannot.
+        (pre-tokenizer, ""), or (None, piece) with a piece that must be cut but cannot. A piece of more than 256
+        characters counts as one that cannot.
     """
     types = types[: len(pieces)]
     fuses = fuses and PieceType.BYTE not in types
@@ -69,7 +70,7 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
 
     Args:
         symbols: user-defined pieces.
-        cuts: each name that must not stand alone → its part to cut off.
+        cuts: each name that must be cut → its part to cut off.
     """
     steps = [_split("|".join(map(escaped, _longest_first(symbols))))]
     if cuts:
@@ -82,9 +83,9 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read(described: Any) -> list[str] | None:
-    """Return the symbols if `describe` may have made this pre-tokenizer, else None.
+    """Return the symbols if this pre-tokenizer may come from `describe`, else None.
 
-    The caller describes them again and compares.
+    To be sure, the caller calls `describe` with them and compares.
     """
     match described:
         case {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": str(regex)}}, *rest]}:
@@ -96,13 +97,13 @@ def read(described: Any) -> list[str] | None:
 def find_cuts(
     names: Iterable[str], merges: Merges, characters: frozenset[str], *, apart: frozenset[str], fuses: bool
 ) -> tuple[dict[str, str], str | None]:
-    """Find where to cut names that must not stand alone.
+    """Find places to cut the names that must not become a token.
 
     Args:
-        names: tokens that must not stand alone.
-        merges: pair of tokens → its place in the list of merges.
+        names: tokens that text must not become.
+        merges: pair of tokens → its index in the list of merges.
         characters: single characters that are tokens.
-        apart: names that no part may be.
+        apart: names that must not be a part.
         fuses: unknown characters in a row become one token, and cannot be cut apart.
 
     Returns:
@@ -124,7 +125,7 @@ def find_cuts(
 
 
 def _merged(text: str, merges: Merges) -> list[str]:
-    """Return the tokens that merging makes of a text."""
+    """Return the tokens to which a text merges."""
     tokens = [*text]
     while True:
         found = [(merges[pair], i) for i, pair in enumerate(pairwise(tokens)) if pair in merges]

@@ -1,9 +1,9 @@
-"""Tokens and roles that the files beside a tokenizer name, as AutoTokenizer of transformers 5.24 reads them.
+"""Tokens and roles named in the other files of a tokenizer's folder, read as in transformers 5.24.
 
-The files are tokenizer_config.json, special_tokens_map.json and added_tokens.json. transformers adds the tokens
-that they name to the tokenizer: one that it has already gets the flags of its new definition, any other the next
-free id. Ids in the files give only the order. A tokenizer_config.json with an added_tokens_decoder makes
-transformers ignore the two older files.
+The files are tokenizer_config.json, special_tokens_map.json and added_tokens.json. transformers adds their tokens
+to the tokenizer: one that already exists gets the flags of the new definition, any other gets the next free id.
+Ids in the files determine only the order. A tokenizer_config.json with an added_tokens_decoder makes transformers
+ignore the two older files.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _MAX_ID = (1 << 31) - 1
 
 
 class Definition(NamedTuple):
-    """Token as a file defines it.
+    """Definition of a token in a file.
 
     Attributes:
         content, special, lstrip, rstrip, single_word: as in AddedToken.
-        normalized: as in AddedToken; None: only if the token is not special in the end.
+        normalized: as in AddedToken; None: True unless the token becomes special.
     """
 
     content: str
@@ -45,7 +45,7 @@ class Definition(NamedTuple):
     single_word: bool = False
 
     def token(self, special: bool = False) -> AddedToken:
-        """Make the token, without an id; special: some role makes it special."""
+        """Create the token, without an id; special: a role makes it special."""
         special = special or self.special
         normalized = not special if self.normalized is None else self.normalized
         return AddedToken(self.content, NEXT, special, normalized, *self[3:6])
@@ -55,16 +55,16 @@ _NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings
 
 
 class NamedTokens(NamedTuple):
-    """Tokens and roles that the files beside a tokenizer name.
+    """Tokens and roles named in the other files of a tokenizer's folder.
 
     Attributes:
         decoder: id in the files → token of added_tokens_decoder or added_tokens.json.
         named: attribute of transformers, such as bos_token or image_token → token.
         extra: other special tokens.
-        silenced: roles that a file says to have no token.
-        has_extra: `extra` comes from extra_special_tokens, which transformers knows before it reads a vocabulary.
-        is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens take part.
-        settings: those of the class that the folder names; None: of a class without settings of its own.
+        silenced: roles that have no token according to a file.
+        has_extra: `extra` comes from extra_special_tokens, which transformers reads before a vocabulary.
+        is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens are used too.
+        settings: settings of the class that the folder names; None: there are none for this class.
     """
 
     decoder: Mapping[int, Definition] = _NONE
@@ -86,11 +86,11 @@ class NamedTokens(NamedTuple):
         return [token.content for token in listed if token.content]
 
     def add(self, own: Sequence[AddedToken], find: Callable[[str], int | None], n_tokens: int) -> list[AddedToken]:
-        """Give the added tokens of a tokenizer with those that the files beside it name, by id.
+        """Return the added tokens of a tokenizer, with those that these files name, by id.
 
         Args:
-            own: the added tokens that the tokenizer has.
-            find: gives the id of an ordinary token by its text; None: there is no such token.
+            own: the added tokens of the tokenizer itself.
+            find: function from the text of an ordinary token to its id, or None if there is no such token.
             n_tokens: number of ordinary tokens.
         """
         is_new = self.settings is not None  # transformers builds the tokenizer anew, of ordinary tokens alone
@@ -111,7 +111,7 @@ class NamedTokens(NamedTuple):
         return sorted(found.values(), key=attrgetter("id"))
 
     def _to_add(self, own: Sequence[AddedToken]) -> Iterator[AddedToken]:
-        """Yield tokens as transformers adds them: first those with ids in the files, then those with a name."""
+        """Yield tokens in the order of transformers: first those with ids in the files, then named ones."""
         special = {token.content for token in self.named.values()}
         defined = dict(self.decoder)
         if self.is_older:
@@ -130,16 +130,16 @@ class NamedTokens(NamedTuple):
 
 
 def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False) -> NamedTokens:
-    """Read the files beside a tokenizer.
+    """Read the other files of a tokenizer's folder.
 
     Args:
         folder: the folder.
-        settings: those of the class that the folder names.
-        beside_pieces: the tokenizer is a sentencepiece model, whose control symbols take the place of
-            additional_special_tokens in a special_tokens_map.json.
+        settings: settings of the class that the folder names.
+        beside_pieces: the tokenizer is a sentencepiece model; its control symbols replace
+            additional_special_tokens of a special_tokens_map.json.
 
     Raises:
-        FormatError: transformers could not load the files either; the message says why.
+        FormatError: the files are invalid, so transformers could not load them either; the message says why.
     """
     config_path, map_path = os.path.join(folder, CONFIG), os.path.join(folder, MAP)
     config = read_object(config_path)
@@ -203,7 +203,7 @@ def _read_added(path: str, special: set[str], found: dict[int, Definition]) -> N
 
 
 class _Values:
-    """Values of tokenizer_config.json, and of special_tokens_map.json over them, each with the file it is from."""
+    """Values of tokenizer_config.json, overridden by special_tokens_map.json, each with its file."""
 
     def __init__(self, config: Mapping[str, Any], where: str) -> None:
         self.values = dict(config)
@@ -220,7 +220,7 @@ class _Values:
         self._take_specific()
 
     def merge(self, older: Mapping[str, Any], where: str) -> None:
-        """Put the values of a special_tokens_map.json over those of the configuration."""
+        """Override values of the configuration by those of a special_tokens_map.json."""
         for key, value in older.items():
             if key == _EXTRA and isinstance(value, list):
                 before = self.values.get(_EXTRA) or []
@@ -231,12 +231,12 @@ class _Values:
         self._take_specific()
 
     def _take_specific(self) -> None:
-        """Take an object of extra_special_tokens: its tokens have names of the model's own."""
+        """Read extra_special_tokens as an object: its tokens have names that the model defines."""
         if isinstance(self.values.get(_EXTRA), dict):
             self.specific |= self.values.pop(_EXTRA)
 
     def known_special(self) -> set[str]:
-        """Return the texts that make a token of added_tokens.json special."""
+        """Return the texts that are special tokens if they occur in added_tokens.json."""
         extra = self.values.get(_EXTRA)
         values = [self.values.get(name) for name in _NAMED] + (extra if isinstance(extra, list) else [])
         texts = (value.content if isinstance(value, Definition) else value for value in values)
@@ -276,7 +276,7 @@ def _is_token(value: object) -> bool:
 
 
 def _special(value: object, where: str, key: str) -> Definition:
-    """Read a special token: its text, or an object that says that it is an AddedToken."""
+    """Read a special token: its text, or an object marked as an AddedToken."""
     if isinstance(value, Definition):
         return value
     if isinstance(value, str):
@@ -289,7 +289,7 @@ def _special(value: object, where: str, key: str) -> Definition:
 
 
 def _token(entry: Mapping[str, Any], where: str, key: str) -> Definition:
-    """Read an object with content and flags; flags that are not there have the defaults of tokenizers."""
+    """Read an object with content and flags; missing flags have the defaults of tokenizers."""
     content = entry.get("content", "")
     flags = {flag: entry[flag] for flag in _FLAGS if entry.get(flag) is not None}
     if not isinstance(content, str) or not {bool}.issuperset(map(type, flags.values())):

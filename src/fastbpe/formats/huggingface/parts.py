@@ -1,6 +1,7 @@
 """Small parts of a tokenizer.json, as plain data: normalizers, pre-tokenizers, decoders.
 
-Each is checked against the kinds and options that fastbpe runs. Anything else is refused by name and place.
+Each is checked against the types and options that fastbpe supports. Any other raises an error with its name and
+place.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ _MAX_LENGTH = (1 << 64) - 1
 
 
 class Part:
-    """Object in a file, with its place for errors.
+    """JSON object in a file, with its place for errors.
 
     Attributes:
         value: the object.
         where: the name of the file.
-        place: path of keys within the file, "model.vocab"; "" for the whole.
+        place: path of keys within the file, such as "model.vocab"; "" for the whole file.
     """
 
     def __init__(self, value: Any, where: str, place: str) -> None:
@@ -125,7 +126,7 @@ def dropout_of(model: Part) -> float | None:
 
 
 def warn_of_settings(top: Part) -> None:
-    """Warn that a file's truncation, padding and dropout are not applied, if it has any."""
+    """Warn if a file sets truncation, padding or dropout, which are not applied."""
     model = top.part("model")
     dropout = None if model is None else dropout_of(model)
     if dropout is not None:
@@ -146,15 +147,16 @@ def warn_of_settings(top: Part) -> None:
 
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the normalizers in the order in which they run, without sequences around them."""
+    """Return the normalizers in the order in which they run, with nested sequences flattened."""
     return [_checked(step, _NORMALIZERS, "normalizer") for step in flat(part, "normalizers")]
 
 
 def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
-    """Return the pre-tokenizers in the order in which they run, without sequences around them.
+    """Return the pre-tokenizers in the order in which they run, with nested sequences flattened.
 
     Returns:
-        (steps, prefix_space): whether the first step puts a space before a text that begins with none.
+        (steps, prefix_space). prefix_space: the first step puts a space before a text that does not begin with
+        one.
     """
     steps = list(flat(part, "pretokenizers"))
     out = [_completed(step, _PRE_TOKENIZERS) for step in steps]
@@ -168,7 +170,7 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
 
 
 def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the pre-tokenizers of any tokenizer, in the order in which they run, with all members of each."""
+    """Return the pre-tokenizers of any tokenizer, in the order in which they run, each with all its members."""
     known = {**_PRE_TOKENIZERS, **_OTHER_PRE_TOKENIZERS}
     return [_completed(step, known) for step in flat(part, "pretokenizers")]
 
@@ -196,12 +198,12 @@ def _completed(step: Part, known: Mapping[str, Mapping[str, type]]) -> dict[str,
 
 
 def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
-    """Yield the steps of a part, without sequences around them.
+    """Yield the steps of a part, with nested sequences flattened.
 
     Args:
         part: a step or a sequence of steps; None: no steps.
         key: the key of the list in a sequence.
-        depth: of sequences around this one.
+        depth: number of nested sequences around this part.
     """
     if part is None:
         return
@@ -217,7 +219,7 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
 
 
 def typed_normalizer(part: Part) -> Part:
-    """Return a normalizer with its type: tokenizers knows one without a type by its members."""
+    """Return a normalizer with its type. tokenizers recognises one without a type by its members."""
     kind = part.value.get("type")
     if kind == "Sequence" or (isinstance(kind, str) and kind in _NORMALIZERS):
         return part
@@ -251,7 +253,7 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
 
 
 def check_byte_decoder(part: Part | None) -> None:
-    """Refuse a decoder that gives anything but the bytes of the tokens, and a file without one."""
+    """Refuse a decoder that does not produce the bytes of the tokens, and a file without a decoder."""
     steps = None if part is None else flattened(part.value, f"{part.where}: {part.place}")
     kinds = [step["type"] for step in steps or ()]
     if kinds[:1] != ["ByteLevel"] or {*kinds[1:]} - {"Fuse"}:

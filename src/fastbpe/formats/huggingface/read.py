@@ -1,8 +1,8 @@
 """Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
 
-Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets what
-decides ids; the rest of the file is kept for writing it again. Truncation and padding are not applied, because
-they are settings of a program and not of a vocabulary; a FormatWarning says so.
+Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets all
+that decides ids; the rest of the file is kept so that it can be written again. Truncation and padding are not
+applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNSEEN = (*range(0x21), 0x7F)
 
 
 def recognise(data: Buffer) -> bool:
-    """Tell whether the data looks like a JSON object that holds a model."""
+    """Tell whether the data looks like a JSON object that contains a model."""
     head = bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
     return head[:1] == b"{" and re.search(rb'"model"\s*:\s*\{', data) is not None
 
@@ -51,20 +51,20 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        named: tokens that the files beside it name.
+        named: tokens named in the other files of the folder.
 
     Raises:
-        FormatError: a damaged file, or an option that fastbpe does not run.
+        FormatError: a damaged file, or an option that fastbpe does not support.
     """
     return with_special(read_model(data, where, named, _model), special_tokens)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
-    """Make the model of a parsed file.
+    """Create the model of a parsed file.
 
     Args:
-        top: the file, with empty vocabulary and merges if `entries` has them.
-        named: tokens that the files beside it name.
+        top: the file, with empty vocabulary and merges if they are in `entries`.
+        named: tokens named in the other files of the folder.
         entries: vocabulary and merges from the fast reader.
 
     Returns:
@@ -134,7 +134,7 @@ def check_version(top: Part) -> None:
 
 
 def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
-    """Refuse a space or control character that would be taken for the token of its byte, which no text becomes."""
+    """Refuse a token that is a space or control character: fastbpe would match it, tokenizers never does."""
     for byte in _UNSEEN:
         token = chr(byte)
         found = -1 if token in added else vocabulary.get(token, -1)
@@ -146,7 +146,7 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
 
 
 def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
-    """Return the parts of a file that decide no ids, for writing it again."""
+    """Return the parts of a file that do not affect ids, for writing it again."""
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
     around = top.part("post_processor")
     if around is not None:
@@ -159,7 +159,7 @@ def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
 
 
 def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Model:
-    """Replace the special tokens of a model; None leaves it as it is."""
+    """Replace the special tokens of a model; None: keep them."""
     if special_tokens is None:
         return model
     others = [token for token in model.added_tokens if not token.special]
@@ -167,12 +167,12 @@ def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Mode
 
 
 def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_Made]) -> _Made:
-    """Read a file and make its model: vocabulary and merges with the fast reader, the rest with a JSON parser.
+    """Read a file and create its model: the fast reader reads vocabulary and merges, a JSON parser the rest.
 
     Args:
-        named: tokens that the files beside it name.
-        make: makes the model of the rest and the entries, or of the whole file; or None of entries for which the
-            slow reader must read the file.
+        named: tokens named in the other files of the folder.
+        make: function that creates the model from the rest and the entries, or from the whole file. It returns
+            None if the slow reader must read the file.
     """
     raw = bytes(data)
     entries = _vocab_json.read(raw)
@@ -202,7 +202,7 @@ def read_json(data: bytes, where: str) -> Any:
 
 
 def check_bpe(model: Part) -> None:
-    """Refuse models other than BPE, and a dropout outside of 0 to 1."""
+    """Refuse models other than BPE, and a dropout that is not from 0 to 1."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
@@ -210,7 +210,7 @@ def check_bpe(model: Part) -> None:
 
 
 def check_model(model: Part) -> None:
-    """Refuse models of other types than BPE, and options of BPE that the family of bytes does not run."""
+    """Refuse models other than BPE, and options of BPE that byte-level tokenizers do not support."""
     check_bpe(model)
     for key in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model.value.get(key) not in (None, ""):
@@ -221,13 +221,13 @@ def check_model(model: Part) -> None:
 
 
 def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
-    """Return the ids of the added tokens, and of the ordinary tokens that are written like them."""
+    """Return the ids of the added tokens, and of the ordinary tokens with the same text."""
     alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
 
 
 def _check_byte_fallback(model: Part, vocabulary: _Vocabulary) -> None:
-    """Refuse byte_fallback where the stand-in of a byte without a token may become the tokens of its own bytes."""
+    """Refuse byte_fallback if the character for a byte without a token may become byte tokens itself."""
     if model.get("byte_fallback", bool, False):
         for byte in range(256):
             if vocabulary.get(f"<0x{byte:02X}>", -1) >= 0:

@@ -1,8 +1,8 @@
-"""Any tokenizer.json of a BPE model: base symbols are characters, as the file spells them.
+"""Any tokenizer.json with a BPE model: base symbols are the characters of the file.
 
-tokenizers runs every file so. `read` and `read_llama` recognise the two kinds that the core runs faster, as bytes
-and as code points with spaces for U+2581; this module reads all others. It refuses
-what tokenizers refuses, and a few files more (docs/formats.md).
+tokenizers runs every file in this way. `read` and `read_llama` recognise the two kinds that the core runs faster,
+as bytes, and as code points with U+2581 for spaces; this module reads all others. It refuses the files that
+tokenizers refuses, and a few more (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        named: tokens that the files beside it name.
+        named: tokens named in the other files of the folder.
 
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
@@ -46,7 +46,7 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
-    """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     check_version(top)
     model = top.part("model")
     if model is None:
@@ -94,7 +94,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 
 
 def _byte_ids(model: Part, vocabulary: _Vocabulary) -> Sequence[int]:
-    """Return the ids of the tokens of bytes, -1 for a byte without one; () without byte fallback."""
+    """Return the ids of the byte tokens, -1 for a byte without one; () without byte fallback."""
     if not model.get("byte_fallback", bool, False):
         return ()
     found = tuple(vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256))
@@ -114,7 +114,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOu
 
 
 def _merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes) -> Iterable[tuple[int, int, int]]:
-    """Return (left id, right id, merged id), best first. The last of two equal pairs counts, as in tokenizers."""
+    """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers."""
     merges: dict[tuple[int, int], int] = {}
     for number, (left, right) in pairs_of(model):
         place = f"merges[{number}]"
@@ -131,7 +131,7 @@ def _merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes) -> Iterab
 
 
 def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
-    """Cut as many bytes off a token as the prefix has, as tokenizers does."""
+    """Remove the bytes of the prefix from the start of a token, as tokenizers does."""
     if not prefix:
         return token
     data = token.encode()
@@ -144,7 +144,7 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
 
 
 def special_and_others(added: Sequence[AddedToken], ends: array[int]) -> tuple[dict[str, int], list[AddedToken]]:
-    """Return (special tokens by name, added tokens for which a name and an id are not enough)."""
+    """Return (special tokens by name, added tokens that need more than a name and an id)."""
     special, others = {}, []
     for token in added:
         is_ordinary = token.id < len(ends) and ends[token.id] > (ends[token.id - 1] if token.id else 0)

@@ -1,8 +1,8 @@
 """A tokenizer.json of the Llama kind: code points, U+2581 for spaces, byte fallback, merges ordered by score.
 
-Such files are made from sentencepiece models. Their merges list every pair of pieces that makes a piece, best
-piece first. Where scores cannot express the merges, the model keeps the merges. Other differences from
-sentencepiece become the model's `conventions`. Anything else is refused.
+Such files are made from sentencepiece models. Their merges list every pair of pieces that makes a piece, the best
+piece first. If scores cannot express the merges, the model keeps the merges. Other known differences from
+sentencepiece become the model's `conventions`. Files with unknown differences are refused.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ def parse(data: Buffer, where: str, *, named: NamedTokens | None = None) -> Code
     """Read the model in a file's bytes.
 
     Args:
-        named: tokens that the files beside it name.
+        named: tokens named in the other files of the folder.
 
     Raises:
-        FormatError: a damaged file, or an option that fastbpe does not run.
+        FormatError: a damaged file, or an option that fastbpe does not support.
     """
     return read_model(data, where, named, _model)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:
-    """Make the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -136,7 +136,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 
 
 def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, bytes]:
-    """Return (piece_bytes, piece_ends, merges). The slow twin of `Entries.pieces`."""
+    """Return (piece_bytes, piece_ends, merges). The slow counterpart of `Entries.pieces`."""
     if "" in vocabulary:
         model.fail("an empty token is not supported where tokens are text", "vocab")
     if not vocabulary:
@@ -161,12 +161,12 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
 
 
 def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spaces, Conventions]:
-    """Return (options for white space as sentencepiece has them, other differences from sentencepiece).
+    """Return (sentencepiece's options for white space, other differences from sentencepiece).
 
     Args:
         top: the file.
-        finds_normalized: some added token is looked for in normalized text.
-        symbols: `llama_symbols` read the pre-tokenizer.
+        finds_normalized: normalized text is searched for some added token.
+        symbols: the pre-tokenizer was read by `llama_symbols`.
     """
     steps = parts.normalizers(top.part("normalizer"))
     marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
@@ -206,7 +206,7 @@ def _find_symbols(
     laid_out: tuple[bytes, bytes, bytes],
     fuses: bool,
 ) -> None:
-    """Set the types of user-defined pieces. Refuse a pre-tokenizer that does anything but find these."""
+    """Set the types of user-defined pieces. Refuse a pre-tokenizer that does more than find them."""
     for symbol in symbols:
         token_id = vocabulary.get(symbol, -1)
         if token_id >= 0 and types[token_id] == PieceType.NORMAL:
@@ -225,13 +225,13 @@ def _find_symbols(
 
 
 def texts_of(piece_bytes: bytes, piece_ends: bytes) -> list[str]:
-    """Return the texts of pieces that lie end to end."""
+    """Return the texts of concatenated pieces."""
     ends = array("I", piece_ends)
     return [piece_bytes[start:end].decode() for start, end in zip(chain((0,), ends), ends, strict=False)]
 
 
 def _metaspace(part: Part | None) -> tuple[str, bool] | None:
-    """Return (prefix as Conventions has it, whether pieces end before each U+2581); None if nothing happens."""
+    """Return (prefix as in Conventions, whether pieces end before each U+2581); None if it changes nothing."""
     if part is None or (part.value.get("type") == "Split" and _splits_at_spaces(part)):
         return None  # the normalizer leaves no space to split at
     if part.value.get("type") != "Metaspace":
@@ -257,7 +257,7 @@ def _splits_at_spaces(part: Part) -> bool:
 
 
 def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
-    """Return (kind of decoder as Conventions has it, whether it drops a space at the start)."""
+    """Return (kind of decoder as in Conventions, whether it drops a space at the start)."""
     if part is None:
         top.fail("there is no decoder: tokenizers would put a space between all tokens", "decoder")
     steps = [*part.parts("decoders")] if part.value.get("type") == "Sequence" else [part]
@@ -316,12 +316,12 @@ def _types(
 
 
 def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges: bytes) -> None:
-    """Refuse merges of the unknown token or of bytes. tokenizers merges them, the core never does.
+    """Refuse merges of the unknown token or of byte tokens, which tokenizers does but the core never does.
 
     Args:
         model: the model.
         types: type of each piece.
-        piece_bytes: all pieces, end to end.
+        piece_bytes: all pieces, concatenated.
         merges: packed merges.
     """
     pieces, unknown = bytes(piece_bytes), model.get("unk_token", str, "").encode()
@@ -351,7 +351,7 @@ def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
 
 
 def _is_ordinary(token: AddedToken, vocabulary: _Vocabulary, merges: bytes) -> bool:
-    """Tell whether merging can make an added token too."""
+    """Tell whether merging can also make an added token."""
     if token.id >= len(vocabulary):
         return False
     return len(token.content) == 1 or _is_made(token.content, vocabulary, merges)

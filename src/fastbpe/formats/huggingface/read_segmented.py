@@ -1,6 +1,6 @@
-"""A tokenizer.json whose model merges nothing: Unigram, WordPiece or WordLevel.
+"""A tokenizer.json with a model that does not merge: Unigram, WordPiece or WordLevel.
 
-tokenizers runs every file; this module reads what it reads, and refuses what it refuses.
+This module accepts exactly the files that tokenizers accepts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_LENGTH = (1 << 63) - 1
 
 
 class _Pieces(dict[str, int]):
-    """Id of each piece of a list, of equal ones the last. Its length is that of the list."""
+    """Dict from piece to id; of equal pieces, the last counts. Its length is the length of the list of pieces."""
 
     def __init__(self, pieces: list[str]) -> None:
         super().__init__(zip(pieces, range(len(pieces)), strict=True))
@@ -45,7 +45,7 @@ class _Pieces(dict[str, int]):
 
 
 def recognise(data: bytes) -> bool:
-    """Tell whether a tokenizer.json may have such a model: a part of one of these types, or none with merges."""
+    """Tell whether a tokenizer.json may have such a model: one of these types occurs, or no merges do."""
     return re.search(_TYPE, data) is not None or b'"merges"' not in data
 
 
@@ -127,7 +127,7 @@ def read_apart(data: bytes, where: str) -> tuple[Any, scored_vocab.ScoredVocab |
 
 
 def type_of(model: Part) -> str:
-    """Return the type of a model; of a file that does not say it, the one that tokenizers takes."""
+    """Return the type of a model; if the file does not state it, the type that tokenizers assumes."""
     value = model.value
     if "type" in value:
         named: str = model.get("type", str)
@@ -140,7 +140,7 @@ def type_of(model: Part) -> str:
 
 
 def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
-    """Return the pieces and scores (float64) of a Unigram model, the scores as tokenizers reads them."""
+    """Return the pieces of a Unigram model, and their scores (float64) as tokenizers reads them."""
     listed = model.get("vocab", list)
     if len(listed) > MAX_TOKENS:
         model.fail(f"{len(listed)} pieces: the limit is {MAX_TOKENS}", "vocab")
@@ -214,7 +214,7 @@ def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
     """Return the "model" of a tokenizer.json.
 
     Args:
-        model: a model that merges nothing.
+        model: a model that does not merge.
         texts: the tokens by id; "" if an id is not an ordinary token.
     """
     spelling = model.spelling

@@ -1,7 +1,7 @@
-"""Numbers as serde_json reads them, which tokenizers uses: with two roundings, so that the last bit may differ.
+"""Numbers as read by serde_json (in tokenizers): rounded twice, so the last bit may differ from Python's.
 
-The digits become an integer, which is rounded to a float, and then divided or multiplied by a power of ten. Scores
-of a Unigram model are read so, and their last bits decide between paths of equal sums.
+The digits become an integer, which is rounded to a float, and then divided or multiplied by a power of ten. This
+matters for the scores of a Unigram model, whose last bits decide between paths with nearly equal sums.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def serde_float(text: str) -> float:
 
 
 def _any_float(text: str) -> float:
-    """Do the same with numbers of any length and form."""
+    """Do what `serde_float` does, for numbers of any length and form."""
     mantissa, _, exponent = text.lower().partition("e")
     whole, _, part = mantissa.lstrip("-").partition(".")
     power, digits, number = int(exponent or 0), whole + part, 0

@@ -16,15 +16,15 @@ _TEXTS = {"A": TEXT, "B": PAIR}
 
 
 def read(part: Part | None) -> Templates:
-    """Return the templates that a chain of post-processors makes."""
+    """Return the templates that are equivalent to a chain of post-processors."""
     return Templates(_around(part, ((TEXT,),)), _around(part, ((TEXT,), (PAIR,))))
 
 
 def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the template for some texts.
 
-    Each post-processor gets the parts that the one before has made. A template makes one part of each of its
-    items; the others make as many parts as they get.
+    Each post-processor gets the parts returned by the one before. A template returns one part for each of its
+    items; the others return as many parts as they get.
     """
     made = [*texts]
     for step in flat(part, "processors"):
@@ -48,14 +48,14 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
 
 
 def typed(part: Part) -> dict[str, Any]:
-    """Return a post-processor as the file has it, each step with its type."""
+    """Return a post-processor as in the file, with the type of each step."""
     if part.value.get("type") == "Sequence":
         return {**part.value, "processors": [typed(step) for step in part.parts("processors")]}
     return {**part.value, "type": kind_of(part)}
 
 
 def kind_of(step: Part) -> str:
-    """Return the kind of a post-processor, which tokenizers finds by the members if the type does not tell it."""
+    """Return the kind of a post-processor. Without a valid type, its members decide, as in tokenizers."""
     value = step.value
     kind = value.get("type")
     pairs = all(isinstance(value.get(key), list) and len(value[key]) == 2 for key in ("sep", "cls"))
@@ -70,7 +70,7 @@ def kind_of(step: Part) -> str:
 
 
 def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """Return the parts that a template makes of one text or of two."""
+    """Return the parts that result from putting one or two texts into a template."""
     for needed in ("single", "pair"):
         step.get(needed, list)
     step.get("special_tokens", dict)
@@ -112,7 +112,7 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
     """Return a TemplateProcessing that puts the same ids around texts; None if there are none.
 
     Args:
-        templates: for one text and for two.
+        templates: the templates for one text and for two.
         names: the token of each id.
     """
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
@@ -149,7 +149,7 @@ def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def renumbered(described: Any, new_ids: Mapping[int, int]) -> Any:
-    """Return a description of post-processors with other ids. Raises KeyError for an id without a new one.
+    """Renumber the ids in a description of post-processors. Raises KeyError for an id without a new one.
 
     Args:
         described: the part of a tokenizer.json; None: there is none.

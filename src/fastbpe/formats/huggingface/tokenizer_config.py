@@ -1,6 +1,6 @@
-"""tokenizer_config.json: the roles of tokens (bos, eos, pad, unk) for transformers, which no tokenizer.json holds.
+"""tokenizer_config.json: the roles of tokens (bos, eos, pad, unk) in transformers, which a tokenizer.json lacks.
 
-It is read beside any tokenizer, and written beside a tokenizer.json.
+It is read together with any tokenizer in a folder, and written together with a tokenizer.json.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 def with_own_tokens(
     model: Model | CodePointModel, path: str, named: NamedTokens, *, is_bare: bool
 ) -> Model | CodePointModel:
-    """Return a model from a folder with the roles of tokens that the files beside it name.
+    """Return a model from a folder, with the roles of tokens that the other files name.
 
-    Roles without a name come from the ids in a generation_config.json; of several eos ids the first counts.
-    add_bos_token and add_eos_token count only if no tokenizer.json says which ids stand around texts.
+    Other roles come from the ids in a generation_config.json; of several eos ids, the first counts. add_bos_token
+    and add_eos_token are used only if no tokenizer.json defines the ids around texts.
 
     Args:
         model: the model of the tokenizer's file.
         path: the folder.
         named: tokens and roles that the files name.
-        is_bare: the file cannot say which ids stand around texts.
+        is_bare: the file's format cannot define the ids around texts.
     """
     where = Path(path)
     config = read_object(where / CONFIG)
@@ -75,7 +75,7 @@ def with_own_tokens(
 
 
 def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
-    """Return a model whose texts stand between the tokens of the roles cls and sep, as RoBERTa's do."""
+    """Return a model that puts the tokens of the roles cls and sep around texts, as RoBERTa does."""
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
         raise FormatError(
@@ -106,7 +106,7 @@ def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) 
 
 
 def _special_name(model: Model | CodePointModel, token_id: int) -> str | None:
-    """Return the special or added token of an id; None if it has none."""
+    """Return the special or added token with an id; None if there is none."""
     names = {token.id: token.content for token in model.added_tokens}
     if isinstance(model, Model):
         names |= {i: name for name, i in model.special_tokens.items()}
@@ -120,18 +120,18 @@ def write_folder(
 ) -> _Written:
     """Write a tokenizer.json with its tokenizer_config.json into a folder, which is created if it does not exist.
 
-    Both are complete before either gets its place.
+    Both files are complete before either replaces an old one.
 
     Args:
         path: the folder.
         roles: role → id.
-        write_tokenizer: writes the tokenizer.json to a path.
+        write_tokenizer: function that writes the tokenizer.json to a path.
 
     Returns:
         The result of write_tokenizer.
 
     Raises:
-        FormatError: the folder holds files that contradict these.
+        FormatError: the folder contains files that contradict these.
     """
     folder = Path(os.path.realpath(path))
     check_parent(path)
@@ -155,8 +155,8 @@ def write_folder(
 def _config(roles: Mapping[str, int | None], added: list[dict[str, Any]]) -> bytes:
     """Return the bytes of a tokenizer_config.json.
 
-    Only special tokens of the tokenizer.json get a role: transformers makes every token with a role special, and
-    would find it in texts.
+    Only special tokens of the tokenizer.json get a role, because transformers makes every token with a role
+    special and finds it in texts.
     """
     special = {token["id"]: token["content"] for token in added if token["special"]}
     named = {f"{role}_token": special[i] for role, i in roles.items() if i is not None and i in special}

@@ -1,6 +1,6 @@
 """Vocabulary of a byte-level tokenizer.json: tokens to bytes, merges to ids, added tokens.
 
-The slow twin of `_vocab_json`, which leaves every file to this module that is not plain.
+The slow counterpart of `_vocab_json`, which handles only plain files and leaves all others to this module.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _content_of, _id_of, _id_of_token = itemgetter("content"), itemgetter("id"), att
 
 
 def decoded(content: str) -> bytes:
-    """Return the bytes of a token as tokenizers' ByteLevel decoder gives them.
+    """Return the bytes of a token as decoded by tokenizers' ByteLevel.
 
-    A token with a character that stands for no byte decodes to its own UTF-8.
+    A token with a character that represents no byte decodes to its own UTF-8.
     """
     token = bytes_of(content)
     return content.encode() if token is None else token
 
 
 def check_vocabulary(model: Part) -> dict[str, int]:
-    """Return token → id as the file has it.
+    """Return token → id as in the file.
 
     Raises:
         FormatError: too many tokens, or an id that is out of range or appears twice.
@@ -63,7 +63,7 @@ def check_vocabulary(model: Part) -> dict[str, int]:
 
 
 def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """Return (left id, right id, merged id), best first. The last of two equal pairs counts, as in tokenizers."""
+    """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers."""
     merges: dict[tuple[int, int], int] = {}
     for number, (left, right) in pairs_of(model):
         for token in (left, right, left + right):
@@ -94,13 +94,13 @@ def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
 def read_added_tokens(
     top: Part, vocabulary: dict[str, int] | Entries, named: NamedTokens | None = None
 ) -> list[AddedToken]:
-    """Return the added tokens in the order of their ids, with those that the files beside this one name.
+    """Return the added tokens in the order of their ids, with those named in other files of the folder.
 
     Raises:
         FormatError: an added token lacks a member, or one has a wrong type.
 
     Warns:
-        FormatWarning: tokenizers gives a token another id than the file says, and so does this function.
+        FormatWarning: like tokenizers, this function gives a token another id than the file.
     """
     values: Sequence[Any] = top.member("added_tokens", list, ())
     ids: dict[str, int] = {}
@@ -139,12 +139,12 @@ def _find(vocabulary: dict[str, int] | Entries, content: str) -> int | None:
 def _take_all(
     batch: Sequence[Any], vocabulary: dict[str, int] | Entries, ids: dict[str, int], following: int
 ) -> int | None:
-    """Take a batch of tokens in which all are new and valid, as in nearly all files.
+    """Add a batch of tokens if all are new and valid, as in nearly all files.
 
     Args:
         batch: added tokens of the file.
         vocabulary: token → id.
-        ids: name → id of the tokens taken so far; updated.
+        ids: name → id of the tokens added so far; updated.
         following: the id that the next token outside the vocabulary must have.
 
     Returns:
@@ -173,7 +173,7 @@ def _take_all(
 
 
 def _is_token(top: Part, number: int, value: Any) -> bool:
-    """Return False for an empty token, which tokenizers skips. FormatError if it is not a token."""
+    """Return False for an empty token, which tokenizers skips. Raises FormatError if the value is not a token."""
     part = _added(top, number, value)
     content: str = part.get("content", str)
     token_id: int = part.get("id", int)
@@ -192,7 +192,7 @@ def _take(
     ids: dict[str, int],
     following: int,
 ) -> int:
-    """Take one token, which may be listed already, or raise FormatError. Returns `following` after it."""
+    """Add one token, which may already be listed, or raise FormatError. Returns `following` after it."""
     part, content = _added(top, number, value), value["content"]
     token_id: int = value["id"]
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
@@ -215,15 +215,16 @@ def _added(top: Part, number: int, value: Any) -> Part:
 
 
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:
-    """Return the added tokens that text reaches by their names alone, even if the vocabulary has them."""
+    """Return the added tokens that only their names in a text become, even if they are in the vocabulary."""
     return [token.content for token in added if token.special or bytes_of(token.content) is None]
 
 
 def kept_parts(added: Sequence[AddedToken], normalizers: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """Return parts of a tokenizer.json, as `Model` keeps them, for a model whose file is another.
+    """Return parts of a tokenizer.json, in the form of `Model`, for a model from a file of another format.
 
     Args:
-        added: the added tokens. Where stand-ins make one decode to another text, the decoder is kept.
+        added: the added tokens. If one of them, read as GPT-2's byte characters, decodes to another text, the
+            decoder is kept.
         normalizers: the steps of the normalizer; at most one.
     """
     kept: dict[str, Any] = {} if not normalizers else {"normalizer": normalizers[0]}
@@ -235,12 +236,14 @@ def kept_parts(added: Sequence[AddedToken], normalizers: Sequence[Mapping[str, A
 def plain_special(
     added: Sequence[AddedToken], find: Callable[[str, int], int], ordinary: Collection[int]
 ) -> tuple[dict[str, int], list[AddedToken]]:
-    """Return (special tokens by name, added tokens for which a name and an id are not enough).
+    """Return (special tokens by name, added tokens that need more than a name and an id).
 
     Args:
         added: all added tokens of a vocabulary.
-        find: gives the id of a token of the vocabulary by its text in stand-ins, or its second argument.
-        ordinary: ids of ordinary tokens; at least those of added tokens, and of tokens that are written like one.
+        find: function from a token, in GPT-2's byte characters, to its id in the vocabulary, or else to its second
+            argument.
+        ordinary: ids of ordinary tokens; at least the ids of added tokens, and of ordinary tokens with the same
+            text.
     """
     special, others = {}, []
     for token in added:
@@ -264,13 +267,13 @@ def lay_out(
     added: Sequence[AddedToken],
     whole_piece_first: bool,
 ) -> tuple[list[bytes], bytes, bool]:
-    """Lay out the tables of a Model.
+    """Build the tables of a Model.
 
     Returns:
         (bytes of each ordinary id, b"" for others; packed merges; whether a byte is not a token).
 
     Raises:
-        FormatError: a token that is not written in characters for bytes, or a gap among the ids.
+        FormatError: a token is not written in GPT-2's byte characters, or the ids have a gap.
     """
     used = {token_id for merge in merges for token_id in merge}
     by_name = {*found_by_name(added)}
@@ -304,9 +307,7 @@ def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_firs
     known = {token[0] for token in tokens if len(token) == 1}
     missing = [byte for byte in BYTE_OF_CHARACTER.values() if byte not in known]
     if missing and model.value.get("unk_token") is not None:
-        model.fail(
-            f"no token stands for the byte 0x{missing[0]:02x}; an unknown token is not supported", "unk_token"
-        )
+        model.fail(f"the byte 0x{missing[0]:02x} has no token, and an unknown token is not supported", "unk_token")
     if missing and whole_piece_first:
-        model.fail(f"no token stands for the byte 0x{missing[0]:02x}, which ignore_merges needs", "vocab")
+        model.fail(f"the byte 0x{missing[0]:02x} has no token, but ignore_merges needs one", "vocab")
     return bool(missing)

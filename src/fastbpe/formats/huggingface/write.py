@@ -28,9 +28,9 @@ def dump(
         model: the vocabulary.
         tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: pairs of ids, best first.
-        pre_tokenizers: steps that split text, ByteLevel among them.
-        all_made: merging makes every token, so ignore_merges is not needed. It is left out where it would turn a
-            piece into a special token of the vocabulary.
+        pre_tokenizers: steps that split text, including ByteLevel.
+        all_made: merging makes every token, so ignore_merges is not needed. It is omitted if it would turn a piece
+            into a special token of the vocabulary.
 
     Raises:
         FormatError: two tokens would be written as one text, an id is missing, or ignore_merges would turn text
@@ -88,7 +88,7 @@ def document(
     padding: Any = None,
     **model: Any,
 ) -> dict[str, Any]:
-    """Make a whole tokenizer.json of its parts. **model: parts of its "model"."""
+    """Create a tokenizer.json from its parts. **model: parts of its "model"."""
     return {
         "version": "1.0",
         "truncation": truncation,
@@ -125,7 +125,7 @@ def all_added_tokens(model: Model) -> list[AddedToken]:
 
 
 def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
-    """Put added tokens into the vocabulary if tokenizers would give them other ids, and check the rest.
+    """Put added tokens into the vocabulary if tokenizers would give them other ids, and check the others.
 
     tokenizers numbers added tokens outside the vocabulary from its size on.
     """
@@ -148,10 +148,11 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
 
 
 def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: Any) -> None:
-    """Raise FormatError if a piece of text may equal a name that is in the vocabulary for its id alone.
+    """Raise FormatError if a piece of text may equal a name that is in the vocabulary only to keep its id.
 
-    tokenizers takes added tokens out of the text before it splits. What is left holds a name if a token with
-    single_word stands at or over it between letters, if the normalizer makes it, or if other text is written so.
+    tokenizers separates added tokens from the text before it splits. The rest contains a name if a token with
+    single_word is at or over it between letters, if the normalizer produces it, or if other text is written in the
+    same way.
     """
     tokens = {token.content: token for token in added}
     for name in names:

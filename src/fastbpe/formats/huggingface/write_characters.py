@@ -1,4 +1,4 @@
-"""Write the tokenizer.json of a tokenizer of characters: what was read, with the tokens of today."""
+"""Write the tokenizer.json of a character-level tokenizer: the file that was read, with the present tokens."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
     """Return the bytes of the file.
 
     Args:
-        model: the vocabulary, with a spelling.
+        model: the vocabulary; it has a `spelling`.
         tokens: UTF-8 of the tokens by id; b"" if an id is not an ordinary token.
-        merges: pairs of ids, best first; none for a model that does not merge.
+        merges: pairs of ids, best first; empty for a model that does not merge.
 
     Raises:
         FormatError: tokenizers would give an added token another id.
@@ -48,7 +48,7 @@ def _ids(texts: Sequence[str], model: Model) -> dict[str, int]:
 
 
 def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[AddedToken]:
-    """List the added tokens in the order of ids. tokenizers numbers those outside of the vocabulary from n on."""
+    """List the added tokens in the order of ids. tokenizers numbers those outside the vocabulary from n on."""
     added = all_added_tokens(model)
     following = n
     for token in added:

@@ -30,7 +30,7 @@ def dump(model: CodePointModel) -> bytes:
     """Return the bytes of the file.
 
     Raises:
-        FormatError: a tokenizer.json cannot hold this model; the message says what.
+        FormatError: a tokenizer.json cannot express this model; the message says why.
     """
     spaces = spaces_of(model)
     _check_rules(model)
@@ -66,7 +66,7 @@ def dump(model: CodePointModel) -> bytes:
 
 
 def spaces_of(model: CodePointModel) -> Spaces:
-    """Return what a model does with white space."""
+    """Return a model's options about white space."""
     spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
     dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
     return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
@@ -79,7 +79,7 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """Return the pre-tokenizer that finds user-defined pieces which are not added tokens, or None."""
+    """Return the pre-tokenizer that finds those user-defined pieces that are not added tokens, or None."""
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
@@ -98,7 +98,7 @@ def _symbols(
 
 
 def check_listed(model: CodePointModel, listed: list[str]) -> None:
-    """Refuse control symbols and unknown pieces of one character: tokenizers would find them in text."""
+    """Refuse control symbols and unknown pieces of one character, because tokenizers would find them in text."""
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
@@ -125,7 +125,7 @@ def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventi
 def n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
     """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens after them.
 
-    Listed tokens of one character would be found even where added tokens are not looked for.
+    Listed tokens of one character would match even in text that is not searched for added tokens.
     """
     ids = {token.id for token in added}
     n = model.n_pieces
@@ -177,12 +177,13 @@ def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, in
 
 
 def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
-    """Order the merges of each group, which have one score, as a list can say what sentencepiece does.
+    """Order the merges within each group (of one score) so that a list has the same effect as in sentencepiece.
 
-    sentencepiece merges the leftmost of pairs with equal scores. A list cannot say that, except for runs of one
-    character, such as Llama's spaces: there the longest comes first, since runs further left have grown longer.
-    While sentencepiece merges such runs, no better pair may appear. It would be of a run and other characters; the
-    other characters themselves stay as they are. So only the length of a run matters, and `_check_runs` tries it.
+    sentencepiece merges the leftmost of pairs with equal scores. A list cannot express that, except for runs of
+    one character, such as Llama's spaces: there the longest comes first, because runs further left have grown
+    longer. While sentencepiece merges such runs, no better pair may appear; it would consist of a run and other
+    characters, which do not change meanwhile. So only the length of a run matters, and `_check_runs` tries all
+    lengths.
     """
     out: list[list[Merge]] = []
     tied: dict[str, int] = {}  # character → the number of its last group of several runs
@@ -217,11 +218,11 @@ def _is_run(piece: str, character: str) -> bool:
 
 
 def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: list[str]) -> None:
-    """Refuse runs of one character with equal scores if the list gives other tokens than "leftmost first".
+    """Refuse runs of one character with equal scores if the list leads to other tokens than "leftmost first".
 
     Args:
         character: the character.
-        last: number of the last group in which several of its runs have one score.
+        last: index of the last group in which several of its runs have the same score.
         groups: merges by score, the best first, in the order of the list.
         pieces: texts by id.
     """
@@ -242,7 +243,7 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
 
 
 def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
-    """Return the lengths of the tokens that n equal characters are merged to."""
+    """Return the lengths of the tokens to which n equal characters merge."""
     runs = [1] * n
     while True:
         found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
@@ -253,7 +254,7 @@ def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:
-    """Refuse a piece that sentencepiece merges from a character which is not a piece."""
+    """Refuse a piece that sentencepiece builds from a character that is not a piece."""
     missing = {character for piece in ids for character in piece} - ids.keys()
     for piece in ids if missing else ():
         for cut in range(1, len(piece)):
@@ -263,7 +264,7 @@ def _check_characters(ids: Mapping[str, int]) -> None:
 
 
 def _check_rules(model: CodePointModel) -> None:
-    """Refuse a model with rules of normalization, or with unused pieces."""
+    """Refuse a model with normalization rules or unused pieces."""
     spec = model.normalizer
     if PieceType.UNUSED in model.types:
         cannot("pieces of type UNUSED")
@@ -275,7 +276,7 @@ def _check_rules(model: CodePointModel) -> None:
 
 
 def check_options(model: CodePointModel) -> None:
-    """Refuse a model with options that a tokenizer.json cannot hold."""
+    """Refuse a model with options that a tokenizer.json cannot express."""
     if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
         cannot("rules for decoded text")
     if not model.normalizer["escape_whitespaces"]:
@@ -287,5 +288,8 @@ def check_options(model: CodePointModel) -> None:
 
 
 def cannot(what: str) -> NoReturn:
-    """Raise FormatError for a part of a model that a tokenizer.json cannot hold."""
-    raise FormatError(f"a tokenizer.json cannot hold {what} as sentencepiece means it; export it as sentencepiece")
+    """Raise FormatError for a part of a model that a tokenizer.json cannot express."""
+    raise FormatError(
+        f"a tokenizer.json cannot express {what} with the same effect as in sentencepiece; "
+        "export it as sentencepiece"
+    )

@@ -1,8 +1,9 @@
 """Write a tokenizer.json for a unigram model of sentencepiece.
 
-tokenizers finds every entry of a Unigram vocabulary in text, sentencepiece only normal and user-defined pieces. So
-the names of control symbols, bytes and the unknown piece are kept apart: a Split cuts each between two characters
-that no piece joins. It changes no other text's best path, since no path goes over such a place.
+tokenizers finds every entry of a Unigram vocabulary in text, but sentencepiece only normal and user-defined
+pieces.
+So a Split cuts the names of control symbols, bytes and the unknown piece between two characters that no piece
+contains side by side. This does not change the best path of other text, because no path crosses such a place.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def dump(model: CodePointModel) -> bytes:
     """Return the bytes of the file.
 
     Raises:
-        FormatError: a tokenizer.json cannot hold this model; the message says what.
+        FormatError: a tokenizer.json cannot express this model; the message says why.
     """
     write_llama.check_options(model)
     if len(model.ids) < model.n_pieces:
@@ -62,7 +63,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
         listed: the pieces that the vocabulary lists.
 
     Raises:
-        FormatError: text may hold the name of a piece that sentencepiece does not find, and it cannot be cut.
+        FormatError: text may contain the name of a piece that sentencepiece does not find, and it cannot be cut.
     """
     charsmap = model.normalizer["precompiled_charsmap"]
     rules: list[dict[str, Any]] = []
@@ -75,7 +76,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
     characters = {piece for piece in found if len(piece) == 1}
 
     def is_apart(left: str, right: str) -> bool:
-        """Tell whether a text may be cut between two characters: no piece and no unknown piece has both."""
+        """Tell whether a text may be cut between two characters: no piece, known or unknown, contains both."""
         return (left, right) not in joined and (falls_back or left in characters or right in characters)
 
     names = [piece for piece, kind in zip(listed, model.types, strict=False) if kind not in _FOUND]
@@ -101,7 +102,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
 
 
 def _check_symbols(model: CodePointModel, charsmap: bytes) -> None:
-    """Refuse user-defined pieces that the rules of normalization change: sentencepiece leaves them as they are.
+    """Refuse user-defined pieces that the normalization rules would change: sentencepiece does not normalize them.
 
     A U+2581 between two words may become a space, which becomes a U+2581 again.
     """
@@ -121,12 +122,12 @@ def _longest_first(names: Collection[str]) -> list[str]:
 
 
 def _splits_words(joined: Collection[tuple[str, str]], characters: Collection[str]) -> bool:
-    """Tell whether text may be cut before each U+2581."""
+    """Tell whether text may be cut before every U+2581."""
     return METASPACE in characters and not any(right == METASPACE for _, right in joined)
 
 
 def _cutting(cuts: dict[str, set[str]]) -> dict[str, Any]:
-    """Return the pre-tokenizer that cuts between two characters. cuts: character → those that it is cut from."""
+    """Return the pre-tokenizer that cuts between two characters. cuts: left character → right characters."""
     regex = "|".join(
         f"{llama_symbols.escaped(left)}(?={'|'.join(map(llama_symbols.escaped, sorted(rights)))})"
         for left, rights in sorted(cuts.items())
@@ -140,7 +141,7 @@ def _cutting(cuts: dict[str, set[str]]) -> dict[str, Any]:
 
 
 def _scores(model: CodePointModel) -> Iterator[float]:
-    """Yield the score of each piece: sentencepiece's own, and the lowest where it never looks at it."""
+    """Yield the score of each piece: sentencepiece's, or the lowest one for a piece that it never looks at."""
     scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
     normal = [score for score, kind in zip(scores, model.types, strict=True) if kind == PieceType.NORMAL]
     lowest = min(normal, default=1.0)

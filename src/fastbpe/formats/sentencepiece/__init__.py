@@ -1,6 +1,6 @@
 """sentencepiece's .model files, read and written without protobuf.
 
-`protobuf` knows the wire form, `specs` the names of options, `piece_messages` reads the pieces, nearly all of a
-file. Every BPE model that sentencepiece accepts is accepted. A model keeps the bytes it was read from; without
-them it is written as sentencepiece writes it.
+`protobuf` implements the wire format, `specs` lists the options, `piece_messages` reads the pieces, which are most
+of a file. fastbpe accepts every BPE model that sentencepiece accepts. A model keeps the bytes from which it was
+read; without them it is written as sentencepiece would write it.
 """

@@ -1,8 +1,8 @@
-"""A sentencepiece model with the tokens that the files beside it in a folder name.
+"""A sentencepiece model with the tokens that the other files of its folder name.
 
-Special tokens without flags become control symbols, which a `.model` can hold. Any other flags make a model with
-the conventions of a tokenizer.json: added tokens are found in the original text, and the text between two of them
-is normalized by itself, as transformers does.
+Special tokens without flags become control symbols, which a `.model` can store. Tokens with flags lead to a model
+with the conventions of a tokenizer.json: added tokens are found in the original text, and the text between two of
+them is normalized by itself, as in transformers.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # pieces that transformers make
 
 
 def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePointModel:
-    """Return a model with tokens after its pieces, those left out that are pieces already.
+    """Return a model with tokens added after its pieces, except those that are already pieces.
 
     Args:
         model: the model.
         named: the tokens.
 
     Raises:
-        FormatError: a token that fastbpe cannot add to this model.
+        FormatError: fastbpe cannot add one of the tokens to this model.
     """
     if not (named.decoder or named.named or named.extra):
         return model
@@ -51,9 +51,9 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
 
 
 def _renamed(model: CodePointModel, named: NamedTokens) -> CodePointModel:
-    """Return a model whose pieces have the names that added_tokens_decoder gives to their ids.
+    """Return a model with its pieces renamed as in added_tokens_decoder.
 
-    transformers does so, because vocabularies have pieces that only keep a place.
+    transformers does the same, because some vocabularies have pieces that only reserve an id.
     """
     names = {i: token.content.encode() for i, token in named.decoder.items() if i < model.n_pieces}
     kept = {piece for i, piece in enumerate(model.pieces) if i not in names}
@@ -65,7 +65,7 @@ def _renamed(model: CodePointModel, named: NamedTokens) -> CodePointModel:
 
 
 def _is_plain(token: AddedToken, model: CodePointModel) -> bool:
-    """Tell whether a token is found as a control symbol or the unknown piece is."""
+    """Tell whether a token is matched like a control symbol or the unknown piece."""
     is_kind = token.id >= model.n_pieces or model.types[token.id] in _FOUND
     return is_kind and token == AddedToken(token.content, token.id, special=True)
 
@@ -126,6 +126,6 @@ def _with_flags(
 
 
 def _roles(model: CodePointModel) -> dict[str, str]:
-    """Return the roles that the options of a model name, which count only without conventions."""
+    """Return the roles in the options of a model, which are used only without conventions."""
     ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
     return {role: model.piece(i).decode() for role, i in ids.items() if i is not None}

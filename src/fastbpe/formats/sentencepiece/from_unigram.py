@@ -1,7 +1,7 @@
-"""Make a model of sentencepiece from a tokenizer.json whose model is Unigram.
+"""Convert a tokenizer.json with a Unigram model to a sentencepiece model.
 
-Two kinds of files are known: those that `write_unigram` writes, and those of the converters for T5, XLM-R and
-others (Precompiled, white space trimmed, Metaspace) whose rules make spaces of all white space.
+Two kinds of files are supported: those written by `write_unigram`, and those of the converters for T5, XLM-R and
+others (Precompiled, trimmed white space, Metaspace), if their rules turn all white space into spaces.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _NAMES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 
 
 class _Text(NamedTuple):
-    """Meaning of the steps of a file, in words of sentencepiece.
+    """The steps of a file, as options of sentencepiece.
 
-    cuts_words: no token is found that goes over a U+2581.
+    cuts_words: text is cut before each U+2581, so no token crosses it.
     """
 
     charsmap: bytes
@@ -50,14 +50,14 @@ class _Text(NamedTuple):
 
 
 def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
-    """Return the model of sentencepiece.
+    """Return the sentencepiece model.
 
     Args:
         model: the model of a tokenizer.json.
         tokens: UTF-8 of the ordinary tokens by id.
 
     Raises:
-        FormatError: sentencepiece has no equivalent of some part; the message says of which.
+        FormatError: sentencepiece has no equivalent for some part; the message says for which.
     """
     spelling = model.spelling
     assert spelling is not None
@@ -134,7 +134,7 @@ def _check_added(token: AddedToken) -> None:
 
 
 def _check_scores(scores: array[float], types: bytearray, pieces: Sequence[str]) -> None:
-    """Refuse a model in which another piece than a normal one decides the score of unknown characters."""
+    """Refuse a model in which a piece that is not normal determines the score of unknown characters."""
     normal = [score for score, kind in zip(scores, types, strict=False) if kind == PieceType.NORMAL]
     lowest = min(normal, default=0.0)
     for i, score in enumerate(scores):
@@ -173,7 +173,7 @@ def _text(model: Model) -> _Text:
 
 
 def _check_own_steps(model: Model, made: CodePointModel, listed: Sequence[str]) -> None:
-    """Refuse steps that are not those of the converted model."""
+    """Refuse steps that differ from the steps written for the converted model."""
     normalizers, pre_tokenizer = write_unigram.steps(made, listed)
     steps = [] if pre_tokenizer is None else pre_tokenizer.get("pretokenizers", [pre_tokenizer])
     if (normalizers, steps) != ([*model.normalizers], [*model.pre_tokenizers]):

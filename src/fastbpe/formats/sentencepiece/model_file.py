@@ -1,11 +1,11 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Models of the types BPE and unigram are read, and models of other types that the caller names. Unknown fields are
-kept and written again.
+Models of the types BPE and unigram are read, and other types if the caller names them. Unknown fields are kept and
+written again.
 
-In a tokenizer.json the unknown piece may be a special token, which is found in text where the caller allows it. A
-.model has no word for that, so such a piece gets a field of fastbpe's own, among the numbers that sentencepiece
-leaves to others (`extensions 200 to max`) and skips.
+In a tokenizer.json, the unknown piece may be a special token, which text may contain if the caller allows it. A
+.model cannot express that, so such a piece gets a field of fastbpe's own, with a number in the range that
+sentencepiece reserves for extensions (`extensions 200 to max`) and skips.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RUN_TYPES = ("bpe", "unigram", "char")
 
 
 class OtherTypeError(FormatError):
-    """Error for a model of a type that the caller does not run."""
+    """Error for a model of a type that the caller does not support."""
 
 
 def parse(
@@ -51,7 +51,7 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        any_text: pieces may hold NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
+        any_text: pieces may contain NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
         model_types: the types of models that the caller can run.
 
     Raises:
@@ -134,7 +134,7 @@ def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) ->
 
 
 def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
-    """Return (text, type, score, unknown fields) of a piece. The slow twin of `piece_messages.read`."""
+    """Return (text, type, score, unknown fields) of a piece. The slow counterpart of `piece_messages.read`."""
     text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
     for field in protobuf.fields(data, start, end):
         if (field.number, field.wire) == (_TEXT, BYTES):
@@ -188,7 +188,7 @@ def _check(
 def _check_repeated(model: CodePointModel, repeated: tuple[int, int], where: str) -> None:
     """Raise FormatError for two equal pieces.
 
-    In a model that does not merge, a piece that stands for text may equal one that does not, as in sentencepiece.
+    In a model without merges, a piece found in text may equal one that is never found, as in sentencepiece.
     """
     seen: dict[tuple[bytes, bool], int] = {}
     if model.trainer["model_type"] != "bpe":
@@ -214,7 +214,7 @@ def _check_scored(model: CodePointModel, where: str) -> None:
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
     """Raise FormatError unless there is at most one unknown piece, and byte pieces are all 256 or none.
 
-    any_text: a byte may be missing whose character is a piece, as in files of Gemma 1 and 2.
+    any_text: a byte may be missing if its character is a piece, as in files of Gemma 1 and 2.
     """
     n_unknown = model.types.count(PieceType.UNKNOWN)
     byte_pieces = {
@@ -242,10 +242,10 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
 
 
 def dump(model: CodePointModel) -> bytes:
-    """Return the bytes of the file; of an unchanged model, the very bytes that were read.
+    """Return the bytes of the file; for an unchanged model, exactly the bytes that were read.
 
     Raises:
-        FormatError: the model has options that only a tokenizer.json can hold.
+        FormatError: the model has options that only a tokenizer.json can express.
     """
     lost = _lost(model)
     if lost:
@@ -256,7 +256,7 @@ def dump(model: CodePointModel) -> bytes:
 
 
 def _lost(model: CodePointModel) -> str:
-    """Name an option of a model that only a tokenizer.json can hold; "" if there is none."""
+    """Name an option of a model that only a tokenizer.json can express; "" if there is none."""
     if model.merges:
         return "a list of merges"
     for token in model.added_tokens:
@@ -281,13 +281,13 @@ def _lost(model: CodePointModel) -> str:
 
 
 def _is_control_symbol(token: AddedToken, model: CodePointModel) -> bool:
-    """Tell whether an added token is found as a control symbol of sentencepiece: never in text."""
+    """Tell whether an added token behaves like a control symbol of sentencepiece: never found in text."""
     flags = token.lstrip or token.rstrip or token.single_word or token.normalized
     return token.special and not flags and model.types[token.id] != PieceType.NORMAL
 
 
 def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
-    """Tell whether an added token is found like a user-defined piece: anywhere in normalized text."""
+    """Tell whether an added token behaves like a user-defined piece: found anywhere in normalized text."""
     flags = token.special or token.lstrip or token.rstrip or token.single_word
     is_normalized = token.normalized and not model.normalizer["add_dummy_prefix"] and " " not in token.content
     return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED

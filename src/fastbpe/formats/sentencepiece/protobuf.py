@@ -1,7 +1,7 @@
 """Wire format of protobuf messages, to read and write one without the protobuf package.
 
-A message is a sequence of fields. A field is a tag (its number and one of six wire types) and a value. Callers
-know the names and meanings of fields. Source: "Encoding" in the protobuf documentation.
+A message is a sequence of fields. A field is a tag (its number and one of six wire types) and a value. The names
+and meanings of fields are left to the callers. Source: "Encoding" in the protobuf documentation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Field(NamedTuple):
         number: field number.
         wire: wire type.
         at, start, end: offsets in bytes.
-        value: of a varint, below 2**64; 0 for other wire types.
+        value: value of a varint, below 2**64; 0 for other wire types.
     """
 
     number: int
@@ -108,7 +108,7 @@ def _group_end(data: bytes | memoryview, at: int, end: int, number: int, began: 
 
 
 def _varint(data: bytes | memoryview, at: int, end: int, max_bytes: int) -> tuple[int, int]:
-    """Return (number cut to 64 bits, offset of its end)."""
+    """Return (number truncated to 64 bits, offset of its end)."""
     value = 0
     for shift in range(0, 7 * max_bytes, 7):
         if at == end:
@@ -122,7 +122,7 @@ def _varint(data: bytes | memoryview, at: int, end: int, max_bytes: int) -> tupl
 
 
 def varint(value: int) -> bytes:
-    """Return a number as a varint; a negative one as its 64-bit two's complement.
+    """Return a number as a varint; a negative number in 64-bit two's complement.
 
     >>> varint(300).hex(), len(varint(-1))
     ('ac02', 10)

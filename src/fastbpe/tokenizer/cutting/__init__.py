@@ -1,1 +1,1 @@
-"""Parts of texts: the longest with a number of ids, chunks, beginnings."""
+"""Parts of texts: the longest part with at most n ids, chunks, beginnings."""

@@ -1,4 +1,4 @@
-"""Encoding of long texts up to their first ids: what lies after them is not encoded."""
+"""Encoding of long texts only as far as their first ids require."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def encode_beginnings(
     *,
     splits_special: bool,
 ) -> Made:
-    """Encode texts, each at least as far as its first n_ids ids go.
+    """Encode texts, each at least up to the end of its first n_ids ids.
 
-    A long text is cut at a safe cut, which changes no id before it. Where its beginning has too few ids, the texts
-    are encoded again, that one whole.
+    A long text is cut at a safe cut, which does not change the ids before it. If the part has too few ids, the
+    texts are encoded again, with that one whole.
 
     Args:
         encode: function that encodes a list of texts.
-        lengths: function that gives the number of ids of each text in what `encode` returned.
+        lengths: function from the result of `encode` to the number of ids of each text.
         tokenizer: the tokenizer that `encode` uses.
         texts: str without lone surrogates.
         n_ids: number of ids wanted.
-        splits_special: `encode` splits special tokens like any text; else it finds all of them.
+        splits_special: `encode` treats special tokens as ordinary text; else it finds all of them.
 
     Returns:
-        What `encode` returned for the beginnings.
+        The result of `encode` for the beginnings.
     """
     begun = _beginnings(tokenizer, texts, n_ids * CHARACTERS_PER_ID, splits_special=splits_special)
     made = encode(begun)
@@ -56,7 +56,7 @@ def encode_beginnings(
 def _beginnings(
     tokenizer: Tokenizer, texts: Sequence[str], n_characters: int, *, splits_special: bool
 ) -> Sequence[str]:
-    """Cut each text that is longer than n_characters at a safe cut near; the texts themselves if there is none."""
+    """Cut each text of more than n_characters at a safe cut; return the texts unchanged if no cut is found."""
     if all(len(text) <= n_characters for text in texts):
         return texts
     pipeline = tokenizer._pipeline

@@ -1,8 +1,8 @@
-"""Boundaries of lines, sentences and words, where texts are cut for readers.
+"""Boundaries of lines, sentences and words, at which texts are cut for readers.
 
-`docs/cutting-and-offsets.md` states the rules; they need no dictionary. A line's end also ends
-a sentence and a word. Classes of characters come from Unicode 16.0.0, on every
-version of Python. The slow twin is `tests/reference/boundaries.py`.
+`docs/cutting-and-offsets.md` states the rules; they need no dictionary. The end of a line also ends a sentence and
+a word. Character classes are those of Unicode 16.0.0 in every version of Python. The slow counterpart is
+`tests/reference/boundaries.py`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def pattern_of(kind: str) -> re.Pattern[str]:
 
 
 def _class(characters: CharSet) -> str:
-    """Write a set for the inside of a class of `re`."""
+    """Write a set as the inside of a character class of `re`."""
     return "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in characters.ranges)
 
 
@@ -106,13 +106,13 @@ class Boundaries:
         self._done = start  # all up to here are found
 
     def last(self, low: int, high: int) -> int | None:
-        """Find the last boundary in (low, high]; None without one."""
+        """Find the last boundary in (low, high]; None if there is none."""
         self._find(high)
         at = bisect_right(self._found, high) - 1
         return self._found[at] if at >= 0 and self._found[at] > low else None
 
     def first(self, low: int, high: int) -> int | None:
-        """Find the first boundary in [low, high); None without one."""
+        """Find the first boundary in [low, high); None if there is none."""
         self._find(low)
         while True:
             at = bisect_left(self._found, low)
@@ -131,7 +131,7 @@ class Boundaries:
 
 
 def line_end(text: str, position: int) -> int:
-    """Find the first end of a line after a position; the end of the text without one."""
+    """Find the first end of a line after a position, or else the end of the text."""
     match = pattern_of("line").search(text, position)
     return len(text) if match is None else match.end()
 

@@ -1,14 +1,14 @@
-"""The longest part of a text with at most n ids, and chunks made of such parts.
+"""The longest part of a text with at most n ids, and division of a text into such chunks.
 
 `count_limits.cut_range` bounds the position between two safe cuts. `furthest_place` tries every position between
-them, from the longest part down. If the two lie more than TRIED characters apart:
+them, from the longest part down. If they are more than TRIED characters apart:
 
 - Tokenizers without a normalizer try positions between tokens. Merging does not change the ids before such a
-  position, so the first one tried holds, unless the split pattern looks ahead.
+  position, so the first one tried is right, unless the split pattern looks ahead.
 - Tokenizers that normalize text begin with such a position as a guess, and count ids at positions that a search
   brings closer and closer to the limit.
 
-Positions are in characters. `room` is how many ids may follow the nearer cut.
+Positions are in characters. `room` is the number of ids that may follow the nearer cut.
 """
 
 # Tried and dropped: encoding a text once and cutting several chunks from its tokens: wrong where normalization
@@ -59,7 +59,7 @@ PartCounter = Callable[[int, int], int]
 
 
 class Chunk(NamedTuple):
-    """Part of a text: text[start:end], with n_tokens ids when it is encoded by itself."""
+    """Part of a text: text[start:end], which has n_tokens ids when encoded by itself."""
 
     text: str
     start: int
@@ -73,7 +73,7 @@ class Chunk(NamedTuple):
 def truncate(
     encoder: Encoder, text: str | bytes, max_tokens: int, side: Side, boundary: Boundary, *, with_total: bool
 ) -> str | tuple[str, int]:
-    """Cut a text off. See `Tokenizer.truncate`."""
+    """Truncate a text. See `Tokenizer.truncate`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
     plain_text = _as_str(text)
     if not with_total and (found := _parts_within(encoder, [plain_text], n_ids, side, kinds)[0]) is not None:
@@ -85,7 +85,7 @@ def truncate(
 def truncate_batch(
     encoder: Encoder, texts: Iterable[str | bytes], max_tokens: int, side: Side, boundary: Boundary
 ) -> list[str]:
-    """Cut texts off. See `Tokenizer.truncate_batch`."""
+    """Truncate texts. See `Tokenizer.truncate_batch`."""
     n_ids, kinds = _checked(max_tokens, side, boundary)
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of texts, not one text: pass [text]")
@@ -105,7 +105,7 @@ def truncate_batch(
 def _parts_within(
     encoder: Encoder, texts: list[Any], n_ids: int, side: Side, kinds: Sequence[str]
 ) -> list[str | None]:
-    """Give the parts of the texts that take no search or boundary of a kind; None for the other texts."""
+    """Return the parts of those texts that need no search and no boundary; None for the other texts."""
     pipeline = encoder._pipeline
     if kinds or not (takes_plain_text(pipeline) and may_cut(pipeline, None, None)):
         return [None] * len(texts)
@@ -113,7 +113,7 @@ def _parts_within(
 
 
 def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequence[str]]:
-    """Check the arguments of `truncate`; give the most ids, and the kinds of boundaries to try."""
+    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try."""
     if side not in SIDES:
         raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
@@ -123,7 +123,7 @@ def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequ
 
 
 def _kinds(boundary: Boundary) -> Sequence[str]:
-    """Give the kinds of boundaries to try, from a kind on to finer ones. "token": none."""
+    """Return the kinds of boundaries to try: the given one, then finer ones; none for "token"."""
     if boundary == "token":
         return ()
     if boundary not in KINDS:
@@ -134,7 +134,7 @@ def _kinds(boundary: Boundary) -> Sequence[str]:
 def _truncated(
     encoder: Encoder, text: str, n_ids: int, side: Side, kinds: Sequence[str], *, with_total: bool
 ) -> tuple[str, int | None]:
-    """Cut a text off; give also its number of ids if with_total."""
+    """Truncate a text; if with_total, also return its number of ids."""
     origin, last = (0, len(text)) if side == "right" else (len(text), 0)
     pipeline = encoder._pipeline
     near, n_near, far = cut_range(pipeline, text, 0, len(text), n_ids, last < origin)
@@ -151,7 +151,7 @@ def _truncated(
 def chunk(
     encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int, boundary: Boundary, *, with_spans: bool
 ) -> Iterator[str] | Iterator[Chunk]:
-    """Check the arguments now, and cut the text into chunks one at a time, when the caller asks for the next.
+    """Check the arguments now, and return an iterator that cuts the text into chunks one at a time.
 
     See `Tokenizer.chunk`.
     """
@@ -215,7 +215,7 @@ def _next_chunk(
 def _end(
     encoder: Encoder, text: str, start: int, low: int, high: int, n_ids: int, found: Sequence[Boundaries]
 ) -> int:
-    """Find the last boundary in (low, high], of the first kind that has one, up to which text fits; high without.
+    """Find the last boundary in (low, high], of the first kind with one, up to which the text fits, or else high.
 
     Args:
         encoder: the tokenizer.
@@ -223,7 +223,7 @@ def _end(
         start: start of the part.
         low: the part must end after it.
         high: the part must not end after it.
-        n_ids: most ids of the part.
+        n_ids: maximum number of ids of the part.
         found: boundaries by kind, from coarse to fine.
     """
     if high == len(text):
@@ -241,14 +241,14 @@ def _end(
 
 
 def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: Sequence[Boundaries]) -> int:
-    """Find the first boundary in [low, end), of the first kind that has one, from which text fits; low without.
+    """Find the first boundary in [low, end), of the first kind with one, from which the text fits, or else low.
 
     Args:
         encoder: the tokenizer.
         text: the text; text[low:end] fits.
         low: the part must not begin before it.
         end: end of the part.
-        n_ids: most ids of the part.
+        n_ids: maximum number of ids of the part.
         found: boundaries by kind, from coarse to fine.
     """
     if low == 0:
@@ -265,16 +265,17 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
 
 
 def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> int:
-    """Find the position furthest from origin with at most n_ids ids between the two.
+    """Find the position furthest from origin with at most n_ids ids in between.
 
-    A position closer than the furthest may be found if more than TRIED characters lie between two safe cuts.
+    The result may be closer than the furthest position if there are more than TRIED characters between two safe
+    cuts.
 
     Args:
         encoder: the tokenizer.
         text: the text.
         origin: one end of the part.
         last: limit of the other end; before origin to search backward.
-        n_ids: most ids of the part.
+        n_ids: maximum number of ids of the part.
     """
     near, n_near, far = cut_range(
         encoder._pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin
@@ -285,7 +286,7 @@ def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> i
 def _reach_within(
     encoder: Encoder, text: str, origin: int, last: int, n_ids: int, near: int, n_near: int, far: int
 ) -> int:
-    """Find the same position, given the safe cuts around it, as `cut_range` gives them."""
+    """Find the same position, given the safe cuts around it (the result of `cut_range`)."""
     pipeline = encoder._pipeline
     room = n_ids - n_near
     is_plain = takes_plain_text(pipeline)
@@ -303,7 +304,7 @@ def _reach_within(
 
 
 def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
-    """Find a position between near and far with at most room ids between near and itself, trying only some."""
+    """Find a position between near and far with at most room ids after near, trying only some positions."""
     pipeline = encoder._pipeline
 
     def count(position: int, limit: int) -> int:
@@ -320,7 +321,7 @@ def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room:
 
 
 def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
-    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far.
+    """Return the numbers of characters in the first 0, 1, 2, ... tokens, from near towards far.
 
     The last item is the length of the text that was read. Ensures: more than n_ids tokens, or all of them.
     """
@@ -340,7 +341,7 @@ def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_i
 
 
 def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[int]:
-    """Give the characters before token 0, 1, 2, ... of a text, and its length; backward: counted from its end."""
+    """Return the number of characters before token 0, 1, 2, ... and the length; backward: from the end."""
     if encoder._pipeline.normalizing is None:
         return sizes_of_tokens(encoder._pipeline, text, backward)
     spans = memoryview(encoder._encode_with_spans((text,), (), (), "char")[1])
@@ -357,7 +358,7 @@ def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, ro
 
     Args:
         count: counter of the ids up to a position.
-        sizes: as `_sizes_of_first_tokens` gives them.
+        sizes: result of `_sizes_of_first_tokens`.
         near, far, room: as in `_search`.
     """
     if len(sizes) - 1 <= room:
@@ -379,8 +380,8 @@ def _search_normalized(
 ) -> int:
     """Find the position with at most room ids before it whose next one has more.
 
-    Begin with a guess, in characters from near on. With much room, only the end of the text is counted again and
-    again.
+    Begin with a guess, in characters from near on. If room is large, only the end of the text is counted
+    repeatedly.
     """
     step = 1 if near <= far else -1
     max_size = abs(far - near)
@@ -403,8 +404,8 @@ def _search_normalized(
 def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
     """Find a size with at most room ids whose next size has more.
 
-    Begin with the guess `first`. Guess again from the characters an id has so far, then bisect. Then try a few
-    longer sizes, since a longer text may have fewer ids.
+    Begin with the guess `first`. Guess again from the average number of characters per id, then bisect. Then try a
+    few longer sizes, because a longer text may have fewer ids.
     """
     low, high = 0, max_size + 1
     size = min(max(first, 1), max_size)
@@ -424,16 +425,16 @@ def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) 
 
 
 def _guess(size: int, n: int, max_size: int, room: int) -> int:
-    """Guess the size that has room + 1/2 ids, given that `size` characters have n."""
+    """Guess the size with room + 1/2 ids, given that `size` characters have n ids."""
     return min(size * (2 * room + 1) // max(2 * n, 1), _MAX_GROWTH * size, max_size)
 
 
 def _longest_by_end(
     count: Callable[[int], int], count_end: Callable[[int, int], int], max_size: int, room: int, first: int
 ) -> int | None:
-    """Find the same size as `_longest`, counting only a stretch before it for most guesses.
+    """Find the same size as `_longest`, but count only a stretch before the position for most guesses.
 
-    Returns None if the count of the whole text contradicts the size found.
+    Returns None if the count for the whole text contradicts the result.
     """
     size = min(max(first, 1), max_size)
     for _ in range(_MAX_GUESSES // 2):

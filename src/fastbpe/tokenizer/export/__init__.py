@@ -1,1 +1,1 @@
-"""Files of tokenizers: written, read back, compared."""
+"""Export of tokenizers: files are written, read back and compared."""

@@ -1,7 +1,7 @@
-"""Tokenizers without a part that a format cannot hold, by express wish: `export(drop=["normalizer"])`.
+"""Tokenizers without a part that a format cannot store, if the caller asks for it: `export(drop=["normalizer"])`.
 
-What is dropped changes the ids of some texts. The comparison judges the rest: text that the normalizer leaves as
-it is must keep its ids. The result says on which texts of the probe ids differ.
+Dropping a part changes the ids of some texts. The comparison checks the others: text that the normalizer does not
+change must keep its ids. The result says for which texts of the probe ids differ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TEXTS = ("e\u0301", "\u212b", "\u1100\u1161", "\ufb01", "\uff21", "\u00c9", "  
 
 
 def checked(drop: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of parts. Raises TypeError or ValueError for what are none."""
+    """Return the names of the parts to drop. Raises TypeError or ValueError if one cannot be dropped."""
     if isinstance(drop, str) or not isinstance(drop, Iterable):
         raise TypeError(f"drop must be a list of parts, such as {[*PARTS]!r}, not {drop!r:.60}")
     parts = tuple(dict.fromkeys(drop))
@@ -38,7 +38,7 @@ def checked(drop: Iterable[str]) -> tuple[str, ...]:
 
 
 def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
-    """Return the tokenizer without its normalizer, and what the normalizer does.
+    """Return the tokenizer without its normalizer, and a function that normalizes a text.
 
     Raises FormatError if there is none.
     """
@@ -72,12 +72,12 @@ def compare(
 
     Args:
         one: the tokenizer.
-        plain: the same without its normalizer.
-        normalize: what the normalizer does.
-        lines: texts beside the probe.
+        plain: the tokenizer without its normalizer.
+        normalize: function that normalizes a text.
+        lines: texts in addition to the probe.
 
     Raises:
-        FormatError: a text that the normalizer leaves as it is gets other ids.
+        FormatError: a text that the normalizer does not change gets other ids.
     """
     for text in chain(_TEXTS, lines, islice(probe(one), _MAX_TEXTS)):
         difference = Difference(text, one.encode_ordinary(text), plain.encode_ordinary(text))
@@ -94,7 +94,7 @@ def compare(
 def report(
     done: Verification, one: Exportable, plain: Exportable, normalize: Normalize, text: str | None
 ) -> Verification:
-    """Return a result with what was dropped, and on which texts of the probe ids differ."""
+    """Return a result with the dropped parts, and the texts of the probe for which ids differ."""
     lines = () if text is None else text.splitlines(keepends=True)
     differences = compare(one._remake(), plain, normalize, lines)
     changed = [*islice(differences, MAX_SHOWN)]

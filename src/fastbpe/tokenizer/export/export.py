@@ -1,4 +1,4 @@
-"""Write a tokenizer in a file format: all of its files, or an error that names what would be lost."""
+"""Writing of a tokenizer in a file format: all of its files, or an error that names what would be lost."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def export(
 
 
 def format_for(path: str | os.PathLike[str], tokenizer: Exportable) -> Format:
-    """Return the format that a path asks for. Raises FormatError as `format_of` does."""
+    """Return the format that a path selects. Raises FormatError as `format_of` does."""
     model = tokenizer._family.model
     of_whole_words = isinstance(model, Model) and model.supermerges is not None
     return format_of(path, tokenizer.mode, tokenizer.model_type, of_whole_words=of_whole_words)
 
 
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
-    """Say which texts get other ids in the library that owns the format; "" for none.
+    """Return a sentence about texts that get other ids in the library that owns the format; "" if there are none.
 
     Args:
         tokenizer: the tokenizer that was written.
@@ -113,7 +113,7 @@ def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) 
 
 
 def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
-    """Raise FormatError if `load` would need more than the files of a LOSSY format. Published files suffice."""
+    """Raise FormatError if `load` would need more than the files, for a LOSSY format. Published files suffice."""
     if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
@@ -123,7 +123,7 @@ def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format:
 
 
 def _is_known(files: Files, tokenizer: Exportable) -> bool:
-    """Tell whether `load` knows the rest of the tokenizer by the SHA-256 of these files."""
+    """Tell whether `load` can find the rest of the tokenizer by the SHA-256 of these files."""
     if isinstance(files, dict):
         return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == tokenizer.pattern
     known = recognise(files)
@@ -133,7 +133,7 @@ def _is_known(files: Files, tokenizer: Exportable) -> bool:
 
 
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
-    """Name the parts that a format lacks, as the arguments that `load` needs for them; "" if it lacks none.
+    """Return the arguments that `load` needs for the parts that a format lacks, as text; "" if it lacks none.
 
     >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
@@ -145,7 +145,7 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
 
 
 def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
-    """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
+    """Return the files of a byte-level tokenizer. Raises FormatError if no such format can store it."""
     if format == "sentencepiece":
         raise FormatError(
             "format='sentencepiece' cannot hold a byte-level vocabulary; choose one of "
@@ -162,7 +162,7 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
 
 
 def dump_characters(tokenizer: Exportable, format: str) -> Files:
-    """Make the file of a tokenizer of characters. Raises FormatError if the format cannot hold it."""
+    """Return the file of a character-level tokenizer. Raises FormatError if the format cannot store it."""
     if format == "native":
         return _native(tokenizer)
     if format == "huggingface":
@@ -190,7 +190,7 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
 
 
 def dump_code_points(model: CodePointModel, format: str) -> Files:
-    """Make the files of a code-point model. Raises FormatError if the format cannot hold it."""
+    """Return the files of a code-point model. Raises FormatError if the format cannot store it."""
     if format == "native":
         return native.dump_code_points(model)
     if format == "sentencepiece":
@@ -228,13 +228,13 @@ def _tekken(tokenizer: Exportable) -> Files:
 
 
 def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
-    """List the tokens by rank, for a format that holds ranks only.
+    """List the tokens by rank, for a format that stores only ranks.
 
     Args:
         tokenizer: the tokenizer.
         what: name of the format for the message.
 
-    Raises FormatError: ranks alone would give other ids.
+    Raises FormatError: with ranks alone, ids would change.
     """
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     components.check_plain(model, what)
@@ -336,7 +336,7 @@ def _boundless(tokenizer: Exportable) -> Files:
 
 
 def _left_out_by(pattern: str) -> str:
-    """Give a character that a split pattern leaves out of a text of all characters; "" if it has none."""
+    """Return a character that a split pattern removes from a text of all characters; "" if there is none."""
     from fastbpe.splitting import make_splitter
 
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))
@@ -368,10 +368,10 @@ _MORE_FORMATS = {"Unigram": ("sentencepiece", "gguf"), "WordPiece": ("gguf",)}
 
 
 def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
-    """List the merges that give all ids by themselves, best first: (left id, right id, merged id).
+    """List the merges that are enough to produce all ids, best first: (left id, right id, merged id).
 
-    Raises FormatError if no list can, because no merge makes some tokens, which only the look-up of whole pieces
-    finds. Tokens that are not UTF-8 do not count: they are not a piece of any text.
+    Raises FormatError if there is no such list, because some tokens are found only by looking up whole pieces.
+    Tokens that are not UTF-8 do not matter: they are not a piece of any text.
     """
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     made = made_by(vocabulary, model)
@@ -389,7 +389,7 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
 
 
 def _witness(tokenizer: Exportable, other: Model) -> str:
-    """Show a text to which another model gives other ids, as part of a sentence; "" if the probe has none."""
+    """Return a phrase with a text for which another model has other ids; "" if the probe has no such text."""
     difference = verify_export.differ(tokenizer, tokenizer._remake(other))
     if difference is None:
         return ""

@@ -18,7 +18,7 @@ Files = bytes | dict[str, bytes]
 
 
 class Exported(Protocol):
-    """A Family, as much of it as writing needs."""
+    """The parts of a Family that writing needs."""
 
     @property
     def vocabulary(self) -> Vocabulary: ...
@@ -29,7 +29,7 @@ class Exported(Protocol):
 
 
 class Exportable(Protocol):
-    """A Tokenizer, as much of it as writing needs."""
+    """The parts of a Tokenizer that writing needs."""
 
     @property
     def mode(self) -> str: ...
@@ -65,7 +65,7 @@ class Exportable(Protocol):
 
 
 def model_of(tokenizer: Exportable) -> Model:
-    """Return the model of bytes or characters, with its tables."""
+    """Return the model of a byte-level or character-level tokenizer, with its tables."""
     model = tokenizer._family.model
     assert isinstance(model, Model)
     return model

@@ -1,4 +1,4 @@
-"""Libraries that own a format, to compare their ids with the ids of an exported tokenizer."""
+"""Original libraries of the formats, to compare their ids with the ids of an exported tokenizer."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fastbpe.tokenizer.families import components
 
 
 class Owner(NamedTuple):
-    """A library's name, and its encoding of a text with the file, special tokens as any text."""
+    """A library's name, and its function that encodes a text; special tokens are ordinary text."""
 
     name: str
     encode: Callable[[str], list[int]]
 
 
 def owner_of(tokenizer: Exportable, files: Files, format: str) -> Owner | None:
-    """Load the files with the library that owns the format; None if there is no library or it is not installed."""
+    """Load the files with the original library; None if the format has none or it is not installed."""
     try:
         if isinstance(files, dict):
             return _gpt2(tokenizer, files)

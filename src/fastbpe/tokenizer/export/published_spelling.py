@@ -1,14 +1,14 @@
 r"""Split patterns as their publishers write them in a tokenizer.json, and back.
 
-Libraries without a regex engine (tokenizers 1.0, gigatoken) know a pattern by its exact text. Some differ from the
-text in `PATTERNS`:
+Libraries without a regex engine (tokenizers 1.0, gigatoken) recognise a pattern by its exact text. Some published
+texts differ from the text in `PATTERNS`:
 
 - DeepSeek's and Seed-Coder's files have the characters CR and LF themselves in their classes, not `\r\n`. In the
-  syntax of tokenizers, `$` is the end of a line and `\b` has its own letters, which comes to the same here.
-- cl100k's files have the regex of the first publication, with Split(behavior="Removed", invert=True). tiktoken's
-  takes white space at the end of a text as one piece; the first one ends a piece behind the last line end there.
-  Ids are the same if no token goes over that place and each token of white space is what merging makes of it: then
-  the two pieces merge as they would within one. `cl100k_keeps_ids` asks that, and without it nothing is replaced.
+  syntax of tokenizers, `$` is the end of a line and `\b` has other letters, but here the effect is the same.
+- cl100k's files have the regex of the first publication, with Split(behavior="Removed", invert=True). In
+  tiktoken's regex, white space at the end of a text is one piece; in the first regex, a piece ends after its last
+  line feed. Ids are the same if no token crosses that place and merging produces each token of white space: then
+  the two pieces merge as they would within one. `cl100k_keeps_ids` checks that; otherwise nothing is replaced.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _as_read() -> Mapping[Pattern, Pattern]:
 
 
 def as_named(pattern: Pattern) -> Pattern:
-    """Return a pattern from a tokenizer.json in the spelling of `PATTERNS`."""
+    """Return a pattern from a tokenizer.json in the form used in `PATTERNS`."""
     return pattern if pattern in PATTERNS.values() else _as_read().get(pattern, pattern)
 
 
@@ -61,12 +61,12 @@ _OVER_A_LINE_END = re.compile(rb"[\r\n][\t\v\f \xc2\x85\xa0\xe1\x9a\x80-\x8a\xe2
 
 
 def is_cl100k(steps: Sequence[Step], vocabulary: Vocabulary) -> bool:
-    """Tell whether the steps of a tokenizer.json are those of cl100k's files, and give the ids of its pattern."""
+    """Tell whether the steps of a tokenizer.json are those of cl100k's files, with the same ids as its pattern."""
     return list(steps) == _CL100K_STEPS and cl100k_keeps_ids(vocabulary)
 
 
 def cl100k_keeps_ids(vocabulary: Vocabulary) -> bool:
-    """Tell whether the regex of cl100k's files gives the same ids as tiktoken's pattern. See above."""
+    """Tell whether the regex of cl100k's files leads to the same ids as tiktoken's pattern. See above."""
     tokens = vocabulary.tokens()
     if any((b"\n" in token or b"\r" in token) and _OVER_A_LINE_END.search(token) for token in tokens):
         return False

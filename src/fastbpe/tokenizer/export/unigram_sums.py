@@ -1,8 +1,9 @@
-"""Unigram models that change their library: texts that may get other ids, and the warning about them.
+"""Conversion of unigram models between libraries: texts that may get other ids, and the warning about them.
 
 sentencepiece adds scores in single precision over the whole text, tokenizers in double precision over each piece.
-So where the best two ways to cut a text nearly tie, each library may take another. And the normalizer Precompiled
-of tokenizers runs the rules of a sentencepiece model grapheme by grapheme, which differs on some marks.
+So if the two best segmentations of a text nearly tie, the libraries may choose different ones. Also, tokenizers'
+normalizer Precompiled applies the rules of a sentencepiece model grapheme by grapheme, which differs for some
+marks.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Changed = tuple[str, Sequence[int], Sequence[int]]
 
 
 class OtherSums(NamedTuple):
-    """Texts that a conversion between the two libraries may change.
+    """Texts whose ids may change in a conversion between the two libraries.
 
-    normalize: functions that apply the rules of normalization, as each library does.
+    normalize: functions that apply the normalization rules, one for each library.
     names: names of special tokens that only one of them finds in ordinary text.
     scores: score of each id.
     """
@@ -38,7 +39,7 @@ class OtherSums(NamedTuple):
     scores: Sequence[float]
 
     def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
-        """Tell whether two lists of ids of a text may differ: both sums are the same but for rounding."""
+        """Tell whether two lists of ids of a text may differ, because their sums are equal except for rounding."""
         one, other = (normalize(text) for normalize in self.normalize)
         # Of a text that its rules remove, sentencepiece may keep the space that it has put before it.
         if one != other or (text and not one) or any(name in one for name in self.names):
@@ -52,12 +53,12 @@ class OtherSums(NamedTuple):
 
 
 def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
-    """Say in a sentence which texts may get other ids; None: all ids stay.
+    """Return a sentence about the texts that may get other ids; None if all ids stay.
 
     Args:
         tokenizer: the tokenizer that is written.
         format: the format of the file.
-        changed: texts that were compared and get other ids, each with the ids of the tokenizer and of the file.
+        changed: compared texts that get other ids, each with the ids of the tokenizer and of the file.
     """
     model = tokenizer._family.model
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
@@ -70,7 +71,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
 
 
 def described(changed: Sequence[Changed]) -> str:
-    """Say in a sentence why ids differ, with one of the texts. changed: as in `warning`."""
+    """Return a sentence that says why ids differ, with one of the texts. changed: as in `warning`."""
     shown = "".join(
         f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
     )
@@ -81,7 +82,7 @@ def described(changed: Sequence[Changed]) -> str:
 
 
 def between(one: Exportable, other: Exportable) -> OtherSums | None:
-    """Describe a conversion of a unigram model from one library to the other, or return None for another model."""
+    """Describe the conversion of a unigram model from one library to the other; None for any other conversion."""
     source, target = one._family.model, other._family.model
     if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
         return _described(source, target, [])

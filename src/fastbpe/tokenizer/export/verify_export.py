@@ -1,9 +1,9 @@
-"""Read back an export and compare its ids, before it is written.
+"""Reading back of an export, and comparison of its ids, before it is written.
 
-Take two tokenizers with the same vocabulary that split texts alike. If they give the same ids to the text of each
-token, and to the text of each two tokens end to end, they give the same ids to all texts (proof in
-`tests/reference/__init__.py`). The probe holds all of these texts for a small vocabulary; for a large one, all
-tokens and some pairs of each.
+Take two tokenizers with the same vocabulary that split texts in the same way. If they produce the same ids for the
+text of each token, and for the joined text of any two tokens, they produce the same ids for all texts (proof in
+`tests/reference/__init__.py`). For a small vocabulary, the probe contains all of these texts; for a large one, all
+tokens and some pairs for each.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _WAY_OUT = "nothing is written: export it as native"
 
 
 class Difference(NamedTuple):
-    """A text to which two tokenizers give different ids."""
+    """A text for which two tokenizers produce different ids."""
 
     text: str
     expected: Sequence[int]
@@ -69,12 +69,13 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
-    Texts get other ids if a part was dropped, or if a unigram model changes its library and scores nearly tie.
+    Texts get other ids if a part was dropped, or if a unigram model is converted to another library and scores
+    nearly tie.
 
     n_texts: number of texts compared.
-    owner: library that owns the format, if it gave verify_text the same ids.
-    dropped: parts that were left out by `drop=`. They are left out of the comparison, too.
-    n_changed: number of texts of the comparison that get other ids.
+    owner: library that owns the format, if it produced the same ids for verify_text.
+    dropped: parts that were left out because of `drop=`. They are also left out of the comparison.
+    n_changed: number of compared texts that get other ids.
     changed: the first of these texts, each with the ids of the tokenizer and of the file.
     """
 
@@ -86,10 +87,10 @@ class Verification(NamedTuple):
 
 
 class Excused:
-    """Differences that a conversion of a unigram model brings along; they are counted.
+    """Counter of the differences that a conversion of a unigram model causes.
 
     Args:
-        sums: the conversion; None: it is another, and no difference is excused.
+        sums: the conversion; None: it is of another kind, and no difference is excused.
     """
 
     def __init__(self, sums: OtherSums | None) -> None:
@@ -98,7 +99,7 @@ class Excused:
         self.shown: list[Difference] = []
 
     def excuses(self, difference: Difference) -> bool:
-        """Tell whether a difference does not count, without counting it."""
+        """Tell whether a difference is excused, without counting it."""
         return self._sums is not None and self._sums.excuses(*difference)
 
     def __call__(self, difference: Difference) -> bool:
@@ -111,7 +112,7 @@ class Excused:
 
 
 def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:
-    """Give the arguments that `load` needs for the parts that a format lacks."""
+    """Return, as a dict, the arguments that `load` needs for the parts that a format lacks."""
     needed: dict[str, Any] = {}
     if format in ("tiktoken", "gpt2"):
         needed["pattern"] = resolve_pattern(pattern)[0] or pattern
@@ -127,11 +128,11 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
         tokenizer: the tokenizer that was exported.
         files: its file in the format, or several by name.
         format: the format, as `export` names it.
-        text: further text to compare, line by line, also with the library that owns the format (tokenizers,
-            tiktoken, sentencepiece) if it is installed.
+        text: additional text to compare, line by line; also compared with the library that owns the format
+            (tokenizers, tiktoken, sentencepiece) if it is installed.
 
     Raises:
-        FormatError: ids differ; the message has the text, both lists of ids and the first token that differs.
+        FormatError: ids differ; the message contains the text, both lists of ids and the first token that differs.
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
@@ -169,16 +170,16 @@ def compare_all(
     Args:
         one, other: tokenizers without caches.
         where: place of the other file, for the message.
-        lines: further texts.
-        max_ordinary: texts of the probe to compare; None: all.
-        way_out: end of the message.
+        lines: additional texts.
+        max_ordinary: number of texts of the probe to compare; None: all.
+        way_out: advice at the end of the message.
         excused: as in `compare`.
 
     Returns:
         Number of texts that were compared.
 
     Raises:
-        FormatError: they differ; the message has the token, or the text with both lists of ids.
+        FormatError: they differ; the message contains the token, or the text with both lists of ids.
     """
     if changed := _changed_token(one, other):
         raise FormatError(f"{changed}, {where}; {way_out}")
@@ -197,7 +198,7 @@ def compare_all(
 
 
 def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
-    """Make a tokenizer from the files, with the arguments that they need."""
+    """Load a tokenizer from the files, with the arguments that they need."""
     needed = arguments(format, tokenizer.pattern, tokenizer.special_tokens)
     pattern, special = needed.get("pattern"), needed.get("special_tokens")
     model: Model | CodePointModel
@@ -220,9 +221,9 @@ def compare(
     allowed: frozenset[str] | str,
     excused: Callable[[Difference], bool] | None = None,
 ) -> tuple[int, Difference | None]:
-    """Compare the ids of texts: (number of texts compared, first difference or None).
+    """Compare the ids of texts, and return (number of texts compared, first difference or None).
 
-    excused: function that tells whether a difference does not count.
+    excused: function that tells whether a difference may be ignored.
     """
     n, remaining = 0, iter(texts)
     while batch := [*islice(remaining, _BATCH_TEXTS)]:
@@ -258,7 +259,7 @@ def _refuse_both(one: Exportable, other: Exportable, text: str, allowed: frozens
 
 
 def differ(one: Exportable, other: Exportable) -> Difference | None:
-    """Find a text of the probe to which two tokenizers with the same vocabulary give different ids."""
+    """Find a text of the probe for which two tokenizers with the same vocabulary produce different ids."""
     return compare(one, other, probe(one), frozenset())[1]
 
 
@@ -275,12 +276,12 @@ def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Quote a text for a message, its beginning if it is long."""
+    """Quote a text for a message; only its beginning if it is long."""
     return repr(text) if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]!r}..."
 
 
 def shown_ids(ids: Sequence[int], at: int = 0) -> str:
-    """Show some ids for a message, among them those around index `at`."""
+    """Format some ids for a message, including those around index `at`."""
     first = max(0, at - 2) if len(ids) > _SHOWN_IDS else 0
     part = ", ".join(map(str, ids[first : first + _SHOWN_IDS]))
     return f"[{'..., ' if first else ''}{part}{', ...' if first + _SHOWN_IDS < len(ids) else ''}]"
@@ -296,7 +297,7 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:
-    """Tell which token would change, as the beginning of a message; "" if all are the same."""
+    """Return the beginning of a message that names a token that would change; "" if all are the same."""
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
@@ -317,7 +318,7 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
 
 
 def probe(tokenizer: Exportable) -> Iterator[str]:
-    """Give texts, always the same, on which two tokenizers with this vocabulary differ if they differ at all."""
+    """Yield texts on which two tokenizers with this vocabulary differ if they differ at all. Deterministic."""
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
     left = _MAX_PROBE_CHARACTERS
@@ -334,13 +335,13 @@ def probe(tokenizer: Exportable) -> Iterator[str]:
 
 
 def _joining(texts: Sequence[str]) -> list[str]:
-    """Leave out single characters that no merge joins with others."""
+    """Remove single characters that no merge joins with others."""
     joined = {character for text in texts if len(text) > 1 for character in text}
     return [text for text in texts if len(text) > 1 or text in joined]
 
 
 def _pairs(texts: Sequence[str]) -> Iterator[str]:
-    """Give each two texts end to end, or, of many texts, some two that stand far apart or share a character."""
+    """Yield every two texts joined; of many texts, only pairs that are far apart or share a character."""
     n = len(texts)
     if n * n <= _MAX_PAIRS:
         for text in texts:
@@ -360,7 +361,7 @@ def _pairs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _special_probe(tokenizer: Exportable) -> Iterator[str]:
-    """Give each special token by itself and between texts."""
+    """Yield each special token by itself and between texts."""
     for name in islice(tokenizer._family.control_tokens(), _MAX_SPECIAL):
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
@@ -375,7 +376,7 @@ def is_text(token: bytes) -> bool:
 
 
 def text_of(token: bytes) -> str:
-    r"""Give the text of a token, or, if its bytes are not UTF-8, a text that contains them, if there is one.
+    r"""Return the text of a token. If its bytes are not UTF-8, return a text that contains them, if there is one.
 
     >>> text_of(b"ab"), text_of(b"\xe6\xbc"), text_of(b"\xff")
     ('ab', '漀', '\ufffd')

@@ -1,4 +1,4 @@
-"""Verification of a vocabulary's file by itself, and of a conversion against its original."""
+"""Verification of a vocabulary file, and of a conversion against its original."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from fastbpe.tokenizer.export.exportable import Exportable
 
 
 def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> str:
-    """Verify a vocabulary that was loaded: a copy gives the same ids, and a published file is the published one.
+    """Verify a loaded vocabulary: a saved copy has the same ids, and a published file is the published one.
 
     Args:
         tokenizer: the tokenizer; loading it has checked its file.
-        path: its file, or something else that `load` takes.
+        path: its file, or any other argument of `load`.
 
     Returns:
-        Name of the published vocabulary whose file it is; "": it is not a published one.
+        Name of the published vocabulary; "" if the file is not a published one.
 
     Raises:
-        FormatError: the file has the name of a published one and other bytes, or a copy of the vocabulary gives
-            other ids to some text; the message has the text.
+        FormatError: the file has the name of a published one but other bytes, or a copy of the vocabulary has
+            other ids for some text; the message contains the text.
     """
     verify_export.verify(tokenizer, tokenizer._family.dump(tokenizer, "native"), "native")
     if not os.path.isfile(path):
@@ -44,13 +44,13 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
 
 
 def verify_conversion(original: Exportable, converted: Exportable, where: str, lines: Iterable[str] = ()) -> int:
-    """Compare the ids of two tokenizers: their tokens, texts made of these, special tokens, and lines of a text.
+    """Compare the ids of two tokenizers: for tokens, texts made of tokens, special tokens, and lines of a text.
 
     Args:
         original: the tokenizer that was converted.
-        converted: the one loaded from the converted file.
+        converted: the tokenizer loaded from the converted file.
         where: the converted file, for the message.
-        lines: further texts.
+        lines: additional texts.
 
     Returns:
         Number of texts that were compared.
@@ -59,8 +59,8 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
         FormatError: a text has other ids, a token another id, or a special token is no longer one.
 
     Warns:
-        FormatWarning: a unigram model is of sentencepiece in one file and of tokenizers in the other, and texts
-            whose scores nearly tie get other ids.
+        FormatWarning: a unigram model is sentencepiece's in one file and tokenizers' in the other, and texts whose
+            scores nearly tie get other ids.
     """
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))

@@ -1,1 +1,1 @@
-"""Families: what differs between vocabularies of bytes, of characters and of code points."""
+"""Families: the differences between byte-level, character-level and code-point vocabularies."""

@@ -1,4 +1,4 @@
-"""ByteFamily: a vocabulary of bytes, as tiktoken, GPT-2 and Llama 3 have."""
+"""ByteFamily: a byte-level vocabulary, as in tiktoken, GPT-2 and Llama 3."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class ByteFamily(Family):
-    """Vocabulary of bytes.
+    """Byte-level vocabulary.
 
     Raises:
         VocabularyError, SpecialTokenError, PatternError: the model contradicts itself.
@@ -301,7 +301,7 @@ class ByteFamily(Family):
         return self._removal_class()(self._own, self._vocabulary, self.special, is_whole)
 
     def _removal_class(self) -> type[ByteRemoval]:
-        """Return the class that knows which other tokens go with one."""
+        """Return the class that removes tokens together with the tokens that depend on them."""
         from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
 
         return ByteRemoval

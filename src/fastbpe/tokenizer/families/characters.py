@@ -1,8 +1,8 @@
-"""CharacterFamily: a vocabulary of characters, as most files of tokenizers hold.
+"""CharacterFamily: a character-level vocabulary, as in most files of tokenizers.
 
-Every tokenizer.json of a BPE model that is neither byte-level nor of the kind of Llama 2 is one: with
-`end_of_word_suffix` (CLIP, GPT-1), over words between white space, with an unknown token, with any steps of the
-library before and after. Tokens are as the file spells them.
+Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has one: with
+`end_of_word_suffix` (CLIP, GPT-1), over words between white space, with an unknown token, or with any steps of the
+library before and after. Tokens are spelled as in the file.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 
 class CharacterFamily(ByteFamily):
-    """Vocabulary of characters."""
+    """Character-level vocabulary."""
 
     mode = "character"
 
     @property
     def spelling(self) -> Spelling:
-        """Spelling of symbols by the file."""
+        """Spelling of symbols in the file."""
         assert self._own.spelling is not None
         return self._own.spelling
 
@@ -67,7 +67,7 @@ class CharacterFamily(ByteFamily):
 
     @cached_property
     def _steps(self) -> StepDecoding:
-        """Decoding by the steps of the file; without any, with spaces between tokens."""
+        """Decoding by the steps of the file; without steps, tokens are joined by spaces."""
         tokens = self._vocabulary.tokens()
         tokens += [b""] * (self.n_ids - len(tokens))
         for token_id, token in self.special.decoded.items():
@@ -125,7 +125,7 @@ class CharacterFamily(ByteFamily):
 
 
 class _SpelledTokens:
-    """Ordinary tokens of a tokenizer of characters, in the order of their bytes.
+    """Ordinary tokens of a character-level tokenizer, in the order of their bytes.
 
     Args:
         surfaces: id of each ordinary token → the bytes that it adds to a text.
@@ -136,7 +136,7 @@ class _SpelledTokens:
         self._surfaces = [surfaces[token_id] for token_id in self._ids]
 
     def beginning_with(self, prefix: bytes) -> list[int]:
-        """Give the ids of the tokens that begin with a prefix, as they decode."""
+        """Return the ids of the tokens whose decoded bytes begin with a prefix."""
         first = bisect_left(self._surfaces, prefix)
         n = bisect_left(self._surfaces, True, first, key=lambda surface: not surface.startswith(prefix))
         return self._ids[first:n]

@@ -22,11 +22,11 @@ from fastbpe.tokenizer.families.family import Ids
 
 
 class SentencePieceDecoding:
-    """Decoding as sentencepiece does it: one U+FFFD for each byte that belongs to no character.
+    """Decoding as in sentencepiece: one U+FFFD for each byte that belongs to no character.
 
     Args:
         parts: tables of the model.
-        rules: rules for decoded text; None: there are not any.
+        rules: rules for decoded text; None: there are none.
     """
 
     def __init__(self, parts: Parts, rules: Normalizer | None) -> None:
@@ -48,7 +48,7 @@ class SentencePieceDecoding:
         return self._decoder.decode_bytes(ids)
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
-        """Make a stream. Raises ValueError if rules need all of the text."""
+        """Return a stream. Raises ValueError if there are rules, which need the whole text."""
         if self._rules is not None:
             raise ValueError("this model changes decoded text by rules that need the whole text: use decode")
         parts = self._parts
@@ -71,12 +71,12 @@ def _handler(errors: DecodeErrors) -> DecodeErrors:
 
 
 class HuggingFaceDecoding:
-    """Decoding as the decoders of a tokenizer.json do it.
+    """Decoding by the decoder of a tokenizer.json.
 
-    Consecutive byte ids decode together if their bytes are UTF-8; if not, each decodes to one U+FFFD.
+    Consecutive byte ids are decoded together if their bytes are UTF-8; if not, each becomes one U+FFFD.
 
     Args:
-        model: model with conventions.
+        model: the model, which has conventions.
         parts: tables of the model.
         skips: bool – drop special tokens before any other step.
     """
@@ -124,7 +124,7 @@ class HuggingFaceDecoding:
         return first.encode() + decoder.decode_bytes(rest)
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
-        """Make a stream. It cannot take back the first characters of a run of bytes that is not UTF-8."""
+        """Return a stream. It cannot take back the first characters of a run of bytes that is not UTF-8."""
         return StreamDecoder(
             self._decoder,
             _handler(errors),
@@ -137,7 +137,7 @@ class HuggingFaceDecoding:
         )
 
     def _begin(self, ids: Ids, unknown_ids: UnknownIds) -> tuple[str, Ids, Decoder]:
-        """Split off a first token that loses more than one space.
+        """Separate a first token that loses more than one space.
 
         Returns:
             (text of that token, the other ids, decoder of the other ids). The text is "" if there is no such

@@ -1,4 +1,4 @@
-"""Longer answers of a code-point tokenizer about itself, and checks of its model."""
+"""Longer properties of a code-point tokenizer, and checks of its model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SAID_ELSEWHERE = {
 
 
 def training_options_of(model: CodePointModel) -> dict[str, Any]:
-    """Return the options that a trainer was given, as keywords of `train`; {} if the model names none.
+    """Return the options with which a model was trained, as keywords of `train`; {} if the model stores none.
 
-    Left out are options that change no model: paths, threads, and those of other types of models.
+    Options that do not affect the model are left out: paths, threads, and options for other types of models.
     """
     given = model.trainer.values
     if not model.training and {"byte_fallback", "unk_id"} <= given.keys() <= _SAID_ELSEWHERE:
@@ -49,9 +49,9 @@ def training_options_of(model: CodePointModel) -> dict[str, Any]:
 
 
 def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
-    """Describe the changes of a text before merging in the terms of a tokenizer.json.
+    """Describe how text is changed before merging, as normalizers of a tokenizer.json.
 
-    A space that the model puts after a text has no such term.
+    A space that the model puts after a text cannot be described in this way.
     """
     spec = model.normalizer
     steps: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
 
 
 def fingerprint_of(model: CodePointModel) -> str:
-    """Hash all that decides ids."""
+    """Return a hash of all that decides ids."""
     import hashlib  # here: encoding does not need it
 
     options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
@@ -94,7 +94,7 @@ def ids_by_text(model: CodePointModel) -> dict[str, int]:
 
 
 def named_roles(model: CodePointModel) -> Mapping[str, str]:
-    """Give the tokens that the model names for bos, eos, pad and unk."""
+    """Return the model's tokens for bos, eos, pad and unk."""
     named: dict[str, str] = {}
     if model.conventions is None:
         ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
@@ -107,7 +107,7 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
 
 
 def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
-    """Give a model that names these tokens for roles, also in sentencepiece's options where it has some.
+    """Return a model with these tokens for roles, which are also set in sentencepiece's options if it has any.
 
     Args:
         model: the model.
@@ -150,7 +150,7 @@ def check_merges(model: CodePointModel) -> None:
 
 
 class NoTokens:
-    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces themselves, and clash with none."""
+    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces, and cannot clash with one."""
 
     n_ids = 0
 

@@ -46,12 +46,12 @@ class Parts(NamedTuple):
     normalizing: normalizer of texts.
     surfaces: vocabulary of the bytes that each id adds to a decoded text.
     decoder: decoder of all ids.
-    marks_spaces: symbols hold a space for U+2581.
+    marks_spaces: symbols contain a space in place of U+2581.
     leading, space_keepers: as in Decoder.
-    symbol_ids: function that gives the id of each symbol. A symbol without an id has one beyond all ids, or the
-        unknown one.
+    symbol_ids: function that returns the id of each symbol. A symbol without an id has one beyond all ids, or the
+        unknown id.
     unknown: id of characters without a symbol, unless there are byte_ids.
-    byte_ids: ids of the 256 bytes, for byte fallback; None: the model has none.
+    byte_ids: ids of the 256 bytes, for byte fallback; None: no byte fallback.
     """
 
     vocabulary: Vocabulary
@@ -68,11 +68,11 @@ class Parts(NamedTuple):
 
 
 def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
-    """Make the tables of a model. Raises VocabularyError if it contradicts itself.
+    """Build the tables of a model. Raises VocabularyError if it contradicts itself.
 
     Args:
         model: the model.
-        may_mark_spaces: symbols may hold a space for U+2581.
+        may_mark_spaces: symbols may contain a space in place of U+2581.
     """
     unknown, byte_ids = _fallback_ids(model)
     merging = by_scores(model)
@@ -130,7 +130,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
 
 
 def by_scores(model: CodePointModel) -> CodePointModel:
-    """Give the model with scores in place of its merges, if they give the same ids: tables are half the size."""
+    """Return the model with scores in place of its merges, if the ids stay the same: tables are half the size."""
     if not model.merges or model.conventions is None:
         return model
     found = merges_as_scores.rescore(
@@ -151,7 +151,7 @@ def by_scores(model: CodePointModel) -> CodePointModel:
 
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
-    """List the model's merges in symbols; None if every two pieces that make a piece merge."""
+    """List the model's merges in symbols; None if any two pieces that together are a piece merge."""
     if not model.merges:
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
@@ -163,9 +163,9 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
 
 
 def _merged_types(model: CodePointModel) -> bytes:
-    """Give the types for merging: pieces that no merge may make become control symbols.
+    """Return the types of pieces for merging: pieces that no merge may make become control symbols.
 
-    In a model of characters no merge may make any piece.
+    In a model of type char, no merge may make a piece.
     """
     if model.trainer["model_type"] == "char":
         merged = (PieceType.NORMAL, PieceType.UNUSED)
@@ -188,7 +188,7 @@ _LEAST_SCORE = 3.4028234663852886e38  # of a model without pieces of type NORMAL
 def _segmenter(
     model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
 ) -> Segmenter:
-    """Make what finds the pieces of a unigram model in text.
+    """Create the object that finds the pieces of a unigram model in text.
 
     Args:
         model: the model.
@@ -225,7 +225,7 @@ def _segmenter(
 
 
 def as_found(model: CodePointModel, token: AddedToken) -> str:
-    """Give the text as which an added token is found."""
+    """Return the text by which an added token is found."""
     if not token.normalized or model.conventions is None or not model.conventions.escapes:
         return token.content
     return (METASPACE if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", METASPACE)
@@ -254,7 +254,7 @@ def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int,
 
 
 def names_of(model: CodePointModel) -> dict[int, bytes]:
-    """Map ids of control symbols and the unknown piece to their text, with spaces for U+2581."""
+    """Map ids of control symbols and the unknown piece to their text, with spaces in place of U+2581."""
     kinds = PieceType.CONTROL, PieceType.UNKNOWN
     return {
         i: piece.replace(METASPACE_UTF8, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()
@@ -267,7 +267,7 @@ def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
 
 
 def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
-    """Give the id of unknown characters, and, with byte fallback, the ids of the 256 bytes."""
+    """Return the id of unknown characters, and (with byte fallback) the ids of the 256 bytes."""
     unknowns = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
     if not model.trainer["byte_fallback"]:
         return unknowns[0], None
@@ -315,7 +315,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
 
 
 def _symbols(model: CodePointModel) -> dict[int, bytes]:
-    """Map ids to the pieces found in normalized text. Added tokens are found before and are not among them."""
+    """Map ids to the pieces found in normalized text. Added tokens, which are found earlier, are not included."""
     if not model.finds_symbols or model.trainer["model_type"] == "unigram":
         return {}
     added = {token.id for token in model.added_tokens}
@@ -325,12 +325,12 @@ def _symbols(model: CodePointModel) -> dict[int, bytes]:
 def make_normalizer(
     model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
 ) -> Normalizer:
-    """Make the normalizer of a model.
+    """Create the normalizer of a model.
 
     Args:
         model: the model.
-        marks_to_spaces: give spaces for U+2581.
-        add_dummy_prefix: put a space before text; None: as the model says.
+        marks_to_spaces: replace U+2581 by spaces.
+        add_dummy_prefix: put a space before text; None: as in the model.
     """
     spec = model.normalizer
     return Normalizer(
@@ -345,7 +345,7 @@ def make_normalizer(
 
 
 def make_denormalizer(model: CodePointModel) -> Normalizer | None:
-    """Make the rules for decoded text; None: the model has none, as most."""
+    """Return the rules for decoded text; None if the model has none (most have none)."""
     spec = model.denormalizer
     if spec is None or not spec["precompiled_charsmap"]:
         return None
@@ -358,17 +358,17 @@ def make_denormalizer(model: CodePointModel) -> Normalizer | None:
 
 
 def make_names(model: CodePointModel, parts: Parts) -> Decoder:
-    """Make a decoder of single ids that gives control symbols and the unknown piece their text."""
+    """Return a decoder of single ids that decodes control symbols and the unknown piece to their text."""
     return parts.decoder if model.conventions is not None else Decoder(parts.surfaces, [*names_of(model).items()])
 
 
 def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
-    """Make an encoder that also tells the piece and the span of each id, from an encoder of this model."""
+    """Return an encoder that also returns the piece and the span of each id. encoder: an encoder of this model."""
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
-    """Give the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
+    """Yield the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
     if model.conventions is None or model.conventions.decoder != "ByteFallback":
         return
     ends = memoryview(model.piece_ends).cast("I")
@@ -379,7 +379,7 @@ def decoded_bytes(model: CodePointModel) -> Iterator[int]:
 
 
 def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
-    """Make the vocabulary of the bytes that each id adds to a decoded text."""
+    """Create the vocabulary of the bytes that each id adds to a decoded text."""
     types, unknown = model.types, model.trainer["unk_surface"]
     if model.conventions is not None:
         unknown = model.trainer["unk_piece"]
@@ -402,7 +402,7 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
 def _leading(
     model: CodePointModel, unknown: int, byte_ids: list[int] | None
 ) -> tuple[bool | None, frozenset[int]]:
-    """Give the arguments `leading` and `space_keepers` of the Decoder."""
+    """Return the arguments `leading` and `space_keepers` of the Decoder."""
     if model.conventions is not None:
         return (False if model.conventions.strips else None), frozenset()
     spec = model.normalizer
@@ -417,7 +417,7 @@ def _leading(
 
 
 class _Expansions:
-    """Ids in place of symbols that have none: an unused piece gets the ids of its parts, a character its bytes."""
+    """Ids for symbols that have none: an unused piece becomes the ids of its parts, a character its bytes."""
 
     def __init__(
         self,
@@ -458,9 +458,9 @@ class _Expansions:
         return text.replace(b" ", METASPACE_UTF8) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """Merge the characters of a text down to two symbols; None if it has one, or if merges leave more.
+        """Merge the characters of a text down to two symbols; None if it has only one, or if more are left.
 
-        If merging the text alone does not make a symbol, merging it within a longer text does not either.
+        If merging the text by itself does not make a symbol, merging it within a longer text does not either.
         """
         symbols = [c.encode() for c in text.decode()]
         find = self._vocabulary.find

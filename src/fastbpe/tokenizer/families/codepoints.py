@@ -1,7 +1,7 @@
-"""CodePointFamily: a vocabulary of code points, as sentencepiece's BPE models and Llama 2 have.
+"""CodePointFamily: a code-point vocabulary, as in sentencepiece's BPE models and Llama 2.
 
-The control symbols of a model (`<s>` and so on) are special tokens, with the rules of byte mode: an error, an id
-or any text, as the call says. (sentencepiece never finds them in text.)
+The control symbols of a model (`<s>` and so on) are special tokens, with the rules of byte mode: in a text they
+are an error, an id or ordinary text, as the call demands. (sentencepiece never finds them in text.)
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never make more sym
 
 
 class CodePointFamily(Family):
-    """Vocabulary of code points. The first call that needs its tables makes them.
+    """Code-point vocabulary. The first call that needs its tables builds them.
 
     Raises:
         VocabularyError, SpecialTokenError, FormatError: the model contradicts itself.
@@ -114,7 +114,7 @@ class CodePointFamily(Family):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        """Change of texts before merging."""
+        """Normalizer that changes texts before merging."""
         # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
         marks = self._model.conventions is not None or self.parts.marks_spaces
         return make_normalizer(self._model, marks_to_spaces=marks)
@@ -307,7 +307,8 @@ class CodePointFamily(Family):
 class _NameNormalizer:
     """Function that normalizes the name of a token as the pipeline normalizes text.
 
-    It holds the family weakly: the family holds it, and is freed with its last reference.
+    It has a weak reference to the family, because the family refers to it and must be freed with its last
+    reference.
     """
 
     def __init__(self, family: CodePointFamily) -> None:

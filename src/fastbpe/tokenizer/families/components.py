@@ -1,4 +1,4 @@
-"""Objects that do the steps before merging: normalizer and splitter of a Model, and the trimmer of offsets."""
+"""Objects for the steps around merging: normalizer and splitter of a Model, and the trimmer of offsets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
-    """Make the core's options of a vocabulary of characters; None: it is another."""
+    """Return the core's options for a character-level vocabulary; None for any other vocabulary."""
     if spelling is None:
         return None
     from fastbpe._core.merge.vocabulary import SpelledSymbols  # here: few tokenizers have them
@@ -40,9 +40,9 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
 
 
 def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmenter | None:
-    """Make what cuts pieces into tokens without merging; None: the model merges.
+    """Create the object that cuts pieces into tokens without merging; None if the model merges.
 
-    Raises VocabularyError if the scores are not those of the tokens.
+    Raises VocabularyError if the scores do not belong to the tokens.
     """
     spelling = model.spelling
     if spelling is None or spelling.kind == "BPE":
@@ -64,7 +64,7 @@ def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmente
 def splitting(
     model: Model, vocabulary: Vocabulary
 ) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
-    """Make the splitter of a model, and the stages that change its pieces.
+    """Create the splitter of a model, and the stages that change its pieces.
 
     Args:
         model: the model.
@@ -72,7 +72,7 @@ def splitting(
 
     Returns:
         The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
-        has one; the pattern; the splitter; the stages as `make_stages` gives them.
+        has one; the pattern; the splitter; the stages from `make_stages`.
     """
     if model.spelling is not None:
         from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them
@@ -110,10 +110,10 @@ _MARKS = ("\u2581", " ")  # characters that may begin words
 
 
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
-    """Find a character that stands only at the start of tokens, once or several times. Returns "" without one.
+    """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if there is none.
 
-    No merge crosses the place before it, and an unknown character that waits for more of them does not either, for
-    it is a token. So pieces may be cut there, unless a whole piece is looked up or its ends are spelled otherwise.
+    No merge crosses the place before it, and neither does a run of unknown characters, because it is a token. So
+    pieces may be cut there, unless whole pieces are looked up or the ends of pieces are spelled differently.
     """
     spelling = model.spelling
     assert spelling is not None
@@ -133,7 +133,7 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
-    """Make the normalizer of texts, and a function that normalizes the text of a token; None: neither changes."""
+    """Return the normalizer of texts, and a function that normalizes a token's text; None if there is none."""
     if not model.normalizers and not model.prefix_space:
         return None, None
     from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
@@ -142,11 +142,11 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
 
 
 def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
-    """Make the trimmer of offsets that a tokenizer.json asks for; None: it asks for none.
+    """Create the trimmer of offsets that a tokenizer.json defines; None if it defines none.
 
     Args:
         model: the model.
-        tokens: function that gives the bytes of each id.
+        tokens: function that returns the bytes of each id.
     """
     described = model.huggingface.get("post_processor")
     if described is None:
@@ -157,7 +157,7 @@ def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer 
 
 
 def extras(model: Model) -> list[Any]:
-    """List what else decides ids, for the fingerprint; [] for most tokenizers."""
+    """List other facts that decide ids, for the fingerprint; [] for most tokenizers."""
     extras = [
         model.pre_tokenizers,
         model.normalizers,
@@ -173,13 +173,13 @@ def extras(model: Model) -> list[Any]:
 
 
 def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
-    """Describe the splitting as a tokenizer.json does, named patterns as their publishers write them.
+    """Describe the splitting as in a tokenizer.json, with named patterns in their published form.
 
     Args:
         model: the model.
         vocabulary: its tables.
 
-    Raises FormatError if a tokenizer.json has no term for it.
+    Raises FormatError if a tokenizer.json cannot express it.
     """
     from fastbpe.splitting.to_oniguruma import to_oniguruma
     from fastbpe.tokenizer.export import published_spelling
@@ -209,7 +209,7 @@ def _split(regex: str, behavior: str = "Isolated", *, invert: bool = False) -> M
 
 
 def check_plain(model: Model, what: str) -> None:
-    """Raise FormatError if a model has parts that decide ids and that a format without them would lose.
+    """Raise FormatError if a model has parts that decide ids but that a simple format cannot store.
 
     Args:
         model: the model.

@@ -1,4 +1,4 @@
-"""Family: what a `Tokenizer` asks of its kind of vocabulary."""
+"""Family: the interface between a `Tokenizer` and its kind of vocabulary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fastbpe.vocabularies.material import Material
 
     class Decoding(Protocol):
-        """Decoding of ids. Arguments and errors are those that `Tokenizer.decode` describes."""
+        """Decoding of ids. Arguments and errors are described in `Tokenizer.decode`."""
 
         def decode(
             self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         def decode_bytes(self, ids: Ids) -> bytes: ...
 
     class Surfaces(Protocol):
-        """The bytes that ids add to a text. `decode_with_offsets` gives (text, place of each id in it)."""
+        """The bytes that ids add to a text. `decode_with_offsets` returns (text, position of each id in it)."""
 
         def token(self, token_id: int) -> bytes: ...
         def tokens(self, ids: Ids) -> list[bytes]: ...
@@ -54,12 +54,12 @@ Ids = Sequence[int] | Buffer
 
 
 class Family:
-    """One vocabulary, and the functions in which its kind differs from others.
+    """One vocabulary, with the functions in which its kind differs from others.
 
-    It does not know its `Tokenizer`: a function that needs the compiled encoder takes it as `encoder`.
+    It has no reference to its `Tokenizer`: a function that needs the compiled encoder takes it as `encoder`.
 
     mode: kind of base symbols, `Tokenizer.mode`.
-    model_type: way in which pieces become tokens, `Tokenizer.model_type`.
+    model_type: how pieces become tokens, `Tokenizer.model_type`.
     special: special and added tokens.
     pattern, pattern_name: split pattern, and its name in PATTERNS.
     """
@@ -78,7 +78,7 @@ class Family:
         raise NotImplementedError
 
     def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
-        """Call `Encoder.__init__`. A family may leave that to the first use: see `is_lazy`."""
+        """Call `Encoder.__init__`. A family may postpone this to the first use: see `is_lazy`."""
         raise NotImplementedError
 
     #: The tables take most of the time of loading: the first call that needs them makes them.
@@ -89,28 +89,28 @@ class Family:
         raise NotImplementedError
 
     def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """Make a function that finds a safe cut of a long document; None if no cut is known to be safe.
+        """Return a function that finds a safe cut of a long document; None if no cut is known to be safe.
 
-        special: special tokens that will be looked for.
+        special: special tokens that documents may contain.
         """
         raise NotImplementedError
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
-        """Find the cuts of texts that the vocabulary allows; None if no cuts are known."""
+        """Return the cuts of texts that the vocabulary allows; None if no cuts are known."""
         raise NotImplementedError
 
     def spelled_out(self) -> dict[int, list[int]]:
-        """Give, for each id that untrusted text must not become, the ids to put in its place."""
+        """Return the ids to put in place of each id that untrusted text must not become."""
         raise NotImplementedError
 
     # Decoding
 
     def decoding(self, *, skips: bool) -> Decoding:
-        """Make the decoding of ids. skips: leave special tokens out."""
+        """Return the object that decodes ids. skips: leave special tokens out."""
         raise NotImplementedError
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds, *, skips: bool) -> StreamDecoder:
-        """Make a stream that decodes ids. See `Tokenizer.decoder`."""
+        """Return a stream that decodes ids. See `Tokenizer.decoder`."""
         raise NotImplementedError
 
     @property
@@ -122,17 +122,17 @@ class Family:
 
     @property
     def names(self) -> Decoder:
-        """Decoder that gives each id its token, as `Tokenizer.id_to_token` does."""
+        """Decoder of single ids to tokens, for `Tokenizer.id_to_token`."""
         raise NotImplementedError
 
     @property
     def find(self) -> Callable[[bytes | str], int | None]:
-        """Function of `Tokenizer.token_to_id`."""
+        """Function that implements `Tokenizer.token_to_id`."""
         raise NotImplementedError
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens, special tokens included."""
+        """Number of tokens, including special tokens."""
         raise NotImplementedError
 
     @property
@@ -149,7 +149,7 @@ class Family:
         raise NotImplementedError
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
-        """Give the tokens as merging makes them."""
+        """Return the tokens in the form in which merging makes them."""
         raise NotImplementedError
 
     def sorted_tokens(self) -> SortedTokens:
@@ -157,15 +157,15 @@ class Family:
         raise NotImplementedError
 
     def material(self) -> Material:
-        """Gather the facts that the functions of `vocabularies` read."""
+        """Collect the facts that the functions in `vocabularies` need."""
         raise NotImplementedError
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        """Give each id with its kind and token, for maps between vocabularies."""
+        """Return each id with its kind and token, for maps between vocabularies."""
         raise NotImplementedError
 
     def speller(self) -> Speller:
-        """Make a function that gives the ids of the bytes of tokens."""
+        """Return a function from the bytes of tokens to ids."""
         raise NotImplementedError
 
     # Origin and rules
@@ -177,7 +177,7 @@ class Family:
 
     @property
     def own(self) -> Model | CodePointModel:
-        """Model that the family was made of; its tables may be left out."""
+        """Model from which the family was made; it may lack its tables."""
         raise NotImplementedError
 
     @property
@@ -186,15 +186,15 @@ class Family:
         raise NotImplementedError
 
     def normalizers(self) -> list[dict[str, Any]]:
-        """Describe the changes of text as a tokenizer.json does."""
+        """Describe the normalizers as in a tokenizer.json."""
         raise NotImplementedError
 
     def pre_tokenizers(self) -> list[dict[str, Any]]:
-        """Describe the splitting as a tokenizer.json does, unless `pattern` expresses it."""
+        """Describe the splitting as in a tokenizer.json, unless `pattern` expresses it."""
         raise NotImplementedError
 
     def training_options(self) -> dict[str, Any]:
-        """Give the options that a trainer of sentencepiece was given."""
+        """Return the options with which sentencepiece trained the model."""
         return {}
 
     def splitting(self) -> str:
@@ -212,13 +212,13 @@ class Family:
         return self.own.chat
 
     def named_roles(self) -> Mapping[str, str]:
-        """Give the token of each role that the file names."""
+        """Return the token of each role that the file sets."""
         raise NotImplementedError
 
     # Other tokenizers, as models of them
 
     def known_tokens(self) -> dict[str, AddedToken]:
-        """Give the special and added tokens, by name."""
+        """Return the special and added tokens, by name."""
         raise NotImplementedError
 
     @property
@@ -227,7 +227,7 @@ class Family:
         raise NotImplementedError
 
     def with_added(self, new: Sequence[AddedToken], argument: str) -> Model | CodePointModel:
-        """Make a model with more tokens. argument: name of the argument that has them, for errors."""
+        """Return a model with more tokens. argument: name of the caller's argument, for errors."""
         raise NotImplementedError
 
     def with_roles(self, roles: Mapping[str, str]) -> Model | CodePointModel:
@@ -235,19 +235,19 @@ class Family:
         raise NotImplementedError
 
     def removal(self, encoder: Encoder) -> Removal[Any]:
-        """Make the object that makes models with fewer tokens."""
+        """Return the object that creates models with fewer tokens."""
         raise NotImplementedError
 
     # Writing
 
     def dump(self, tokenizer: Exportable, format: str) -> Files:
-        """Make the contents of the files of a format. Raises FormatError if it cannot hold the tokenizer."""
+        """Return the contents of the files in a format. Raises FormatError if it cannot store the tokenizer."""
         raise NotImplementedError
 
     def control_tokens(self) -> dict[str, int]:
-        """Give the special tokens that every format must keep as such."""
+        """Return the special tokens that must stay special tokens in every format."""
         return dict(self.special.ids)
 
     def state(self) -> bytes:
-        """Give the bytes of a native file, without what the reader can build."""
+        """Return the bytes of a native file, without the tables that the reader can build."""
         raise NotImplementedError

@@ -7,7 +7,7 @@ from fastbpe.tokenizer.families.family import Family
 
 
 def family_of(model: Model | CodePointModel) -> Family:
-    """Make the family of a model.
+    """Return the family for a model.
 
     Raises:
         TypeError: it is not a model.

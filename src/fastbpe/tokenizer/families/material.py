@@ -1,4 +1,4 @@
-"""Gather facts of a tokenizer for the functions of `vocabularies`: tokens, their kinds, how they merge."""
+"""Collection of facts about a tokenizer for the functions in `vocabularies`: tokens, kinds, merges."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def byte_material(
     model: Model,
     vocabulary: Vocabulary,
 ) -> Material:
-    """Gather the facts of a byte-level tokenizer."""
+    """Collect the facts about a byte-level tokenizer."""
     names = {token.id: token.content for token in added}
     names |= {i: name for name, i in special_tokens.items()}
     return Material(
@@ -66,12 +66,12 @@ def _made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]
 
 
 def _is_found(token: AddedToken) -> bool:
-    """Tell whether an added token is found wherever its text stands."""
+    """Tell whether an added token is found wherever its text occurs."""
     return not token.special and not token.single_word
 
 
 def _keeps_form(model: Model) -> Callable[[str], bool] | None:
-    """Make a function that tells whether a text is in the Unicode form that the model normalizes to."""
+    """Return a function that tells whether a text is in the Unicode form to which the model normalizes."""
     if len(model.normalizers) != 1 or model.normalizers[0].get("type") not in _UNICODE_FORMS:
         return None
     from fastbpe.normalization.huggingface import make_change
@@ -87,7 +87,7 @@ def spelled_material(
     model: Model,
     vocabulary: Vocabulary,
 ) -> Material:
-    """Gather the facts of a tokenizer of characters."""
+    """Collect the facts about a character-level tokenizer."""
     assert model.spelling is not None
     spelling = model.spelling
     names = {token.id: token.content for token in added}
@@ -112,7 +112,7 @@ def spelled_material(
 
 
 def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel, parts: Parts) -> Material:
-    """Gather the facts of a code-point tokenizer."""
+    """Collect the facts about a code-point tokenizer."""
     kinds = [_KINDS[PieceType(piece_type)] for piece_type in model.types]
     names = {i: as_found(model, token) for token in model.added_tokens for i in (token.id,)}
     names |= {i: name for name, i in special_tokens.items()}
@@ -142,10 +142,11 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
 
 
 def _always_found(model: CodePointModel, tokens: list[bytes], escapes_spaces: bool) -> list[bytes]:
-    """List the names that are found wherever they stand in normalized text.
+    """List the names that are found wherever they occur in normalized text.
 
-    sentencepiece finds user-defined pieces there; if it escapes spaces, no space is left to tell from U+2581. The
-    added tokens of a tokenizer.json are found in the text before, which without a charsmap differs by spaces only.
+    sentencepiece finds user-defined pieces there; if it escapes spaces, a space cannot be distinguished from
+    U+2581. The added tokens of a tokenizer.json are found in the text before normalization, which differs only by
+    spaces if there is no charsmap.
     """
     if model.conventions is None:
         listed = [tokens[i] for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED]
@@ -162,10 +163,10 @@ def _halves(parts: Parts, n_ids: int) -> dict[int, tuple[int, ...]]:
 
 
 def _keeps_characters(model: CodePointModel) -> Callable[[str], bool] | None:
-    """Make a function that tells whether the model's rules can leave or make each character of a text.
+    """Return a function that tells whether each character of a text can occur in normalized text.
 
-    A rule for a single character, or a longer one, takes that character out wherever it stands. So it stands in no
-    normalized text, unless a rule puts it there.
+    A rule for a single character replaces it wherever it occurs (unless a longer rule does). So it does not occur
+    in normalized text, unless a rule produces it.
     """
     charsmap = model.normalizer["precompiled_charsmap"]
     if not charsmap:

@@ -1,4 +1,4 @@
-"""Tokens as merging makes them of normalized text, for all modes: `completing` and `explaining` read them."""
+"""Tokens in the form in which merging makes them from normalized text, for `completing` and `explaining`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fastbpe.tokenizer.families.spelling import symbols_of
 
 
 class MergedTokens(NamedTuple):
-    """Tokens by id, and the tables that make them.
+    """Tokens by id, and the tables for merging.
 
     tokens: bytes of each id in normalized text.
     apart: ids that merging does not make: special and added tokens, user-defined symbols, unknown characters,
         bytes of characters without a piece.
-    fallback: ids of the bytes of characters without a piece, all of them in `apart`.
+    fallback: ids of the bytes of characters without a piece; all of them are in `apart`.
     vocabulary: symbols and their pairs.
     splitter: splitter of normalized text.
     in_characters: symbols are characters, not bytes.
-    spelling: spelling of symbols by a tokenizer.json; None: they are their own text.
-    superwords: merges of whole pieces, after n_merges others; None: there are none.
-    words: with a spelling, a function of a text and its allowed special tokens: the index of the word that each id
-        belongs to.
+    spelling: spelling of symbols in a tokenizer.json; None: symbols are spelled as their text.
+    superwords: merges of whole pieces, which come after n_merges others; None: there are none.
+    words: with a spelling, a function from a text and its allowed special tokens to the index of the word of each
+            id.
     """
 
     tokens: Sequence[bytes]
@@ -40,7 +40,7 @@ class MergedTokens(NamedTuple):
     n_merges: int = 0
 
     def symbols_of(self, data: bytes) -> list[bytes]:
-        """List the symbols with which merging of a piece, or with a spelling of one of its tokens, begins."""
+        """List the symbols with which merging of a piece begins (with a spelling: of one of its tokens)."""
         if self.spelling is not None:
             return symbols_of(data, self.spelling)
         return [c.encode() for c in data.decode()] if self.in_characters else [bytes([byte]) for byte in data]
@@ -60,7 +60,7 @@ def of_bytes(
     superwords: Vocabulary | None = None,
     n_merges: int = 0,
 ) -> MergedTokens:
-    """Make the tokens of byte mode. named: ids of special and added tokens."""
+    """Return the tokens of byte mode. named: ids of special and added tokens."""
     made = MergedTokens(vocabulary.tokens(), named, (), vocabulary, splitter, in_characters=False)
     return made._replace(superwords=superwords, n_merges=n_merges)
 
@@ -72,14 +72,14 @@ def of_spelled(
     spelling: Spelling,
     words: Callable[[str, str | Collection[str]], Sequence[int]],
 ) -> MergedTokens:
-    """Make the tokens of characters. named: ids of special and added tokens."""
+    """Return the tokens of character mode. named: ids of special and added tokens."""
     fallback = frozenset(spelling.byte_ids) - {-1}
     apart = {*named, *fallback, spelling.unknown}
     return MergedTokens(vocabulary.tokens(), apart, fallback, vocabulary, splitter, True, spelling, words)
 
 
 def of_characters(model: CodePointModel, parts: Parts) -> MergedTokens:
-    """Make the tokens of code-point mode."""
+    """Return the tokens of code-point mode."""
     apart = {i for i, kind in enumerate(model.types) if kind != PieceType.NORMAL} | {parts.unknown}
     space = b" " if parts.marks_spaces else METASPACE_UTF8
     tokens = [piece.replace(METASPACE_UTF8, space) for piece in model.pieces]

@@ -1,4 +1,4 @@
-"""Replace listed merges by ranks if that changes no id: tables are half the size, and more formats hold ranks."""
+"""Replacement of listed merges by ranks if no id changes: tables halve, and more formats store ranks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fastbpe.model import N_BYTES, Buffer, Model, pack_pieces
 
 
 def by_ranks(model: Model) -> Model:
-    """Give the model with ranks in place of its merges, if every text keeps its ids; else the model itself.
+    """Return the model with ranks in place of its merges if every text keeps its ids, else the model unchanged.
 
-    Nearly always every text does: if merges were learned one after another and ids count them, or if the list was
-    made from ranks.
+    This is nearly always so: if merges were learned one after another and ids number them, or if the list was made
+    from ranks.
     """
     if model.merges_rule == "ranks" or model.supermerges is not None:
         return model
@@ -44,7 +44,7 @@ def by_ranks(model: Model) -> Model:
 
 
 def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
-    """Make tables of ranks if merges of lower ranks leave the two tokens of each merge; else None. Fast."""
+    """Return tables of ranks if merges of lower rank leave the two tokens of each merge whole; else None. Fast."""
     found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
     if found is None:
         return None
@@ -69,7 +69,7 @@ def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
 
 
 def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
-    """Tell whether ranks give the same ids as the model's merges.
+    """Tell whether ranks lead to the same ids as the model's merges.
 
     Only the look-up of whole pieces may find some of the tokens.
     """

@@ -1,4 +1,4 @@
-"""Bytes of a token spelled by a vocabulary: merged as one piece, without splitting or normalizing."""
+"""Encoding of a token's bytes by a vocabulary: merged as one piece, without splitting or normalizing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def spell_bytes(token: bytes, vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
-    """Give the ids of a token's bytes, merged by merges that `may_make` allows; no id for an unknown byte."""
+    """Return the ids of a token's bytes, using only merges that `may_make` allows; no id for an unknown byte."""
     symbols = [vocabulary.find(bytes([byte])) for byte in token]
     return _merge([symbol for symbol in symbols if symbol is not None], vocabulary, may_make)
 
 
 def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
-    """List the base symbols that a token of characters joins, as the vocabulary spells them.
+    """List the base symbols of a character-level token, spelled as in the vocabulary.
 
     >>> symbols_of(b"low</w>", Spelling(suffix="</w>"))
     [b'l', b'o', b'w</w>']
@@ -35,7 +35,7 @@ def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
 
 
 def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> list[int]:
-    """Give the ids of the symbols of a token of characters, merged; no id for an unknown one."""
+    """Return the ids of the merged symbols of a character-level token; no id for an unknown symbol."""
     symbols: list[int] = []
     for symbol in symbols_of(token, spelling):
         found = vocabulary.find(symbol)
@@ -49,12 +49,12 @@ def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> lis
 
 
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
-    """Give the ids of a text's characters, merged by merges that make usable ids only.
+    """Return the ids of a text's characters, using only merges that make usable ids.
 
     Args:
-        text: the text, with U+2581 or spaces for it.
+        text: the text, with U+2581 or spaces in place of it.
         parts: the tables of the model.
-        ids: id of each symbol, as `parts.symbol_ids()` gives them.
+        ids: id of each symbol, from `parts.symbol_ids()`.
         usable: ids that merges may make.
     """
     out: list[int] = []
@@ -78,19 +78,19 @@ def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection
 
 
 def merged_ids(model: CodePointModel) -> set[int]:
-    """Give the ids of pieces that merging may make."""
+    """Return the ids of pieces that merging may make."""
     return {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
 
 
 def merge_steps(
     symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
 ) -> Iterator[tuple[int, int, int]]:
-    """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge after it is done.
+    """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge afterwards.
 
     Args:
         symbols: the symbols; they change.
         vocabulary: the vocabulary with the pairs.
-        may_make: tells the symbols that merges may make; None: all.
+        may_make: function that tells which symbols merges may make; None: all.
 
     Yields:
         Index of the new symbol, the symbol, and the priority of the pair.

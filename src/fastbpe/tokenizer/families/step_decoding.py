@@ -1,9 +1,9 @@
 """Decoding by the decoder of a tokenizer.json, for vocabularies whose tokens are texts.
 
-Most decoders change each token by itself, the first and the last perhaps in another way. For these the core's
-`Decoder` gets the bytes that each id has within a text, and the two ends are mended. A token for a byte has the
-byte itself, or, if more steps follow, a byte that is never UTF-8. If the bytes of ids are not UTF-8, each run of
-tokens for bytes is decoded apart. Decoders of other kinds run step by step.
+Most decoders change each token by itself, but may change the first and the last differently. For these, the core's
+`Decoder` gets the bytes that each id has within a text, and the two ends are corrected afterwards. A byte token
+has the byte itself, or, if more steps follow, a byte that never occurs in UTF-8. If the bytes of ids are not
+UTF-8, each run of byte tokens is decoded separately. Decoders of other kinds run step by step.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _NEVER_RAISE = frozenset({"replace", "ignore", "backslashreplace", "surrogateesc
 
 
 class StepDecoding:
-    """Decoding of ids as the decoder of a tokenizer.json does it.
+    """Decoding of ids by the decoder of a tokenizer.json.
 
-    `decode` and the like take the arguments of `Tokenizer.decode`, and `skip`: leave special tokens out before any
-    step. With errors="replace" the text is that of tokenizers. An id without a token, if unknown_ids is "replace",
-    stands for the token U+FFFD.
+    `decode` and similar methods take the arguments of `Tokenizer.decode`, and `skip`: leave special tokens out
+    before any step. With errors="replace" the text equals tokenizers'. If unknown_ids is "replace", an id without
+    a token is decoded as the token U+FFFD.
 
     Args:
         steps: JSON of the decoder, or a list of its steps; None: no decoder, so tokens are joined by spaces.
-        tokens: UTF-8 of each id's token, as the file spells it, or as an added token is written. b"": the id has
-            no token.
+        tokens: UTF-8 of each id's token, spelled as in the file; of an added token, its text. b"": the id has no
+            token.
         special: ids that skip_special_tokens leaves out.
-        empty: ids whose token is the empty text.
+        empty: ids whose token is the empty string.
 
     Raises:
         FormatError: tokenizers would refuse the decoder.
@@ -133,14 +133,14 @@ class StepDecoding:
         return made
 
     def decode_bytes(self, ids: Ids) -> bytes:
-        """Decode ids to bytes: the UTF-8 of their text, or the bytes that ByteLevel or ByteFallback find."""
+        """Decode ids to bytes: the UTF-8 of their text, or the bytes from ByteLevel or ByteFallback."""
         ids = _listed(ids)
         if self._table is not None and self._table.as_bytes is not None and not self._table.after:
             return self._decoder.decode_bytes(ids)
         return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
 
     def token(self, token_id: int) -> bytes:
-        """Give the bytes that an id adds within a text, or has alone if they depend on the ids beside it.
+        """Return the bytes that an id adds within a text, or as a single id if they depend on neighbours.
 
         Raises InvalidTokenError (a KeyError) if the id has no token.
         """
@@ -150,9 +150,9 @@ class StepDecoding:
         return self.decode_bytes([token_id]) if self._table is None or found == _NEVER_UTF8 else found
 
     def tokens(self, ids: Ids) -> list[bytes]:
-        """Give the bytes that each id adds to the text of all. Joined, they are what `decode_bytes` gives.
+        """Return the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
-        If more steps follow ByteFallback, the id behind a run of bytes has those of the run, too.
+        If more steps follow ByteFallback, the id after a run of bytes also has the bytes of the run.
         """
         ids = _listed(ids)
         if self._table is not None and self._table.as_bytes is not None and not self._table.after:
@@ -163,7 +163,7 @@ class StepDecoding:
         ]
 
     def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
-        """Decode ids, and tell for each the position in the text of the first character that it adds to."""
+        """Decode ids, and return for each the position in the text of the first character that it is part of."""
         ids = _listed(ids)
         if self._table is not None and self._table.as_bytes is not None and not self._table.after:
             text, offsets = self._decoder.decode_with_offsets(ids)
@@ -174,10 +174,10 @@ class StepDecoding:
     def stream(
         self, errors: DecodeErrors = "replace", unknown_ids: UnknownIds = "raise", skip: bool = False
     ) -> StreamDecoder:
-        """Make a stream that decodes ids as they come. Its texts, end to end, are the text of all ids.
+        """Return a stream that decodes ids as they arrive. Its texts, joined, are the text of all ids.
 
-        Text goes out as soon as no id can change it: a run of tokens for bytes waits for its end, and steps that
-        need the whole text wait for `finish`.
+        Text is returned as soon as no later id can change it: a run of byte tokens is held back until it ends, and
+        steps that need the whole text run in `finish`.
         """
         check_errors(errors)
         table = self._table
@@ -194,7 +194,7 @@ class StepDecoding:
         return StreamDecoder(reader, errors, unknown_ids, steps=steps)
 
     def skipping(self) -> SkippingDecoding:
-        """Give the decoding that leaves special tokens out."""
+        """Return the variant that leaves special tokens out."""
         return SkippingDecoding(self)
 
     # By the table
@@ -222,7 +222,7 @@ class StepDecoding:
 
     @cached_property
     def _parts(self) -> bool:
-        """Some token is nothing, but ends a run of bytes: bytes on both sides of it never make one character."""
+        """True if a token decodes to nothing but separates runs of bytes, which are then decoded separately."""
         if self._table is None or not isinstance(self._table.as_bytes, ByteFallback):
             return False
         return b"" in [*compress(self._inner, self._known)]
@@ -239,11 +239,11 @@ class StepDecoding:
 
     @cached_property
     def _spelled(self) -> Decoder:
-        """Decoder of the tokens as the file spells them."""
+        """Decoder of the tokens in the file's spelling."""
         return self._made(self._tokens)
 
     def _made(self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True) -> Decoder:
-        """Make a decoder of the bytes of each id. left_out: ids that become nothing."""
+        """Return a decoder for the bytes of each id. left_out: ids that become nothing."""
         nothing = [i for i, text in enumerate(texts) if not text and self._known[i]]
         nothing += [i for i in left_out if 0 <= i < len(texts) and self._known[i]]
         vocabulary = Vocabulary(
@@ -256,7 +256,7 @@ class StepDecoding:
         return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)
 
     def _forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str | None]:
-        """Change tokens by the table's steps, as if each were the first or last; None: it stands for a byte."""
+        """Apply the table's steps to tokens, as if each were the first or last; None for a byte token."""
         assert self._table is not None
         made: list[str] = [*tokens]
         of_bytes: set[int] = set()
@@ -268,7 +268,7 @@ class StepDecoding:
         return [None if i in of_bytes else token for i, token in enumerate(made)] if of_bytes else [*made]
 
     def _bytes_of(self, tokens: Sequence[str]) -> list[bytes]:
-        """Make the bytes that tokens have within a text."""
+        """Return the bytes that tokens have within a text."""
         assert self._table is not None
         forms = self._forms(tokens, False, False)
         if isinstance(self._table.as_bytes, ByteLevel):
@@ -292,10 +292,10 @@ class StepDecoding:
         unknown_ids: UnknownIds,
         skip: bool,
     ) -> list[str]:
-        """Decode sequences of ids by the table.
+        """Decode sequences of ids with the table.
 
         Raises:
-            UnicodeDecodeError: one needs the steps.
+            UnicodeDecodeError: a sequence needs the steps.
             InvalidTokenError: an id has no token, and is not to be skipped.
         """
         assert self._table is not None
@@ -323,13 +323,13 @@ class StepDecoding:
     def _mended(
         self, text: str, ids: Ids, skip: bool, *, all_stay: bool, begins: bool = True, ends: bool = True
     ) -> str:
-        """Give the first and the last token of a text their own forms.
+        """Replace the first and the last token of a text by their forms for these places.
 
         Args:
-            text: text of the ids, each as within a text.
+            text: text of the ids, each in its form within a text.
             ids, skip: as in `decode`.
-            all_stay: no id is left out.
-            begins, ends: the first id begins the whole text, and the last one ends it.
+            all_stay: whether no id is left out.
+            begins, ends: whether the first id begins the whole text, and whether the last one ends it.
         """
         first, last = 0, len(ids) - 1
         if not all_stay:
@@ -345,9 +345,9 @@ class StepDecoding:
         return f"{begin}{text[before : len(text) - behind]}{end}"
 
     def _end(self, token_id: int, first: bool, last: bool) -> tuple[int, str]:
-        """Return (characters of a token within a text, its text as the first or last one).
+        """Return (number of characters of a token within a text, its text as the first or last token).
 
-        Raises UnicodeDecodeError if it stands for a byte: the steps decode it.
+        Raises UnicodeDecodeError for a byte token, which needs the steps.
         """
         i = index(token_id)
         found = self._ends.get((i, first, last))
@@ -370,7 +370,7 @@ class StepDecoding:
 
     @cached_property
     def _byte_values(self) -> dict[int, int]:
-        """Byte of each id whose token stands for one."""
+        """Dict from the id of a byte token to its byte."""
         assert self._table is not None
         ids = [*compress(range(len(self._tokens)), self._known)]
         names = [self._tokens[i].decode() for i in ids]
@@ -380,7 +380,7 @@ class StepDecoding:
         return {i: byte_values([name])[0] for i, name in pairs if name[:3] == "<0x" and ByteFallback.is_byte(name)}
 
     def _by_runs(self, ids: Ids, errors: DecodeErrors, skip: bool) -> str:
-        """Decode ids that are tokens or to be left out: by the table, but for tokens for bytes."""
+        """Decode ids that have a token or are left out: with the table, except for byte tokens."""
         assert self._table is not None
         values, texts = self._byte_values, list[str]()
         kept = self._decoder.known(ids)
@@ -408,7 +408,7 @@ class StepDecoding:
         return apply(self._steps, self._spelling(ids, unknown_ids, skip), errors)
 
     def _spelling(self, ids: Ids, unknown_ids: UnknownIds, skip: bool) -> list[str]:
-        """List the tokens of ids, as the file spells them."""
+        """List the tokens of ids in the file's spelling."""
         if unknown_ids == "skip":
             ids = self._spelled.known(ids)
         tokens = self._spelled.tokens(ids, unknown_ids)
@@ -417,7 +417,7 @@ class StepDecoding:
         return [token.decode() for token in tokens]
 
     def _with_starts(self, ids: Ids, errors: DecodeErrors) -> tuple[str, list[int]]:
-        """Decode ids, and list for each the length of the text before it, as far as it is certain there."""
+        """Decode ids, and list for each the length of the text before it that is certain at that point."""
         table, tokens, n = self._table, self._spelling(ids, "raise", False), len(ids)
         if table is not None and table.as_bytes is None and not table.after:
             forms = [self._forms([token], i == 0, i == n - 1)[0] for i, token in enumerate(tokens)]
@@ -446,7 +446,7 @@ class SkippingDecoding:
         return self._whole.decode_batch(batch, errors, num_threads, unknown_ids, skip=True)
 
     def decode_bytes(self, ids: Ids) -> bytes:
-        """Decode ids to bytes, as if nothing was left out."""
+        """Decode ids to bytes; special tokens are not left out."""
         return self._whole.decode_bytes(ids)
 
 
@@ -463,7 +463,7 @@ class _StepStream:
         self._chain = Chain(decoding._steps, errors)
 
     def push(self, ids: Ids) -> str:
-        """Give the text that ids complete. An error leaves the stream unchanged."""
+        """Add ids, and return the text that they complete. An error leaves the stream unchanged."""
         tokens = self._decoding._spelling(ids, self._unknown_ids, self._skip)
         if self._errors in _NEVER_RAISE:
             return self._chain.push(tokens)
@@ -473,7 +473,7 @@ class _StepStream:
         return text
 
     def finish(self) -> str:
-        """Give the rest, and begin a new text."""
+        """Return the rest of the text, and start a new text."""
         text = self._chain.finish()
         self._chain = Chain(self._decoding._steps, self._errors)
         return text
@@ -488,7 +488,7 @@ class _StepStream:
 
 
 def _listed(ids: Ids) -> Ids:
-    """List ids that have no length. The core refuses what is no sequence."""
+    """Convert ids without a length to a list. The core refuses anything that is not a sequence."""
     return ids if hasattr(ids, "__len__") or not hasattr(ids, "__iter__") else [*ids]
 
 

@@ -1,4 +1,4 @@
-"""Phases of merging of a vocabulary with superwords; `_core.cache.two_phases` explains them."""
+"""The two phases of merging with superwords; `_core.cache.two_phases` explains them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
     Returns:
-        None: there are no superwords, or few merges before the first, or some token is not made in one way alone,
-            or an early merge joins a token that a later one makes.
+        None if there are no superwords, few merges come before the first, some token can be made in several ways,
+        or an early merge joins a token that a later one makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)
@@ -45,17 +45,17 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
 
 
 def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
-    """Tell whether merges join nothing but single bytes and what the same merges make."""
+    """Tell whether merges join only single bytes and results of earlier merges."""
     made = {merged for _, _, merged in merges}
     made |= {i for i, token in enumerate(vocabulary.tokens()) if len(token) == 1}
     return all(left in made and right in made for left, right, _ in merges)
 
 
 def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerges) -> TwoPhases:
-    """Make the two phases of a vocabulary whose superwords are whole words, of BoundlessBPE's kind.
+    """Return the two phases of a vocabulary whose superwords consist of whole words, as in BoundlessBPE.
 
-    Raises VocabularyError: a merge does not make the token of its two parts, or is listed twice; or ranks decide
-    the other merges, which would join whole words, too.
+    Raises VocabularyError: a merge does not produce the token of its two parts, or is listed twice; or ranks
+    decide the other merges, which would then also join whole words.
     """
     if model.merges_rule != "merges" or model.whole_piece_first:
         raise VocabularyError("supermerges need a list of the other merges, and no look-up of whole pieces")
@@ -80,7 +80,7 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
-    """List the merges, best first; None: a token that is looked up whole is not made by merging."""
+    """List the merges, best first; None if a token that is looked up whole is not made by merging."""
     listed = model.merge_list()
     if listed is not None:
         return None if model.whole_piece_first else listed
@@ -91,15 +91,15 @@ def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
 
 
 def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
-    """Pack the neighbours that superwords have inside.
+    """Pack the pairs of adjacent tokens inside superwords.
 
     Args:
         merges: all merges, best first.
-        start: position of the first of the second phase.
+        start: index of the first merge of the second phase.
 
     Returns:
-        left id << 32 | right id, as uint64; None: a merge joins tokens that later ones make, or one token is made
-        in two ways.
+        left id << 32 | right id, as uint64; None if a merge joins tokens that later merges make, or a token is
+        made in two ways.
     """
     made: dict[int, tuple[int, int]] = {}  # by id: its first and last id of the first phase
     later = {merged for _, _, merged in merges[start:]}
@@ -115,7 +115,7 @@ def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
 
 
 def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer) -> Vocabulary:
-    """Make the vocabulary of the second phase: its merges, and the tokens of these, for a small table of pairs."""
+    """Return the vocabulary of the second phase: only its merges and their tokens, for a small table of pairs."""
     kept = {token_id for merge in merges for token_id in merge}
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
     return Vocabulary(
@@ -129,7 +129,7 @@ def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer)
 
 
 def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Vocabulary:
-    """Make the vocabulary of the first phase: the single bytes, and what some merges make."""
+    """Return the vocabulary of the first phase: the single bytes, and the results of some merges."""
     kept = {merged for _, _, merged in merges}
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
     listed = pack_merges(merges) if model.merges_rule == "merges" else None

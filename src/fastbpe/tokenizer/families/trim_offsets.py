@@ -1,4 +1,4 @@
-"""Trim white space off the offsets of tokens, as the post-processor of a tokenizer.json asks for."""
+"""Trimming of white space from the offsets of tokens, as defined by the post-processor of a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ _SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
 def make_trimmer(
     post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]], *, shown: bool = False
 ) -> SpanTrimmer | None:
-    """Make the trimmer that a post-processor describes; None if it trims nothing.
+    """Return the trimmer that a post-processor describes; None if it trims nothing.
 
     Args:
         post_processor: part of a tokenizer.json.
-        tokens: function that gives the bytes of each id; called at the first text.
-        shown: bool – these are the UTF-8 of tokens as a file spells them, with a character for each byte.
+        tokens: function that returns the bytes of each id; called for the first text.
+        shown: bool – whether these bytes are the UTF-8 of tokens in a file's spelling, with one character per
+            byte.
     """
     prefixed = prefixes(post_processor)
     return trimmer_of(prefixed, tokens, shown=shown) if prefixed else None
 
 
 def prefixes(post_processor: Mapping[str, Any]) -> list[bool]:
-    """Return for each step that trims whether a space was put before the text."""
+    """Return, for each step that trims, whether a space was put before the text."""
     return [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
 
 
 def trimmer_of(
     prefixed: Sequence[bool], tokens: Callable[[], Sequence[bytes]], *, shown: bool = False
 ) -> SpanTrimmer:
-    """Make a trimmer that trims once for each of `prefixed`. Takes the other arguments of `make_trimmer`."""
+    """Return a trimmer that trims once per item of `prefixed`. Takes the other arguments of `make_trimmer`."""
     return SpanTrimmer(
         prefixed, (lambda: [*map(_blanks_as_spaces, tokens())]) if shown else tokens, _SPACE + blanks()
     )
 
 
 def _blanks_as_spaces(token: bytes) -> bytes:
-    """Return a space for each character that is trimmed off a token's ends, and other bytes for the rest."""
+    """Replace each character that may be trimmed by a space, and all others by other bytes."""
     text = token.decode()
     before, behind = (len(text) - len(strip(_SPACE + blanks())) for strip in (text.lstrip, text.rstrip))
     return b" " * before if before == len(text) else b" " * before + b"." + b" " * behind

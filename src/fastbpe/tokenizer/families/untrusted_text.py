@@ -1,8 +1,8 @@
-"""Ids that untrusted text must never become although merging may make them, and the ids to put in their places.
+"""Ids that untrusted text must never become although merging may make them, and the ids that replace them.
 
-A trained vocabulary may hold the text of an added token as a token of its own, or, in a sentencepiece model, as a
-user-defined symbol. `encode_parts` puts smaller pieces in their places. Three kinds of ids stay: white space, the
-unknown token, and base symbols (a byte, a character), because no other ids stand for them.
+A trained vocabulary may contain the text of an added token as an ordinary token, or (in a sentencepiece model) as
+a user-defined symbol. `encode_parts` replaces these by smaller pieces. Three kinds of ids stay: white space, the
+unknown token, and base symbols (a byte, a character), because no other ids can represent them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
-    """Map ids of added tokens that the vocabulary has, too, to the ids of smaller pieces with the same bytes."""
+    """Map ids of added tokens that are also in the vocabulary to the ids of smaller pieces with the same bytes."""
     guarded = {token_id for token_id in added if vocabulary.has(token_id)}
     if not guarded:
         return {}
@@ -34,7 +34,7 @@ def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, l
 
 
 def spelled_symbols(model: Model, vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
-    """Map ids of added tokens that a vocabulary of characters has, too, to the ids of their base symbols."""
+    """Map ids of added tokens that are also in a character-level vocabulary to the ids of their base symbols."""
     from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
 
     spelling = model.spelling

@@ -1,4 +1,4 @@
-"""Words of a text as Hugging Face's tokenizers number them: each added token, and each piece between two.
+"""Words of a text, numbered as in Hugging Face's tokenizers: each added token, and each other piece.
 
 Every piece has a number, even if it has no ids.
 """
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Words(NamedTuple):
     """Words of a text.
 
-    numbers: number of the word of each id.
-    found: text of each special, added or unknown Unigram token, by the index of its id.
+    numbers: word number of each id.
+    found: index of an id → its text, for special and added tokens and Unigram's unknown token.
     """
 
     numbers: list[int]
@@ -30,7 +30,7 @@ class Words(NamedTuple):
 def words_of_pieces(
     encoder: Encoder, special: SpecialTokens, text: str, allowed_special: str | Collection[str]
 ) -> Words:
-    """Find the words of a text whose pieces a splitter makes: bytes and characters.
+    """Find the words of a text that a splitter cuts into pieces (byte and character mode).
 
     Args:
         encoder: the tokenizer.
@@ -51,17 +51,17 @@ def words_of_code_points(
     tokens: Sequence[str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
-    """Find the words of a text of code points.
+    """Find the words of a text in code-point mode.
 
     Args:
         encoder, special, text, allowed_special: as in `words_of_pieces`.
         model: the model, of a tokenizer.json.
         ids: ids of the text.
-        tokens: the tokens of these, as the vocabulary spells them.
+        tokens: the tokens of these ids, spelled as in the vocabulary.
 
     Returns:
-        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and what lies between two of them is
-        spelled like a token that no text becomes: where that is cut is not known here.
+        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text between two of them
+        equals a token that no text becomes: the place where it is cut is not known here.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     named = dict(found)
@@ -89,7 +89,7 @@ def _symbols(
 def _holds_name(
     model: CodePointModel, tokens: Sequence[str], ends: Sequence[int], symbols: Collection[int]
 ) -> bool:
-    """Tell whether some text between two symbols is spelled like a control symbol, a byte or an unknown piece."""
+    """Tell whether a text between two symbols is the name of a control symbol, a byte or the unknown piece."""
     names = {piece for piece, kind in zip(model.pieces, model.types, strict=True) if kind != PieceType.NORMAL}
     start = 0
     for end in ends:

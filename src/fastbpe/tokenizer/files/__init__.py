@@ -1,1 +1,1 @@
-"""Files of ids that a tokenizer writes."""
+"""Writing of files of ids by a tokenizer."""

@@ -1,4 +1,4 @@
-"""Jobs of a tokenizer that write files of ids."""
+"""Functions behind the methods of a tokenizer that write files of ids."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def encode_files(
 
     Args:
         tokenizer: the tokenizer.
-        cut: finds safe cuts of long documents; None: there are none.
+        cut: function that finds safe cuts of long documents; None: there are none.
         facts: the tokenizer's fingerprint, n_vocab and special_tokens.
-        inputs and others: as for `Tokenizer.encode_files`; options: as for `job_of`.
+        inputs and the others: as for `Tokenizer.encode_files`; options: as for `job_of`.
     """
     job = job_of(*facts, **options)
     return shards.encode_files(
@@ -65,12 +65,12 @@ def job_of(
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
 
     Args:
-        fingerprint, n_vocab, special_tokens: the tokenizer's.
+        fingerprint, n_vocab, special_tokens: attributes of the tokenizer.
         dtype, document_start, document_end, separator, text_field, format, on_error, errors, header: as for
             `Tokenizer.encode_files`.
 
     Raises:
-        TypeError, ValueError, SpecialTokenError: an argument has a wrong type or value.
+        TypeError, ValueError, SpecialTokenError: an argument has the wrong type or an invalid value.
     """
     check_separator(separator)
     check_text_field(text_field)

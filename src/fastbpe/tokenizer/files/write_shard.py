@@ -27,23 +27,23 @@ def write_shard(
 ) -> FilesSummary:
     """Encode texts into one shard of an output, in a task of Spark, Ray or another engine.
 
-    The shard has the files that `Tokenizer.encode_files` with `shard` writes, but its manifest lists no inputs.
-    The files are written under other names first, and replace those of an earlier try: a task may run twice, even
-    concurrently. Special tokens in the texts are encoded like any text.
+    The shard consists of the same files as with `Tokenizer.encode_files(shard=)`, but its manifest lists no
+    inputs. The files are first written under other names, and replace those of an earlier try: a task may run
+    twice, even concurrently. Special tokens in the texts are encoded as ordinary text.
 
     Args:
         tokenizer: Tokenizer.
-        texts: the documents, each held whole: all that this shard has, in order. None stands for a null.
+        texts: all documents of this shard, in order. None means a null value.
         out: as for `Tokenizer.encode_files`: "ids/train.bin" for ids/train-00000-of-00004.bin and so on.
-        shard: number of the shard, from 0, and how many there are.
+        shard: (number of the shard, from 0; number of shards).
         document_start, document_end, dtype, num_threads: as for `Tokenizer.encode_files`.
         on_error: "skip": leave out documents that are None or bytes that are not UTF-8; the summary counts and
             names them. "raise": they are an error.
-        errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document is bad.
+        errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document cannot be read.
 
     Raises:
-        TypeError: a document is not str or bytes; the message has its number, and nothing is written.
-        FormatError: a document is not UTF-8; the message has its number, and nothing is written.
+        TypeError: a document is not str or bytes; the message contains its number, and nothing is written.
+        FormatError: a document is not UTF-8; the message contains its number, and nothing is written.
         SpecialTokenError, ValueError, OSError: as for `Tokenizer.encode_files`.
 
     >>> import fastbpe, tempfile

@@ -1,1 +1,1 @@
-"""The tokenizer of sequences of integers."""
+"""The tokenizer for sequences of integers."""

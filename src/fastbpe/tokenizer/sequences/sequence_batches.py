@@ -1,4 +1,4 @@
-"""Batches of sequences of integers: reading them, and merging them in threads."""
+"""Batches of sequences of integers: reading, and merging in threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
 
 
 def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over the sequences of a batch: the rows of an array of two dimensions, or the items of an iterable.
+    """Iterate over the sequences of a batch: the rows of a two-dimensional array, or the items of an iterable.
 
     Raises:
         TypeError: the batch is a single sequence, a str, or not iterable.
@@ -37,7 +37,7 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
 
 
 def dimensions(source: object) -> int | None:
-    """Return the number of dimensions of an array; None: the object is not an array."""
+    """Return the number of dimensions of an array; None if the object is not an array."""
     n_dimensions = getattr(source, "ndim", None)
     if isinstance(n_dimensions, int):
         return n_dimensions

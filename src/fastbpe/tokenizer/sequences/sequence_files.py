@@ -1,10 +1,10 @@
 """Files of sequences of integers: arrays, files of ids, tables, and lines of text or JSON.
 
-- .npy: an array of one dimension is a sequence, of two dimensions a sequence a row; .npy, .bin and .idx with files
-  beside them that say their documents: a sequence each.
-- .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with one in a field.
+- .npy: a one-dimensional array is a sequence; of a two-dimensional array, each row is one. If a .npy, .bin or .idx
+  has files that define its documents, each document is a sequence.
+- .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with such a list in a field.
 - .parquet and .arrow: a row is a sequence, in a column of lists.
-- any other file: a sequence a line, its integers separated by white space.
+- any other file: a line is a sequence, with its integers separated by white space.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _ROWS = 1024  # rows of a table read at a time
 
 
 def files_of(inputs: Any) -> list[Path]:
-    """List the files that paths, folders and patterns name.
+    """List the files that paths, folders and patterns refer to.
 
     Raises:
-        FileNotFoundError: a path does not exist, or a folder or pattern names no file.
+        FileNotFoundError: a path does not exist, a folder is empty, or a pattern matches no file.
         TypeError: an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -64,12 +64,12 @@ def read(path: Path, field: str = FIELD, dtype: str | None = None) -> Iterator[t
 
     Args:
         path: the file.
-        field: field of a line of JSON, or column of a table, that holds the sequence.
-        dtype: of a .bin with nothing beside it.
+        field: field of a JSON line, or column of a table, that contains the sequence.
+        dtype: dtype of a .bin that has no description next to it.
 
     Raises:
-        FormatError, ValueError: the file holds something else; the message has the place.
-        ImportError: a package is missing that reads the file.
+        FormatError, ValueError: the file contains something other than sequences; the message contains the place.
+        ImportError: a package needed to read the file is missing.
     """
     suffixes = [suffix for suffix in path.suffixes if suffix not in PACKINGS]
     suffix = suffixes[-1] if suffixes else ""

@@ -1,4 +1,4 @@
-"""Files that a tokenizer of sequences writes: files of ids, and vocabularies of other formats."""
+"""Writing of files by a sequence tokenizer: files of ids, and vocabularies in other formats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Described(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that decides ids."""
+        """Return a hash of everything that decides ids."""
 
     @property
     def base_size(self) -> int:
@@ -69,7 +69,7 @@ def encode_files(
     Args:
         tokenizer, vocabulary: the tokenizer and its merges.
         inputs, out, field: as for `SequenceTokenizer.encode_files`.
-        job: its arguments that decide the bytes of the output.
+        job: those of its arguments that decide the bytes of the output.
         options: its other arguments.
     """
     if is_remote(out):
@@ -98,7 +98,7 @@ def encode_files(
 
 
 def _each(files: Sequence[Path], field: str) -> Iterator[tuple[str, Any, int]]:
-    """Yield (place, sequence, bytes of the files read before the file that it is in)."""
+    """Yield (place, sequence, total bytes of the files before the sequence's file)."""
     n_before = 0
     for file in files:
         for where, sequence in sequence_files.read(file, field):

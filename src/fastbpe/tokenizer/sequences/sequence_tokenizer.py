@@ -37,13 +37,14 @@ Integers = Any
 
 
 class SequenceTokenizer:
-    """BPE tokenizer of sequences of integers: image or audio codes, MIDI, DNA. Made by `train` with mode="ids".
+    """BPE tokenizer for sequences of integers (image or audio codes, MIDI, DNA), from `train` with mode="ids".
 
     The symbols of a sequence are integers from 0 to base_size - 1, and are their own ids. Merge i makes the id
     base_size + i. Each sequence is one piece: no merge crosses from one to another, and no pattern cuts them.
 
-    A sequence is a list, a tuple, a range, bytes, or any array of integers in one dimension (numpy, array.array, a
-    tensor on the CPU). A batch is an iterable of sequences, or an array of two dimensions, whose rows they are.
+    A sequence is a list, a tuple, a range, bytes, or any one-dimensional array of integers (numpy, array.array, a
+    tensor on the CPU). A batch is an iterable of sequences, or a two-dimensional array whose rows are the
+    sequences.
 
     A tokenizer never changes, so threads may share it. It can be pickled, equals any other with the same base size
     and merges, and hashes like it.
@@ -57,7 +58,7 @@ class SequenceTokenizer:
     # Making a tokenizer
 
     def __init__(self, model: file.SequenceModel) -> None:
-        """Make a tokenizer of a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
+        """Create a tokenizer from a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
         if not isinstance(model, file.SequenceModel):
             raise TypeError(
                 f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file"
@@ -74,10 +75,10 @@ class SequenceTokenizer:
         base_size: int,
         special_tokens: Mapping[str, int] | Iterable[str] = (),
     ) -> SequenceTokenizer:
-        """Make a tokenizer of merges: merge i makes the id base_size + i. The first in the list merges first.
+        """Create a tokenizer from merges: merge i makes the id base_size + i. The first in the list has priority.
 
         Args:
-            merges: pairs of ids. A VocabularyError if one names an id that no earlier merge makes, or appears
+            merges: pairs of ids. VocabularyError if a pair contains an id that no earlier merge makes, or appears
                 twice.
             base_size: number of symbols.
             special_tokens: as for `with_special_tokens`.
@@ -100,9 +101,9 @@ class SequenceTokenizer:
 
     @classmethod
     def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
-        """Load a tokenizer from a file that `save` wrote, or from its bytes. `fastbpe.load` does so for all kinds.
+        """Load a tokenizer from a file that `save` wrote, or from its bytes. `fastbpe.load` loads all kinds.
 
-        Raises FormatError if the file is damaged or holds no tokenizer of sequences, OSError if it cannot be
+        Raises FormatError if the file is damaged or contains no sequence tokenizer, OSError if it cannot be
         opened.
 
         >>> import tempfile
@@ -134,7 +135,7 @@ class SequenceTokenizer:
                 core.
 
         Raises:
-            ValueError: a symbol is negative, or not below base_size; the message has its position.
+            ValueError: a symbol is negative, or not below base_size; the message contains its position.
             TypeError: the symbols are not integers, or not a sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])
@@ -153,8 +154,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def encode_batch(self, batch: Iterable[Integers], *, num_threads: int | None = None) -> list[list[int]]:
-        """Encode each sequence of a batch, in order, as `encode` does; an error also has the index of the
-        sequence.
+        """Encode each sequence of a batch, in order, as `encode` does; an error also contains its index.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_batch([[0, 1], (2, 0, 1)])
         [[4], [2, 4]]
@@ -164,7 +164,7 @@ class SequenceTokenizer:
     def encode_batch_to_numpy(
         self, batch: Iterable[Integers], *, num_threads: int | None = None
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode sequences, as `encode_batch` does, into one array of ids, end to end.
+        """Encode sequences, as `encode_batch` does, into one concatenated array of ids.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (n_sequences + 1,). The ids of sequence i are
@@ -180,7 +180,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
-        """Count the ids of a sequence, as `encode` gives them.
+        """Count the ids that `encode` returns for a sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
         2
@@ -194,10 +194,11 @@ class SequenceTokenizer:
 
         Args:
             ids: a sequence of ids, in the forms that `encode` takes.
-            skip_special_tokens: leave special tokens out; otherwise they are an error: they stand for no symbols.
+            skip_special_tokens: leave special tokens out; otherwise they are an error, because they represent no
+                symbols.
 
         Raises:
-            InvalidTokenError: an id has no token (a KeyError); the message has its position.
+            InvalidTokenError (a KeyError): an id has no token; the message contains its position.
             TypeError: ids are not integers.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
@@ -216,7 +217,7 @@ class SequenceTokenizer:
         return numpy.frombuffer(symbols, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def decode_batch(self, batch: Iterable[Integers], *, skip_special_tokens: bool = False) -> list[list[int]]:
-        """Decode each sequence of ids of a batch, in order, as `decode` does; an error also has its index.
+        """Decode each sequence of ids, in order, as `decode` does; an error also contains its index.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_batch([[4], [2, 4]])
         [[0, 1], [2, 0, 1]]
@@ -232,7 +233,7 @@ class SequenceTokenizer:
         return Expanded(self._vocabulary, sequences)
 
     def _add(self, sequences: Sequences, ids: Integers, skip_special_tokens: bool) -> None:
-        """Read a sequence of ids, without its special tokens or with an error for them."""
+        """Read a sequence of ids. Special tokens are left out, or raise an error."""
         if not self._special:
             sequences.add(ids)
             return
@@ -254,7 +255,7 @@ class SequenceTokenizer:
     # Tokens and ids
 
     def id_to_token(self, token_id: int) -> tuple[int, ...]:
-        """Give the symbols of an id. Raises InvalidTokenError (a KeyError) if the id has no token.
+        """Return the symbols of an id. Raises InvalidTokenError (a KeyError) if the id has no token.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
         (0, 1, 2)
@@ -262,9 +263,9 @@ class SequenceTokenizer:
         return tuple(self.decode([token_id]))
 
     def token_to_id(self, token: Integers | str) -> int | None:
-        """Find the id of a token by its symbols; None if there is none. If several have them, the lowest counts.
+        """Find the id of a token by its symbols: the lowest id if there are several, None if there is none.
 
-        A str is the name of a special token. What can be in no sequence is an error, as in `encode`.
+        A str is the name of a special token. A symbol that cannot be in a sequence is an error, as in `encode`.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> tokenizer.token_to_id([0, 1]), tokenizer.token_to_id([1, 0])
@@ -314,7 +315,7 @@ class SequenceTokenizer:
         return dict(self._special)
 
     def is_special_token(self, token_id: int) -> bool:
-        """Tell whether a special token has an id.
+        """Tell whether an id belongs to a special token.
 
         >>> SequenceTokenizer.from_merges([], base_size=4, special_tokens=["<end>"]).is_special_token(4)
         True
@@ -322,13 +323,13 @@ class SequenceTokenizer:
         return integer("token_id", token_id) in self._special.values()
 
     def with_special_tokens(self, special_tokens: Mapping[str, int] | Iterable[str]) -> SequenceTokenizer:
-        """Make a tokenizer with more special tokens. Their ids come after the merges; encoding never gives them.
+        """Return a tokenizer with more special tokens, whose ids come last; encoding never returns them.
 
         Args:
             special_tokens: names, which get the next free ids; or a mapping of names to ids.
 
         Raises:
-            SpecialTokenError: a name exists already, or an id is taken or out of range (a ValueError).
+            SpecialTokenError (a ValueError): a name already exists, or an id is taken or out of range.
 
         >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4).with_special_tokens(["<end>"])
         >>> tokenizer.special_tokens, tokenizer.vocab_size, tokenizer.decode([4, 5], skip_special_tokens=True)
@@ -345,7 +346,7 @@ class SequenceTokenizer:
 
     @property
     def merges(self) -> list[tuple[int, int]]:
-        """New list of the merges, pairs of ids, in the order of merging.
+        """New list of the merges (pairs of ids), in the order of merging.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).merges
         [(0, 1)]
@@ -363,7 +364,7 @@ class SequenceTokenizer:
 
     @property
     def training_report(self) -> dict[str, Any]:
-        """Options and findings of `train`; empty for a tokenizer that fastbpe did not train.
+        """Options and statistics of `train`; empty for a tokenizer that fastbpe did not train.
 
         >>> SequenceTokenizer.from_merges([], base_size=4).training_report
         {}
@@ -392,13 +393,13 @@ class SequenceTokenizer:
         return hashlib.sha256(repr(("ids", self.base_size)).encode() + self._model.merges + special).hexdigest()
 
     def id_map(self, old: SequenceTokenizer) -> IdMap:
-        """Make the map from the ids of the tokenizer that this one extends, for its embedding rows.
+        """Return the map from the ids of the tokenizer that this one extends, for its embedding rows.
 
-        All old ids stay. A new id starts its row from the old ids of its symbols, whose pairs its merge joins.
+        All old ids stay. The row of a new id starts from the old ids for the symbols of its token.
 
         Args:
-            old: the base that was given to `train`, or any with the same symbols and the first merges of this one;
-                a ValueError otherwise.
+            old: the base that was passed to `train`, or any other with the same symbols and the first merges of
+                this tokenizer; any other raises ValueError.
 
         >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)
@@ -442,20 +443,20 @@ class SequenceTokenizer:
     ) -> FilesSummary:
         """Encode the sequences of files into one file of ids, each a document, in bounded memory.
 
-        The output appears whole or not at all; a run that was stopped begins again.
+        The output appears only when complete; a run that was stopped must start again.
 
         Args:
             inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one per row; .bin
-                and .npy of `encode_files`: a sequence per document; .jsonl (also .gz, .zst): a list of integers
-                per line, or an object with one; .parquet, .arrow: a column of lists; other files: integers
-                separated by spaces, a sequence per line.
+                and .npy from `encode_files`: one sequence per document; .jsonl (also .gz, .zst): a list of
+                integers per line, or an object with such a list; .parquet, .arrow: a column of lists; other files:
+                one sequence per line, with integers separated by spaces.
             out, dtype, num_threads, progress, overwrite, header: as for `Tokenizer.encode_files`.
-            field: field of a line of JSON, or column of a table, that holds the sequence.
+            field: field of a JSON line, or column of a table, that contains the sequence.
             document_start, document_end: special tokens to put before and after each sequence.
 
         Raises:
-            FormatError: an input holds something else than symbols; the message has the place, and nothing is
-                written.
+            FormatError: an input contains something other than symbols; the message contains the place, and
+                nothing is written.
             FileExistsError, FileNotFoundError, SpecialTokenError, ValueError, ImportError: see the message.
 
         >>> import fastbpe, pathlib, tempfile
@@ -476,12 +477,11 @@ class SequenceTokenizer:
     def export(
         self, path: str | os.PathLike[str], *, format: str | None = None, verify: bool = True
     ) -> Verification | None:
-        """Write the tokenizer in a format, as `Tokenizer.export` does; None is returned for the native one.
+        """Write the tokenizer in a format, as `Tokenizer.export` does. Returns None for the native format.
 
-        "native" holds everything. With base_size=256 the symbols can be the bytes, and all formats that hold
-        byte-level vocabularies are there; with other sizes, no format but the native one has such symbols.
-
-        Raises FormatError if the format cannot hold this tokenizer; nothing is written.
+        "native" stores everything. With base_size=256, the symbols can be the bytes, so all formats for byte-level
+        vocabularies are available; with other sizes, only the native format is. Raises FormatError if the format
+        cannot store this tokenizer; nothing is written.
 
         >>> import tempfile
         >>> from fastbpe import load
@@ -496,7 +496,7 @@ class SequenceTokenizer:
         return export(self, path, format, verify=verify)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tokenizer into a file, for `fastbpe.load` to read. The file appears whole or not at all.
+        """Write the tokenizer into a file, which `fastbpe.load` can read. The file is written atomically.
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load
@@ -541,7 +541,7 @@ def check_base_size(base_size: object) -> int:
     """Return base_size as an int.
 
     Raises:
-        VocabularyError: it is below 1 or above MAX_BASE_SIZE (a ValueError).
+        VocabularyError (a ValueError): it is below 1 or above MAX_BASE_SIZE.
         TypeError: it is not an integer.
     """
     size = integer("base_size", base_size)
@@ -558,7 +558,7 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
         n_ids: int – number of symbols and merges.
 
     Raises:
-        SpecialTokenError: a name is empty or no str, an id is no int, taken, or out of range.
+        SpecialTokenError: a name is empty or not a str; an id is not an int, taken, or out of range.
     """
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():
@@ -583,7 +583,7 @@ def model_of_merges(
     before: bytes = b"",
     special_tokens: Iterable[str] = (),
 ) -> file.SequenceModel:
-    """Make a model of learned merges, (left id, right id, count) each, after the packed merges `before`."""
+    """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
     packed = before + _little_endian(flat)
     special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}

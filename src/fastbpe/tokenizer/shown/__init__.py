@@ -1,1 +1,1 @@
-"""Answers about what a tokenizer does to a text, for people to look at."""
+"""Explanations of what a tokenizer does with a text, for people."""

@@ -15,7 +15,7 @@ class Aligned(NamedTuple):
     """Part of a text in which both tokenizers begin and end a token.
 
     first: list of int – ids of the first tokenizer.
-    second: list of int – ids of the second one.
+    second: list of int – ids of the second tokenizer.
     start: int – offset of the part, in characters.
     end: int – its end.
     """
@@ -32,15 +32,15 @@ class Aligned(NamedTuple):
 def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
     """Cut a text into the shortest parts that both tokenizers cut out, with the ids of each.
 
-    Special tokens are encoded like any text. The parts cover the text, and the ids of all parts, one after
-    another, are the ids of the whole. Tokens that share a character are in one part. A token without characters,
-    such as a space that a normalizer put before the text, is in the part that begins where it stands. A part that
-    a normalizer removed has no ids.
+    Special tokens are encoded as ordinary text. The parts cover the text, and the ids of all parts, joined, are
+    the ids of the whole. Tokens that share a character are in one part. A token without characters, such as a
+    space that a normalizer put before the text, is in the part that begins at its position. A part that a
+    normalizer removed has no ids.
 
     Args:
         text: str.
-        a: the first tokenizer, in either mode.
-        b: the second one.
+        a: the first tokenizer, of any mode.
+        b: the second tokenizer.
 
     Raises:
         TypeError: the text is not a str.

@@ -1,7 +1,7 @@
-"""An encode, step by step: `Tokenizer.explain`.
+"""Encoding shown step by step: `Tokenizer.explain`.
 
-`encode_with_offsets` gives ids and places. The bytes of the ids are the normalized text again, which the splitter
-divides into pieces, and each piece is merged once more, slowly, to note the merges.
+`encode_with_offsets` returns ids and positions. The bytes of the ids are the normalized text, which the splitter
+divides into pieces, and each piece is merged again, slowly, to record the merges.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Spans = list[tuple[int, int]]
 
 
 class Explained(Viewed, Protocol):
-    """A tokenizer, as much of it as explaining needs."""
+    """The parts of a tokenizer that explaining needs."""
 
     @property
     def _merged_tokens(self) -> MergedTokens: ...
@@ -36,7 +36,7 @@ class Explained(Viewed, Protocol):
 
 
 class Merge(NamedTuple):
-    """One merge: the bytes of two neighbours, and the priority of the pair, lowest first."""
+    """One merge: the bytes of two neighbours, and the priority of the pair (the lowest merges first)."""
 
     left: bytes
     right: bytes
@@ -47,11 +47,11 @@ class Piece(NamedTuple):
     """Piece of a text.
 
     text: str – the piece after normalization; U+FFFD for bytes that are not UTF-8.
-    start, end: int – its place in the text, in characters.
-    kind: str – "text"; "special" or "added" for such a token, "unknown" for characters without a token, "bytes"
-        for characters that fall back to bytes, "symbol" for a user-defined symbol.
-    merges: the merges of its symbols, in order. In a vocabulary that looks up whole pieces first, a piece that is
-        a token becomes that token, even if its merges make other ids.
+    start, end: int – its position in the text, in characters.
+    kind: str – "text" for ordinary text; "special" or "added" for such a token, "unknown" for characters without a
+        token, "bytes" for characters that fall back to bytes, "symbol" for a user-defined symbol.
+    merges: the merges of its symbols, in order. If the vocabulary looks up whole pieces first, a piece that is a
+        token becomes that token, even if its merges make other ids.
     ids: its ids.
     """
 
@@ -67,7 +67,7 @@ class Piece(NamedTuple):
 
 
 class Change(NamedTuple):
-    """Part of a text that decoding does not give back: text[start:end] becomes `decoded`."""
+    """Part of a text that decoding does not restore: text[start:end] becomes `decoded`."""
 
     start: int
     end: int
@@ -80,11 +80,11 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Steps of an encode. Made by `Tokenizer.explain`.
+    """Steps of an encoding. `Tokenizer.explain` returns it.
 
     text: the text.
-    pieces: its pieces in order, special and added tokens among them.
-    changes: what decoding the ids changes; empty: it gives the text back.
+    pieces: its pieces in order, including special and added tokens.
+    changes: differences between the text and the decoded ids; empty if decoding restores the text.
     """
 
     text: str
@@ -157,7 +157,7 @@ def explain(
 
 
 def joined(text: str | bytes) -> str:
-    """Give a text as str, with the characters of surrogate pairs; lone surrogates stay."""
+    """Return a text as str, with surrogate pairs replaced by their characters; lone surrogates stay."""
     if not isinstance(text, str):
         return to_utf8(text).decode()
     if text.isascii():
@@ -166,7 +166,7 @@ def joined(text: str | bytes) -> str:
 
 
 def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterator[tuple[int, str]]:
-    """Give the number of ids of each run, and its kind: one id, or all consecutive ones of text, or of bytes."""
+    """Yield the length and kind of each run of ids: a single id, or all consecutive ids of text or of bytes."""
     added = {token.id for token in tokenizer.added_tokens}
     special = {*tokenizer.special_tokens.values()}
     run, n = "", 0
@@ -190,7 +190,7 @@ def _runs(tokenizer: Explained, ids: list[int], merged: MergedTokens) -> Iterato
 
 
 def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[int]) -> Iterator[Piece]:
-    """Give the pieces of a run of ids that merging made."""
+    """Yield the pieces of a run of ids that come from merging."""
     first = at = 0
     borders = _borders(merged, ids) if merged.superwords is not None else []
     for end in _ends_by_words(words) if merged.spelling is not None else _ends(merged, ids):
@@ -207,7 +207,7 @@ def _pieces(merged: MergedTokens, ids: list[int], spans: Spans, words: Sequence[
 
 
 def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
-    """Give the ends of the pieces among ids, whose words are known."""
+    """Yield the ends of the pieces among ids with known words."""
     for n in range(1, len(words)):
         if words[n] != words[n - 1]:
             yield n
@@ -215,7 +215,7 @@ def _ends_by_words(words: Sequence[int]) -> Iterator[int]:
 
 
 def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
-    """Give the ends of the pieces among ids, whose bytes are the text."""
+    """Yield the ends of the pieces among ids whose bytes are the text."""
     ends = {*_borders(merged, ids)}
     at = 0
     for n, token_id in enumerate(ids, 1):
@@ -225,14 +225,14 @@ def _ends(merged: MergedTokens, ids: list[int]) -> Iterator[int]:
 
 
 def _borders(merged: MergedTokens, ids: list[int]) -> list[int]:
-    """Give the ends of pieces in the bytes of ids."""
+    """Return the ends of pieces in the bytes of ids."""
     data = b"".join([merged.tokens[token_id] for token_id in ids])
     # A vocabulary without all bytes leaves bytes out of the pieces: then a piece here ends where an id does.
     return [*merged.splitter.ends(data)] if n_valid(data) == len(data) else []
 
 
 def _merges_of_words(merged: MergedTokens, data: bytes, ends: list[int]) -> Iterator[Merge]:
-    """Merge a piece, or several that became a superword: words in each, and then the words.
+    """Merge a piece, or several that became a superword: first within each word, then the words.
 
     ends: ends of the pieces in the data.
     """
@@ -246,21 +246,21 @@ def _merges_of_words(merged: MergedTokens, data: bytes, ends: list[int]) -> Iter
 
 
 def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
-    """Merge a piece: the best pair first, the leftmost of equals. Give the merges in order.
+    """Merge a piece, the best pair first and the leftmost of equals, and return the merges in order.
 
-    wholes: the piece, or with a spelling its tokens.
+    wholes: the piece (with a spelling: its tokens).
     """
     return _merges_by(merged, merged.vocabulary, [part for whole in wholes for part in merged.symbols_of(whole)])
 
 
 def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes]) -> Iterator[Merge]:
-    """Merge symbols by the pairs of a vocabulary."""
+    """Merge symbols with the pairs of a vocabulary."""
     symbols = [vocabulary.find(part) for part in parts]
     n = len(parts)
     before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
 
     def pair(left: int) -> tuple[int, int, int, int, int] | None:
-        """Give (priority, place, both symbols, merged symbol) of the pair that begins at a place."""
+        """Return (priority, index, both symbols, merged symbol) of the pair that begins at index `left`."""
         a, b = symbols[left], symbols[after[left]] if after[left] < n else None
         found = None if a is None or b is None else vocabulary.pair(a, b)
         return None if found is None or a is None or b is None else (found[0], left, a, b, found[1])
@@ -284,7 +284,7 @@ def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes])
 
 
 def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> Iterator[Change]:
-    """Compare a text with the decoded ids, between the places that both have in common."""
+    """Compare a text with the decoded ids, between the positions that correspond in both."""
     decoded = tokenizer.decode(ids)
     if decoded == text:
         return
@@ -306,7 +306,7 @@ def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> I
 
 
 def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Spans) -> Iterator[tuple[int, int]]:
-    """Give positions in a text, and in its decoded ids, between which tokens stand."""
+    """Yield corresponding positions in a text and in its decoded ids, at boundaries of tokens."""
     shown, positions = tokenizer._family.surfaces.decode_with_offsets(ids)
     if shown != decoded or not ids:
         return  # decoding by rules that need the whole
@@ -322,7 +322,7 @@ def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Sp
 def _trimmed(
     text: str, decoded: str, start: int, end: int, at: int, stop: int
 ) -> tuple[int, int, int, int] | None:
-    """Leave out the characters that text[start:end] and decoded[at:stop] share at their ends; None: all."""
+    """Trim the common ends of text[start:end] and decoded[at:stop]; return None if the two are equal."""
     while start < end and at < stop and text[start] == decoded[at]:
         start, at = start + 1, at + 1
     while start < end and at < stop and text[end - 1] == decoded[stop - 1]:
@@ -331,7 +331,7 @@ def _trimmed(
 
 
 def _shown(data: bytes) -> str:
-    """Show bytes: as text if they are UTF-8."""
+    """Return a readable form of bytes: text if they are UTF-8."""
     try:
         return repr(data.decode())
     except UnicodeDecodeError:

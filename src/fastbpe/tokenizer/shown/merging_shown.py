@@ -1,4 +1,4 @@
-"""Merges of a text, one after another, for people to watch: the slow way to its tokens."""
+"""Merging of a text step by step, for people to watch: a slow way to find its tokens."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 class Merge(NamedTuple):
     """One merge of two neighbours.
 
-    at: int – index of the left one, and of the token that they become.
-    token: bytes – the token.
-    id: int or None – its id; None for a symbol that stands for several ids.
+    at: int – index of the left neighbour, and of the resulting token.
+    token: bytes – the resulting token.
+    id: int or None – its id; None for a symbol that represents several ids.
     priority: int – position of the pair in the order of merging; the lowest of all neighbours merges first.
     """
 
@@ -28,11 +28,12 @@ class Merge(NamedTuple):
 
 
 class MergedPiece(NamedTuple):
-    """Merges of one piece of a text; no merge crosses pieces. A superword of whole pieces is one piece here.
+    """Merges within one piece of a text; no merge crosses pieces. A superword of whole pieces is one piece here.
 
     symbols: list of bytes – the base symbols: bytes, or characters.
     merges: list of Merge – the merges, in their order.
-    whole: int or None – id of the piece itself, if encoding looks it up before merging; merging may end elsewhere.
+    whole: int or None – id of the whole piece, if encoding looks it up before merging (merges may end
+        differently).
     """
 
     symbols: list[bytes]
@@ -41,9 +42,9 @@ class MergedPiece(NamedTuple):
 
 
 def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
-    """Merge a short text step by step. Special and added tokens are text like any other here.
+    """Merge a short text step by step. Special and added tokens are treated as ordinary text.
 
-    Time grows with the square of a piece's length.
+    The time is quadratic in the length of a piece.
 
     Args:
         tokenizer: the tokenizer.
@@ -106,12 +107,12 @@ def _with_superwords(
 
 
 def _token_of(piece: MergedPiece) -> bytes:
-    """Return the token of a piece that becomes one."""
+    """Return the token of a piece that becomes a single token."""
     return b"".join(piece.symbols)
 
 
 def _apart(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Join the spans that have a character in common: some splitters cut characters in bytes."""
+    """Join spans that share a character, because some splitters cut characters into bytes."""
     found: list[tuple[int, int]] = []
     for start, end in spans:
         if found and start < found[-1][1]:

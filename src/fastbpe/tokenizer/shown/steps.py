@@ -1,4 +1,4 @@
-"""steps: what happens to a text before merging."""
+"""steps: the changes and splits of a text before merging."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 def steps(tokenizer: Tokenizer) -> dict[str, list[dict[str, Any]]]:
-    """List the steps that change and split a text before merging, as a tokenizer.json describes them.
+    """List the steps that change and split a text before merging, in the form of a tokenizer.json.
 
-    A model of sentencepiece has these normalizers: Precompiled holds its rules; Strip and Replace remove extra
-    white space; Prepend puts a space before a text; Replace puts U+2581 in place of spaces. A space put after a
-    text has no such term.
+    A sentencepiece model has these normalizers: Precompiled contains its rules; Strip and Replace remove extra
+    white space; Prepend puts a space before a text; Replace replaces spaces by U+2581. A space put after a text
+    cannot be described in this way.
 
     Args:
         tokenizer: Tokenizer.

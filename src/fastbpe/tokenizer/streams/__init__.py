@@ -1,1 +1,1 @@
-"""Texts that come, grow or are asked about in parts, and their ids."""
+"""Ids of texts that arrive in parts, grow, or are examined in parts."""

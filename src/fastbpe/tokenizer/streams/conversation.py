@@ -1,8 +1,8 @@
 """Texts that grow and are edited, with their ids at any time: `Tokenizer.conversation`.
 
-The text is kept as segments that end at cuts (`stream_cuts` has the proof). The two characters
-beside a position decide whether it is a cut. So an edit leaves the cuts before its first and after its last
-character, and only the segments between these two are encoded again. Segments are found from the nearer end.
+The text is kept as segments that end at cuts (`stream_cuts` has the proof). The two characters next to a position
+decide whether it is a cut. So an edit does not affect the cuts before its first and after its last character, and
+only the segments between these two are encoded again. Segments are found from the nearer end.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class _Place(NamedTuple):
 
 
 class Conversation:
-    """Text that grows and is edited, and its ids at any time. Made by `Tokenizer.conversation`.
+    """Text that grows and is edited, and its ids at any time. `Tokenizer.conversation` creates it.
 
-    The ids always equal `encode`'s for the whole text. One thread may use a conversation at a time. An error
-    leaves it unchanged. `copy.copy` gives an independent one. It cannot be pickled.
+    The ids always equal `encode`'s for the whole text. Only one thread may use a conversation at a time. An error
+    leaves it unchanged. `copy.copy` returns an independent copy. It cannot be pickled.
 
     >>> from fastbpe import Tokenizer
     >>> conversation = Tokenizer.from_merges([(97, 98), (256, 99)], pattern="gpt2").conversation()
@@ -80,7 +80,7 @@ class Conversation:
         self._n_characters = self._n_ids = 0
 
     def __repr__(self) -> str:
-        """Tell the size and the end of the text."""
+        """Show the size and the end of the text."""
         end = "".join([segment.text for segment in self._segments[-2:]])[-_N_SHOWN:]
         shown = f" that end with {end!r}" if self._n_characters > len(end) else f" {end!r}"
         return f"<fastbpe.Conversation of {self._n_ids:,} ids, {self._n_characters:,} characters{shown}>"
@@ -115,7 +115,7 @@ class Conversation:
         return self._n_ids
 
     def __len__(self) -> int:
-        """Give the number of characters of the whole text, which `replace` counts."""
+        """Return the number of characters of the whole text, the unit of `replace`."""
         return self._n_characters
 
     def append(self, text: str | bytes) -> tuple[int, list[int]]:
@@ -126,10 +126,10 @@ class Conversation:
 
         Returns:
             (replace_from, ids): the ids before replace_from stay, those from there on become `ids`. The first of
-            `ids` differs from the one that it replaces.
+            `ids` differs from the id that it replaces.
 
         Raises:
-            SpecialTokenError: the whole text would hold a disallowed special token (a ValueError).
+            SpecialTokenError (a ValueError): the whole text would contain a disallowed special token.
             ValueError: the bytes are not UTF-8.
             TypeError: the text is not str or bytes.
         """
@@ -138,14 +138,15 @@ class Conversation:
         return place + n_same, new[n_same:]
 
     def replace(self, start: int, end: int, text: str | bytes) -> tuple[int, int, list[int]]:
-        """Replace text[start:end]. The time grows with the distance to the nearer end of the text.
+        """Replace text[start:end]. The time depends on the distance to the nearer end of the text.
 
         Args:
-            start, end: int – characters of the whole text, as in a slice.
+            start, end: int – positions in the whole text, in characters, as in a slice.
             text: str, or bytes of UTF-8; "" to delete.
 
         Returns:
-            (replace_from, replace_to, ids): the old ids[replace_from:replace_to] become `ids`, all others stay.
+            (replace_from, replace_to, ids): the old ids[replace_from:replace_to] are replaced by `ids`, all others
+            stay.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `append`.
@@ -159,19 +160,19 @@ class Conversation:
         return place + n_same, place + n_same + n_old, new[:n_new]
 
     def truncate_to(self, max_tokens: int, *, side: Side = "right") -> tuple[int, int, list[int]]:
-        """Cut text off until max_tokens ids are left. One more character would have more.
+        """Cut off text until at most max_tokens ids are left. With one more character there would be more.
 
         No special or added token is cut in two.
 
         Args:
-            max_tokens: int – most ids of the text that stays, 0 or more.
-            side: side to cut off: "right", or "left" to forget the oldest text.
+            max_tokens: int – maximum number of ids of the text that stays, 0 or more.
+            side: side to cut off: "right", or "left" to drop the oldest text.
 
         Returns:
-            What `replace` returns.
+            The same tuple as `replace`.
 
         Raises:
-            ValueError: max_tokens is negative, or side is another word.
+            ValueError: max_tokens is negative, or side has another value.
         """
         if side not in SIDES:
             raise ValueError(choose_one_of("side", side, SIDES))
@@ -187,7 +188,7 @@ class Conversation:
     # Replacing
 
     def _replace(self, start: int, end: int, text: str | bytes) -> tuple[int, list[int], list[int]]:
-        """Replace text[start:end]; give the count of ids before the changed segments, their old and new ids."""
+        """Replace text[start:end]; return the number of ids before the changed segments, their old and new ids."""
         new = text if isinstance(text, str) else to_utf8(text).decode()
         segments = self._segments
         first = self._find(start - 1)  # a cut right before `start` depends on the character there
@@ -261,9 +262,9 @@ class Conversation:
     # Truncating
 
     def _last_fitting(self, max_tokens: int) -> int:
-        """Find the position up to which the text has at most max_tokens ids, and more with one more character.
+        """Find the last position up to which the text has at most max_tokens ids: one more character adds more.
 
-        Requires: the text has more.
+        Requires: the text has more than max_tokens ids.
         """
         segments = self._segments
         index, n_ids, n_characters = len(segments), self._n_ids, self._n_characters
@@ -286,9 +287,9 @@ class Conversation:
         return n_characters + places[low]
 
     def _first_fitting(self, max_tokens: int) -> int:
-        """Find the position from which on the text has at most max_tokens ids, and more from the one before.
+        """Find the first position from which the text has at most max_tokens ids: one more character adds more.
 
-        Requires: the text has more.
+        Requires: the text has more than max_tokens ids.
         """
         segments = self._segments
         index, n_characters, n_after = 0, 0, self._n_ids - len(segments[0].ids)
@@ -318,7 +319,7 @@ class Conversation:
         return n_characters + places[high]
 
     def _count_from(self, index: int, start: int, n_after: int) -> int:
-        """Count the ids of the text from a place in a segment on; n_after lie in the segments after it."""
+        """Count the ids of the text from a position in a segment on; n_after of them are in later segments."""
         segments = self._segments
         n_ids, state, before = 0, False, ""
         while True:
@@ -334,9 +335,9 @@ class Conversation:
             n_after -= len(segments[index].ids)
 
     def _places(self, text: str) -> Sequence[int]:
-        """Give the positions of a segment, 0 and its length included, that lie inside no character and no token.
+        """Return the positions of a segment, including 0 and its length, that are not inside a character or token.
 
-        Tokens are the special and added ones that are found in text.
+        Tokens are the special and added tokens that are found in text.
         """
         matcher = self._pipeline.always if self._allowed is None else self._allowed
         found = [] if matcher is None else matcher.find_all(text)
@@ -358,7 +359,7 @@ class Conversation:
 
 
 def _n_same(a: list[int], b: list[int]) -> int:
-    """Count the ids that two lists have in common at their beginning."""
+    """Return the length of the common prefix of two lists of ids."""
     n = 0
     for first, second in zip(a, b, strict=False):
         if first != second:

@@ -1,7 +1,8 @@
-"""Counts of the ids of any part of one text, after one pass over it: `Tokenizer.interval_counter`.
+"""Counting of the ids of any part of one text after one pass over it: `Tokenizer.interval_counter`.
 
-Between two cuts inside the part, the ids equal the whole text's (`stream_cuts` says why): a difference of two sums
-counts them. Only the two ends, up to the first cut and from the last one on, are encoded for each question.
+Between two cuts inside the part, the ids equal those of the whole text (`stream_cuts` says why), so the difference
+between two sums is their number. Only the two ends, up to the first cut and from the last cut on, are encoded per
+call.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
 
 
 class IntervalCounter:
-    """Function of (start, end) that counts the ids of text[start:end]. Made by `Tokenizer.interval_counter`.
+    """Function of (start, end) that counts the ids of text[start:end]. `Tokenizer.interval_counter` creates it.
 
-    It never changes: threads may share it. It can be pickled.
+    It is immutable, so threads may share it. It can be pickled.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Comparison of two texts' ids with the ids of both together.
+"""Comparison of the ids of two texts with the ids of the joined text.
 
-Only the text around the joint is encoded: from the last cut of the first text, as a part and joined, and up to the
+Only the text around the joint is encoded, separately and joined: from the last cut of the first text up to the
 first cut of the second one. Before and after these cuts, ids are the same: `stream_cuts` says why.
 """
 
@@ -19,14 +19,14 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 def joins(
     tokenizer: Tokenizer, a: str | bytes, b: str | bytes, *, allowed_special: str | Collection[str] = frozenset()
 ) -> bool:
-    """Tell whether the ids of a followed by the ids of b are the ids of a + b.
+    """Tell whether the ids of a, followed by the ids of b, equal the ids of a + b.
 
     Only the text around the joint is encoded, up to a safe cut on either side.
 
     Args:
         tokenizer: Tokenizer.
         a, b: str, or bytes of UTF-8.
-        allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+        allowed_special: special tokens that are encoded as such: a set, or "all". Others are ordinary text here.
 
     Raises:
         ValueError, TypeError: as in `Tokenizer.encode`, but never because of a special token.
@@ -58,7 +58,7 @@ def joins(
 def _joins(
     pipeline: Pipeline, first: str, whole: str, start: int, end: int, allowed: SpecialMatcher | None, state: bool
 ) -> bool | None:
-    """Compare the ids of whole[start:end], alone and joined; None if the ids behind may differ.
+    """Compare the ids of whole[start:end], separately and joined; None if the ids after it may differ.
 
     start, end: ends of the texts, or cuts.
     state: as `after_fused` of encode_part, at `start`.

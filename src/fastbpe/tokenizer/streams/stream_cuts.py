@@ -1,22 +1,22 @@
-"""Cuts of a text that grows: places before which no later text changes ids.
+"""Cuts of a text that grows: positions before which no later text changes ids.
 
-Most split patterns have safe cuts (`_core/text/safe_cuts` has the proof). Where they have none, the vocabulary may
-have some: between two bytes that stand side by side in no token. Let x and y be such bytes.
+Most split patterns have safe cuts (`_core/text/safe_cuts` has the proof). If they have none, the vocabulary may
+have some: between two bytes that are adjacent in no token. Let x and y be such bytes.
 
-- A merge makes a token, and a token across this place would hold x and y side by side. So none is ever made there,
-  and the text before it is merged as if it were alone, and so is the text after it.
-- A special or added token across it would hold them, too. `PairCuts.without` takes these into account.
-- The piece is another one when it ends at the cut. That changes nothing but the look-up of whole pieces: the part
-  of a piece might be a token that no merge makes. So there are no such cuts if the vocabulary has such a token.
+- A merge makes a token, and a token across this position would contain x next to y. So no merge crosses it, and
+  the text before it and the text after it are merged as if each were alone.
+- A special or added token across it would also contain them. `PairCuts.without` takes these into account.
+- A piece that is cut there becomes two pieces. This matters only for the look-up of whole pieces: a part of a
+  piece might be a token that no merge makes. So there are no such cuts if the vocabulary has such a token.
 - No other piece may change: the text is one piece (no pattern), or two characters decide where a piece ends (a
-  pattern of runs and single characters of sets, as `[a-z]+|[0-9]`; Splitter.by_neighbours). Other patterns may
-  look at any text before and after a place, so no cut is known for these.
+  pattern of runs and single characters of sets, such as `[a-z]+|[0-9]`; Splitter.by_neighbours). Other patterns
+  may look at any text before and after a position, so no cut is known for these.
 
-The same holds in code-point mode, where merging makes pieces, and no whole piece is looked up before. Spaces are
-U+2581 in pieces: they stand for both here. A text that follows an added token may be given a space, which a text
-that follows a cut is not, so there are no such cuts where added tokens are found.
+The same is true in code-point mode, where merging makes pieces, and whole pieces are not looked up. Spaces are
+U+2581 in pieces; here both are treated as the same. A space may be put before a text that follows an added token,
+but not before a text that follows a cut, so there are no such cuts if added tokens are searched for.
 
-Two characters beside a position decide whether it is a cut, in either case.
+In either case, the two characters next to a position decide whether it is a cut.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
 class PairCuts:
-    """Cuts between bytes that stand side by side in none of some tokens.
+    """Cuts between bytes that are adjacent in none of the given tokens.
 
-    tokens: bytes of each.
+    tokens: bytes of each token.
     """
 
     def __init__(self, tokens: Iterable[bytes]) -> None:
         self._inside = byte_neighbours(tokens)
 
     def without(self, tokens: Iterable[bytes]) -> PairCuts:
-        """Leave out the cuts inside of further tokens."""
+        """Leave out the cuts inside additional tokens."""
         cuts = PairCuts(())
         cuts._inside = byte_neighbours(tokens, self._inside)
         return cuts
@@ -81,12 +81,12 @@ class PairCuts:
 
 
 def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts | None:
-    """Make the cuts of a byte-level vocabulary; None if no cuts are known.
+    """Return the cuts of a byte-level vocabulary; None if no cuts are known.
 
     Args:
         pipeline: the steps of its tokenizer.
         model: its model.
-        with_flags: some added token takes white space along, or looks at the characters beside it.
+        with_flags: whether some added token also matches white space, or depends on neighbouring characters.
     """
     splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
     if pipeline.front is not None or vocabulary.drops_bytes or with_flags:
@@ -99,7 +99,7 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
 
 
 def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
-    """Make the cuts of a code-point vocabulary; None if no cuts are known.
+    """Return the cuts of a code-point vocabulary; None if no cuts are known.
 
     Args:
         pipeline: the steps of its tokenizer.
@@ -121,7 +121,7 @@ def near_of(
 
     Args:
         pipeline: the steps of the tokenizer.
-        pairs: function that gives the cuts of its vocabulary.
+        pairs: function that returns the cuts of its vocabulary.
         allowed: matcher of the special and added tokens to find.
     """
     if may_cut(pipeline, allowed, None):

@@ -1,7 +1,7 @@
-"""Streams that encode text as it comes: `Tokenizer.encoder`.
+"""Streams that encode text as it arrives: `Tokenizer.encoder`.
 
-Held back is the text after the last cut: no later text changes the ids before it (`stream_cuts` says why). Two
-characters beside a position decide whether it is a cut, so each push looks only at its own text.
+The stream holds back the text after the last cut; no later text changes the ids before it (`stream_cuts` says
+why). The two characters next to a position decide whether it is a cut, so each push examines only the new text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
 
 
 class StreamEncoder:
-    """Stream that turns text into ids as it comes. Made by `Tokenizer.encoder`.
+    """Stream that turns text into ids as it arrives. `Tokenizer.encoder` creates it.
 
-    One thread may use a stream at a time. `copy.copy` gives an independent stream that goes on from the same text.
-    A stream cannot be pickled.
+    Only one thread may use a stream at a time. `copy.copy` returns an independent stream that continues the same
+    text. A stream cannot be pickled.
     """
 
     def __init__(
@@ -65,19 +65,19 @@ class StreamEncoder:
         self._after_fused = False
 
     def __repr__(self) -> str:
-        """Tell how much text has no ids yet."""
+        """Show how much text has no ids yet."""
         held = "".join(self._held)
         partial = f" and {self._partial!r} of a character" if self._partial else ""
         return f"<fastbpe.StreamEncoder that holds {short_repr(held) if held else 'no text'}{partial}>"
 
     def push(self, text: str | bytes) -> list[int]:
-        """Take more text; return the ids that no later text can change.
+        """Add text, and return the ids that no later text can change.
 
         Args:
             text: str, or bytes of UTF-8. It may end within a character's bytes, or between two surrogates.
 
         Raises:
-            SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
+            SpecialTokenError (a ValueError): the text so far contains a disallowed special token.
             ValueError: the bytes are not UTF-8, or a str follows half a character.
             TypeError: the text is not str or bytes.
             An error leaves the stream unchanged.
@@ -103,7 +103,7 @@ class StreamEncoder:
         return ids
 
     def finish(self) -> list[int]:
-        """Return the ids of the rest, and begin a new text.
+        """Return the ids of the rest, and start a new text.
 
         Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
         """
@@ -143,7 +143,8 @@ class StreamEncoder:
     def _cut(self, new: str) -> int | None:
         """Find the last cut, as an index into the new text; None if there is none.
 
-        A cut at 0 has the last character of the text before beside it. The new text, perhaps long, is not copied.
+        A cut at 0 is next to the last character of the earlier text. The new text, which may be long, is not
+        copied.
         """
         if self._near is None or not new:
             return None

@@ -1,1 +1,1 @@
-"""Tokenizers made of others: tokens added, removed, joined; ids before and after."""
+"""Tokenizers made from others: tokens are added, removed or joined; ids before and after are compared."""

@@ -1,7 +1,7 @@
-"""Tokens that a caller adds to a tokenizer: their ids, their flags, and the models with them.
+"""Addition of tokens to a tokenizer: their ids, their flags, and the resulting models.
 
-A byte-level model holds a special token without flags as a name, and all others as AddedToken. A sentencepiece
-model holds pieces: control symbols are its special tokens, user-defined pieces the tokens found in any text.
+A byte-level model stores a special token without flags as a name, and all others as AddedToken. A sentencepiece
+model stores pieces: control symbols are its special tokens, user-defined pieces are the tokens found in any text.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def new_tokens(
     *,
     special: bool,
 ) -> list[AddedToken]:
-    """Give the tokens of a caller that the tokenizer does not have yet, with their ids.
+    """Return those of the caller's tokens that the tokenizer does not have yet, with their ids.
 
     Args:
         tokens: text to id; or a list of texts and AddedTokens.
         argument: name of the argument, for errors.
         known: the special and added tokens of the tokenizer, by name.
         vocabulary: its ordinary tokens.
-        first_free: id for the first token without one; the others get the ids after it that are free.
-        special: all tokens are special.
+        first_free: id for the first token without an id; the others get the following free ids.
+        special: whether all tokens are special.
 
     Raises:
-        SpecialTokenError: a token cannot be found in text, appears twice, clashes with another, has another id
-            already, or its id is taken.
+        SpecialTokenError: a token cannot be found in text, appears twice, clashes with another, already has
+            another id, or its id is taken.
         TypeError: tokens is not a list, a tuple or a mapping, or a flag is not a bool.
     """
     listed = _listed(tokens, argument, special)
@@ -72,11 +72,11 @@ def new_tokens(
 
 
 def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) -> dict[str, AddedToken]:
-    """Give the special and added tokens of a tokenizer, by name.
+    """Return the special and added tokens of a tokenizer, by name.
 
     Args:
         special: the tokenizer's special tokens.
-        model: its code-point model, whose user-defined pieces are found in any text, too; None: byte mode.
+        model: its code-point model, whose user-defined pieces are also found in any text; None: byte mode.
     """
     known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}
     known |= {token.content: token for token in special.added}
@@ -90,7 +90,7 @@ def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) ->
 
 
 def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
-    """List the tokens that a caller gives. Texts stand for tokens without flags."""
+    """List a caller's tokens. A text means a token without flags."""
     if isinstance(tokens, Mapping):
         listed = [AddedToken(name, checked_id(name, i), special=special) for name, i in tokens.items()]
     elif isinstance(tokens, (list, tuple)) and not isinstance(tokens, AddedToken):
@@ -177,8 +177,8 @@ def with_reserved(
         known: the special and added tokens of the tokenizer.
         n_vocab: one more than its greatest id.
         reserved: number of reserved tokens.
-        reserved_name: their name, with {} for their number. They are numbered from 0, without the names there are.
-        pad_to_multiple_of: add as many more as make n_vocab a multiple of this.
+        reserved_name: their name, with {} for their number. Numbers start at 0; names that are taken are skipped.
+        pad_to_multiple_of: add more tokens until n_vocab is a multiple of this.
 
     Raises:
         ValueError: a number is out of range, or reserved_name has no {}.
@@ -212,7 +212,7 @@ def with_reserved(
 
 
 def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
-    """Give a byte-level model with more tokens."""
+    """Return a byte-level model with more tokens."""
     special = {token.content: token.id for token in new if token.special}
     with_rules = [token for token in new if not token.special or any(token[3:])]
     return model._replace(
@@ -223,10 +223,10 @@ def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
 
 
 def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argument: str) -> CodePointModel:
-    """Give a code-point model with more pieces.
+    """Return a code-point model with more pieces.
 
     Raises:
-        SpecialTokenError: the ids leave a gap, a text is a piece already, or the model cannot hold a flag.
+        SpecialTokenError: the ids leave a gap, a text is already a piece, or the model cannot store a flag.
     """
     for token in new:
         _check_flags(token, model)
@@ -256,14 +256,14 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
 
 
 def _is_piece(token: AddedToken, known: Mapping[bytes, int], model: CodePointModel) -> bool:
-    """Tell whether an added token names the id of a piece with its text, to be found as a whole."""
+    """Tell whether an added token has the id of a piece with the same text, so that it is found as a whole."""
     has = known.get(token.content.encode())
     is_normal = has is not None and model.types[has] == PieceType.NORMAL
     return model.conventions is not None and is_normal and has == token.id and not token.special
 
 
 def _piece_of(token: AddedToken, model: CodePointModel) -> bytes:
-    """Give the piece of an added token."""
+    """Return the piece of an added token."""
     if model.conventions is not None or token.special or not model.normalizer["escape_whitespaces"]:
         return token.content.encode()
     return token.content.replace(" ", METASPACE).encode()

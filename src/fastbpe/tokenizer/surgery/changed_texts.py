@@ -1,4 +1,4 @@
-"""changed_texts: the texts of a corpus that get other ids after a change of the vocabulary."""
+"""changed_texts: the texts of a corpus whose ids change with the vocabulary."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _MAX_SHOWN = 60  # characters of a part that the table shows
 
 
 class ChangedText(NamedTuple):
-    """Text with other ids than before.
+    """Text whose ids changed.
 
-    number: int – its place in the corpus, from 0.
+    number: int – its index in the corpus, from 0.
     n_old: int – its number of ids before.
     n_new: int – its number of ids now.
     """
@@ -42,12 +42,12 @@ class ChangedText(NamedTuple):
 
 
 class ChangedPart(NamedTuple):
-    """Shortest part of a text that both tokenizers cut out and that has other ids than before.
+    """Shortest part of a text that both tokenizers cut out and whose ids changed.
 
     text: str – the part.
-    times: int – how often it occurs with these ids in the texts that were aligned.
+    times: int – number of occurrences with these ids in the aligned texts.
     old: tuple of int – its ids before.
-    new: tuple of int – its ids now, by the new tokenizer.
+    new: tuple of int – its ids now, in the new tokenizer.
     """
 
     text: str
@@ -61,14 +61,15 @@ class ChangedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class TextChanges:
-    """Texts of a corpus whose ids a change of the vocabulary changed. `print` shows it as a table.
+    """Texts of a corpus whose ids changed with the vocabulary. `print` shows a table.
 
     Attributes:
         n_texts, n_bytes: int – size of the corpus: texts, bytes of UTF-8.
-        n_old, n_new: int – ids of all its texts before and now.
-        texts: tuple of ChangedText – the texts with other ids, in the order of the corpus.
-        n_aligned: int – how many of them, from the first on, were aligned to find `parts`.
-        parts: tuple of ChangedPart – what changed in them; the parts first that add or save most ids.
+        n_old, n_new: int – number of ids of all its texts before and now.
+        texts: tuple of ChangedText – the texts whose ids changed, in the order of the corpus.
+        n_aligned: int – how many of them, from the start, were aligned to find `parts`.
+        parts: tuple of ChangedPart – the parts of them that changed; parts that add or save the most ids come
+            first.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2")
@@ -105,7 +106,7 @@ class TextChanges:
         return html_text(str(self))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the report as dicts, lists, numbers and texts, for JSON."""
+        """Return the report as dicts, lists, numbers and texts, for JSON."""
         return {
             "n_texts": self.n_texts,
             "n_bytes": self.n_bytes,
@@ -151,25 +152,26 @@ def changed_texts(
 ) -> TextChanges:
     """Find the texts of a corpus that get other ids after a change, and the ids that they gain or lose.
 
-    For a tokenizer that was extended (`train(base=…)`, `with_tokens`), pruned or merged, beside the one that it
-    was made of; but any two tokenizers will do. A text keeps its ids if each one is the old id, translated by
-    `new.id_map(old)`. Special tokens in the texts are text, as in `encode_ordinary`.
+    Meant for a tokenizer that was extended (`train(base=…)`, `with_tokens`), pruned or merged, and the one from
+    which it was made, but any two tokenizers can be compared. A text keeps its ids if each is the old id,
+    translated by `new.id_map(old)`. Special tokens in the texts are ordinary text, as in `encode_ordinary`.
 
     Args:
         old: Tokenizer – the tokenizer before the change, in either mode.
         new: Tokenizer – the tokenizer after it.
-        corpus: texts or paths, as `train` takes them. Each document is held whole.
-        align_first: int – changed texts, from the first on, that are aligned to find the parts that changed; 0:
-            none. Aligning a text takes some hundred times longer than encoding it.
-        separator: str – text between the documents of a txt file, as for `train`: "\\n": each line is a text.
+        corpus: texts or paths, as for `train`. Each document must fit in memory.
+        align_first: int – number of changed texts, from the start, that are aligned to find the changed parts; 0:
+            none.
+            Aligning a text takes some hundred times as long as encoding it.
+        separator: str – text between the documents of a text file, as for `train`; "\\n": each line is a text.
             None: the file is one text.
-        text_field: str – field of a line of JSON, or column of a table, that holds the text, as for `train`.
+        text_field: str – field of a JSON line, or column of a table, that contains the text, as for `train`.
         format: str – format of all files, as for `train`.
         num_threads: int – as for `encode_batch`.
         progress: bool, function or None – as for `train`; the one phase is "comparing", in bytes.
 
     Returns:
-        A report that holds three numbers for each changed text, and prints as a table.
+        A report with three numbers for each changed text. `print` shows it as a table.
 
     Raises:
         TypeError: old or new is not a Tokenizer (a SequenceTokenizer has no texts).
@@ -200,7 +202,7 @@ def changed_texts(
 
 
 class _Comparison:
-    """Comparison of the ids of texts, batch after batch."""
+    """Comparison of the ids of texts in batches."""
 
     def __init__(self, old: Tokenizer, new: Tokenizer, n_to_align: int, num_threads: int | None) -> None:
         self._old, self._new = old, new
@@ -211,7 +213,7 @@ class _Comparison:
         self._n_texts = self._n_bytes = self._n_old = self._n_new = 0
 
     def add(self, texts: Sequence[Document]) -> int:
-        """Compare the ids of texts. Returns their bytes."""
+        """Compare the ids of texts. Returns the size of the texts in bytes."""
         n_bytes = utf8_size(texts)
         sides = [self._ids(tokenizer, texts) for tokenizer in (self._old, self._new)]
         (old_ids, old_ends), (new_ids, new_ends) = sides
@@ -235,13 +237,13 @@ class _Comparison:
         return tokenizer.encode_batch_to_numpy(texts, num_threads=self._num_threads, disallowed_special=())
 
     def _align(self, text: str) -> None:
-        """Count the parts of a text that have other ids than before."""
+        """Count the parts of a text whose ids changed."""
         for part in align(text, self._old, self._new):
             if self._old_to_new[part.first].tolist() != part.second:
                 self._parts[text[part.start : part.end], tuple(part.first), tuple(part.second)] += 1
 
     def result(self) -> TextChanges:
-        """Give the report."""
+        """Return the report."""
         parts = [ChangedPart(text, n, was, now) for (text, was, now), n in self._parts.items()]
         parts.sort(key=lambda part: (-part.times * abs(len(part.new) - len(part.old)), -part.times, part.text))
         return TextChanges(

@@ -1,4 +1,4 @@
-"""Entries of a tokenizer, by which `Tokenizer.id_map` finds the tokens that two tokenizers share."""
+"""Entries of a tokenizer, with which `Tokenizer.id_map` finds the tokens that two tokenizers share."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
 
 
 def map_families(old: Family, new: Family) -> IdMap:
-    """Make the map from the ids of one family's vocabulary to the ids of another's; see `Tokenizer.id_map`."""
+    """Return the map from the ids of one family's vocabulary to the ids of another's; see `Tokenizer.id_map`."""
     translate = _TRANSLATIONS.get((new.mode, old.mode), bytes)
     entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in new.entries())
     return map_between(old.entries(), old.n_ids, entries, new.n_ids, old.speller())
 
 
 def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
-    """Give the id and the entry of each token."""
+    """Yield the id and the entry of each token."""
     for token_id, token in enumerate(vocabulary.tokens()):
         if token:
             yield token_id, ("text", token)
@@ -52,7 +52,7 @@ def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterat
 
 
 def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
-    """Give the id and the entry of each piece."""
+    """Yield the id and the entry of each piece."""
     names = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
         kind = _KINDS[PieceType(number)]
@@ -69,7 +69,7 @@ def _named(special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
 
 
 def byte_level_speller(vocabulary: Vocabulary) -> Speller:
-    """Make the function that spells the bytes of tokens by a byte-level vocabulary."""
+    """Return the function that encodes the bytes of tokens with a byte-level vocabulary."""
 
     def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
         merged = merge_pieces(vocabulary, tokens)
@@ -80,14 +80,14 @@ def byte_level_speller(vocabulary: Vocabulary) -> Speller:
 
 
 def character_speller(vocabulary: Vocabulary, spelling: Spelling) -> Speller:
-    """Make the function that spells tokens by a vocabulary of characters, with the marks of their places."""
+    """Return the function that encodes tokens with a character-level vocabulary, including marks of position."""
     return lambda tokens: [tuple(spell_token(token, vocabulary, spelling)) for token in tokens]
 
 
 def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
-    """Make the function that spells the bytes of tokens by the pieces of a code-point model.
+    """Return the function that encodes the bytes of tokens with the pieces of a code-point model.
 
-    Its ids are never the unknown one: a row for characters that are not known says nothing of a token.
+    It never returns the unknown id: an embedding row for unknown characters says nothing about a token.
     """
     usable = merged_ids(model)
     merges_all = PieceType.UNUSED not in model.types

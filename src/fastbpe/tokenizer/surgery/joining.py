@@ -1,4 +1,4 @@
-"""merge_vocabularies: one tokenizer of two."""
+"""merge_vocabularies: one tokenizer made from two."""
 
 from __future__ import annotations
 
@@ -16,35 +16,37 @@ from fastbpe.vocabularies.changes import Change, MergeReport
 
 
 def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeReport]:
-    """Make one tokenizer with the tokens of two. Neither changes.
+    """Return one tokenizer with the tokens of two, which do not change.
 
     The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
-    the order of b, then its special and added tokens. The model of a gives all other rules: split pattern,
-    normalizer, template, byte fallback. Merging still makes every token of a of its own bytes. No token stands
-    twice. A token of b that no text could produce is left out, unless another one is made of it: merging does not
-    make it together with a's tokens, nor is it found as a whole piece; or a's split pattern or normalizer cuts or
-    changes its text, and b's did not.
+    the order of b, then its special and added tokens. All other rules come from the model of a: split
+    pattern, normalizer, template, byte fallback. Merging still makes every token of a from its own bytes. No token
+    occurs twice. A token of b is left out if no text could produce it and no other token is made of it. This is so
+    if merging does not make it together with a's tokens, and it is not found as a whole piece; or if a's split
+    pattern or normalizer cuts or changes its text, but b's did not.
 
-    - Byte level: new tokens merge after the tokens of a, in b's order. If a list of merges decides in one of the
-      two, the lists follow each other, and a token that they leave in two parts gets a merge after them.
-    - Characters: as with bytes and lists of merges; the ends of words must be marked alike, and no prefix may mark
-      what follows in a word. An unknown character of a may be a token of b, and no longer unknown.
-    - Code points: a longest run of pieces that both have in the same order are anchors, and b's pieces stand
-      between them as late as that allows. If a piece of a would no longer be made, the pieces of b in its way go
-      after all of a's. New scores are 0, -1, -2, … in that order; pieces of the same score keep one score.
+    - Byte level: new tokens merge after the tokens of a, in b's order. If one of the two uses a list of merges,
+      the lists are joined, and a token that they leave in two parts gets a merge at the end.
+    - Characters: as with bytes and lists of merges. Both must mark the ends of words in the same way, and must not
+      mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it is
+      no longer unknown.
+    - Code points: the longest sequence of pieces that both have in the same order are anchors, and b's pieces are
+      put between them, as late as possible. If a piece of a would no longer be made, the pieces of b in its way
+      are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the same score keep a common
+      score.
 
     Args:
         a: Tokenizer – the first one.
         b: Tokenizer – the second one, of the same mode.
 
     Returns:
-        The tokenizer and the `IdMap` from a's ids, a pair with the attributes tokenizer, id_map and report. The
-        map from b is tokenizer.id_map(b).
+        The tokenizer and the `IdMap` from a's ids: a pair with attributes tokenizer, id_map and report. The map
+        from b is tokenizer.id_map(b).
 
     Raises:
-        ValueError: the modes differ, a model is not BPE, characters are spelled otherwise, or there would be too
-            many ids (VocabularyError); a special or added token of one is another token of the other
-            (SpecialTokenError).
+        VocabularyError (a ValueError): the modes differ, a model is not BPE, characters are spelled differently,
+            or there would be too many ids.
+        SpecialTokenError (a ValueError): a special or added token of one is a different token in the other.
         TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
@@ -96,7 +98,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
 def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
     """List the special and added tokens that only b has.
 
-    Raises SpecialTokenError: a token is special in one and not in the other, or another ordinary token.
+    Raises SpecialTokenError: a token is special in one but not in the other, or is a different ordinary token.
     """
     known = {token.content: token for token in _names(a)}
     new = []

@@ -1,4 +1,4 @@
-"""Two byte-level vocabularies made one."""
+"""Joining of two byte-level vocabularies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from fastbpe.vocabularies.orders import displaced
 
 
 class ByteJoining:
-    """Ordinary tokens of two byte-level tokenizers with their ids: first the tokens of `a`.
+    """Joining of the ordinary tokens of two byte-level tokenizers: first the tokens of `a`.
 
     Args:
         a, b: the tokenizers.
-        make: makes a tokenizer of a model, otherwise like `a`.
+        make: function that creates a tokenizer from a model, otherwise like `a`.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:
@@ -51,7 +51,7 @@ class ByteJoining:
         self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
+        """Return the tokenizer, a map from new ids of b to its ids, and a list of the left-out ids of b."""
         tokens = [*self._new]
         tokenizer, made = self._made(tokens)
         kept = self._reachable(tokenizer, tokens, made)
@@ -69,22 +69,22 @@ class ByteJoining:
         return made_by(vocabulary_of(tokenizer), model_of(tokenizer))
 
     def _symbols(self, token: bytes) -> Sequence[bytes]:
-        """Cut a token into the symbols that merging begins with."""
+        """Cut a token into the symbols with which merging begins."""
         return each_byte(token)
 
     def _text(self, token: bytes) -> str | None:
-        """Give a whole piece that may become the token; None if no piece can."""
+        """Return a whole piece that may become the token; None if no piece can."""
         try:
             return token.decode()
         except UnicodeDecodeError:
             return None
 
     def _encode(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[Sequence[int]]:
-        """Give the ids of each text; no ids where a character has none."""
+        """Return the ids of each text; no ids for a text with an unknown character."""
         return tokenizer.encode_ordinary_batch(texts)
 
     def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
-        """Give the ids of b of the fewest tokens without which the others merge in b's order."""
+        """Return the ids in b of the smallest set of tokens without which the others merge in b's order."""
         if self._by_ranks:
             new_ids = {i: new for i, new in {**self.common, **added}.items() if len(self._of_b[i]) > 1}
             ranked = sorted(new_ids)
@@ -98,7 +98,7 @@ class ByteJoining:
         return sorted(own[listed[position]] for position in displaced([place[token] for token in listed]))
 
     def _made(self, new: Sequence[bytes]) -> tuple[Tokenizer, dict[int, tuple[int, int]]]:
-        """Make a tokenizer with these new tokens; also give the makers of each token."""
+        """Return a tokenizer with these new tokens, and the makers of each token."""
         gap = [b""] * (self._a.n_vocab - len(self._tokens))
         tokens = [*self._tokens, *gap, *new] if new else self._tokens
         model = self._model
@@ -131,7 +131,7 @@ class ByteJoining:
         return self._make(full), made
 
     def _listed(self, tokens: Sequence[bytes], new: Sequence[bytes]) -> tuple[bytes, dict[int, tuple[int, int]]]:
-        """Give the merges of a, then b's, then one for each new token that these leave in two parts."""
+        """Return the merges of a, then b's, then one for each new token that these leave in two parts."""
         has = {*tokens}
         makers = self._makers(self._a)
         ids = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
@@ -148,7 +148,7 @@ class ByteJoining:
     def _reachable(
         self, tokenizer: Tokenizer, new: Sequence[bytes], made: dict[int, tuple[int, int]]
     ) -> list[bytes]:
-        """Give the new tokens that some text makes, and those that they are made of."""
+        """Return the new tokens that some text produces, and the tokens from which they are made."""
         first = self._a.n_vocab
         texts = {i: text for i, token in enumerate(new, first) if (text := self._text(token)) is not None}
         found = self._encode(tokenizer, [*texts.values()])

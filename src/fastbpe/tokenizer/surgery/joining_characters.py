@@ -1,4 +1,4 @@
-"""Two vocabularies of characters made one."""
+"""Joining of two character-level vocabularies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fastbpe.vocabularies.makers import Makers
 
 
 class CharacterJoining(ByteJoining):
-    """Ordinary tokens of two tokenizers of characters with their ids. Takes what `ByteJoining` takes.
+    """Joining of the ordinary tokens of two character-level tokenizers. Takes the arguments of `ByteJoining`.
 
-    Raises VocabularyError: the two mark the places of characters otherwise, or by a prefix.
+    Raises VocabularyError: the two mark the positions of characters differently, or with a prefix.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:

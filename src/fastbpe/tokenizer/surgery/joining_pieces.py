@@ -1,4 +1,4 @@
-"""Two code-point vocabularies made one: pieces, and scores that keep both orders as far as one order can."""
+"""Joining of two code-point vocabularies: pieces, and scores that keep both orders as far as possible."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
 
 
 class PieceJoining:
-    """Pieces of two models with their ids: first the pieces of `a`.
+    """Joining of the pieces of two models: first the pieces of `a`.
 
     Args:
         a, b: the models.
-        own, theirs: special and added tokens of a and of b. Those of b are left to the caller.
-        make: makes a tokenizer of a model.
+        own, theirs: special and added tokens of a and of b. The caller handles those of b.
+        make: function that creates a tokenizer from a model.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class PieceJoining:
                 self.left_out.append(i)
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Make the tokenizer; also map the new ids of b to ids in it, and list the ids of b that are left out."""
+        """Return the tokenizer, a map from new ids of b to its ids, and a list of the left-out ids of b."""
         a, new = self._a, [*self._new]
         levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
         makers = piece_makers(a, build(a))
@@ -82,7 +82,7 @@ class PieceJoining:
         return self._make(model), added, sorted((*self.left_out, *left))
 
     def reordered(self, joined: Tokenizer, added: Mapping[int, int]) -> list[int]:
-        """Give the ids of b of the fewest pieces without which the others merge in b's order."""
+        """Return the ids in b of the smallest set of pieces without which the others merge in b's order."""
         listed = [self._of_b[piece] for level in _levels(self._b) for piece in level]
         pieces = self._b.pieces
         listed = [i for i in listed if i in added or i in self.common]
@@ -92,7 +92,7 @@ class PieceJoining:
     def _reachable(
         self, model: CodePointModel, made: Mapping[int, tuple[int, int]], new: Sequence[bytes]
     ) -> list[bytes]:
-        """Give the new pieces that merging makes of normalized text, and those they are made of."""
+        """Return the new pieces that merging makes from normalized text, and the pieces that make them."""
         normalizer = make_normalizer(model, add_dummy_prefix=False)
         first = self._a.n_pieces
         good = []
@@ -105,7 +105,7 @@ class PieceJoining:
 
 
 def _scored(model: CodePointModel) -> CodePointModel:
-    """Give a model whose scores decide. Raises VocabularyError if they cannot say what its merges say."""
+    """Return a model in which scores decide. Raises VocabularyError if scores cannot express its merges."""
     scored = by_scores(model)
     symbols = model.conventions is not None and model.conventions.symbols
     if scored.merges or (symbols and scored.types != model.types):
@@ -119,7 +119,7 @@ def _scored(model: CodePointModel) -> CodePointModel:
 def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[bytes]:
     """List the pieces that merging makes by score, the best first; pieces of the same score are one level.
 
-    Pieces of one character, which nothing makes, stand after all others. among: leave others out.
+    Pieces of one character, which no merge makes, come last. among: leave out all other pieces.
     """
     kinds = mergeable(model)
     scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
@@ -133,7 +133,7 @@ def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[by
 
 
 def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> CodePointModel:
-    """Give a model with more pieces, and scores by levels: 0 for the first, -1 for the second, and so on."""
+    """Return a model with more pieces, and scores by levels: 0 for the first, -1 for the second, and so on."""
     piece_bytes, piece_ends = pack_pieces([*a.pieces, *new])
     scores = [*struct.unpack(f"<{a.n_pieces}f", a.scores), *[0.0] * len(new)]
     ids = {piece: i for i, piece in enumerate((*a.pieces, *new))}
@@ -157,7 +157,7 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
 
 
 def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], marks_spaces: bool) -> set[bytes]:
-    """Give the new pieces that merging makes on the way, where it no longer makes a piece."""
+    """Return the new pieces that merging makes instead, for pieces that it no longer makes."""
 
     def shown(piece: bytes) -> bytes:
         return piece.replace(METASPACE_UTF8, b" ") if marks_spaces else piece

@@ -1,4 +1,4 @@
-"""Makers of the tokens of a tokenizer: the two tokens whose merge alone makes each. See `vocabularies.makers`."""
+"""Makers of the tokens of a tokenizer: the two tokens that merge into each. See `vocabularies.makers`."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ NO_ID = -1  # in place of the id of a character that is not a piece
 
 
 def decided_by_ranks(vocabulary: Vocabulary, model: Model) -> bool:
-    """Tell whether any two tokens that together are a token merge, the lowest id first."""
+    """Tell whether any two tokens merge if together they are a token, with the lowest id first."""
     return model.merges_rule == "ranks" or merges_by_rank(vocabulary, model)
 
 
 def mergeable(model: CodePointModel) -> tuple[PieceType, ...]:
-    """Give the types of the pieces that merging may make."""
+    """Return the types of the pieces that merging may make."""
     if model.conventions is not None:
         return PieceType.NORMAL, PieceType.UNUSED
     return PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED
 
 
 def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, int]]:
-    """Map the id of each piece that merging makes to the ids of the two pieces that make it; the best first."""
+    """Map the id of each piece that merging makes to the ids of the two pieces that make it, the best first."""
     kinds = mergeable(model)
     ids: dict[bytes, int] = {}
     for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True)):
@@ -42,7 +42,7 @@ def piece_makers(model: CodePointModel, parts: Parts) -> dict[int, tuple[int, in
 
 
 def characters(token: bytes) -> list[bytes]:
-    """Cut the UTF-8 of a piece into characters; bytes that are not UTF-8 stand for themselves."""
+    """Cut the UTF-8 of a piece into characters; a byte that is not UTF-8 counts as a character."""
     try:
         return [character.encode() for character in token.decode()]
     except UnicodeDecodeError:
@@ -55,7 +55,7 @@ def each_byte(token: bytes) -> list[bytes]:
 
 
 def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
-    """Map each token of characters that merging makes to the (left id, right id) of the last merge; best first."""
+    """Map each character-level token that merging makes to the (left id, right id) of its last merge."""
     assert model.spelling is not None
     tokens, merges = vocabulary.tokens(), model.merge_list() or []
     found: dict[tuple[int, int], int] = {}
@@ -74,7 +74,7 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
 
 
 def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Callable[[int, bytes], bool]:
-    """Make a function that tells whether a text of its own makes a token, though merging does not make it.
+    """Return a function that tells whether a token's text is encoded to it although merging does not make it.
 
     Args:
         model: the model of the tokenizer.
@@ -93,9 +93,9 @@ def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Call
 
 
 def uncovered(model: CodePointModel) -> Iterator[int]:
-    """Give the ids of pieces with a character that no piece of one character spells; none with byte fallback.
+    """Yield the ids of pieces with a character that is not itself a piece; none with byte fallback.
 
-    Without such a piece, a text that has its characters could not be decoded to itself.
+    Without such a piece, a text with its characters could not be restored by decoding.
     """
     if model.trainer["byte_fallback"]:
         return

@@ -1,6 +1,6 @@
-"""Tokenizers with fewer tokens: by name, or the tokens that a corpus uses least.
+"""Removal of tokens from tokenizers: of named tokens, or of the tokens that a corpus uses least.
 
-`ByteRemoval` and `PieceRemoval` know which other tokens go and make the model; here are the rules that they share.
+`ByteRemoval` and `PieceRemoval` find the dependent tokens and build the model; here are the rules that they share.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Removal(Protocol[ModelT]):
     makers: the makers of each token that merging makes.
     ranked: ids of all tokens, the best priority first.
     n_vocab: one more than the greatest id.
-    has_gaps: the vocabulary may have ids without a token.
-    kept: id → reason why it is never removed.
-    special: ids of special and added tokens, which go only by name.
+    has_gaps: whether the vocabulary may have ids without a token.
+    kept: id → reason why it can never be removed.
+    special: ids of special and added tokens, which are removed only by name.
     """
 
     makers: Makers
@@ -50,11 +50,11 @@ class Removal(Protocol[ModelT]):
 
 
 class Remover(Generic[TokenizerT]):
-    """Makes tokenizers without some tokens.
+    """Creates tokenizers without some tokens.
 
     Args:
         removal: the vocabulary.
-        make: makes a tokenizer of a model.
+        make: function that creates a tokenizer from a model.
     """
 
     def __init__(self, removal: Removal[Any], make: Callable[[Any], TokenizerT]) -> None:
@@ -83,13 +83,13 @@ class Remover(Generic[TokenizerT]):
         min_count: int | None,
         keep_ids: bool,
     ) -> Change[TokenizerT, RemovalReport]:
-        """Keep some tokens, with their makers. See `Tokenizer.prune`.
+        """Keep some tokens and their makers. See `Tokenizer.prune`.
 
         Args:
-            keep: number of tokens to keep; None: as min_count says.
-            counts: times that a corpus uses each id; None: there is no corpus.
-            min_count: least count of a token that stays.
-            keep_ids: leave gaps for the tokens that go.
+            keep: number of tokens to keep; None: min_count decides.
+            counts: number of times that a corpus uses each id; None: there is no corpus.
+            min_count: minimum count of a token that stays.
+            keep_ids: leave gaps for the removed tokens.
         """
         removal = self._removal
         ranked = removal.ranked
@@ -148,10 +148,10 @@ class Remover(Generic[TokenizerT]):
 
 
 def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
-    """Check the arguments of prune that do not depend on the vocabulary; return keep and min_count.
+    """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count.
 
     Raises:
-        ValueError: they do not say what to keep, or contradict each other.
+        ValueError: they do not determine what to keep, or contradict each other.
     """
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
@@ -175,7 +175,7 @@ def count_ids(
     Args:
         corpus: the corpus.
         encode_batch: `encode_ordinary_batch` of the tokenizer.
-        cut: finds safe cuts of long documents.
+        cut: function that finds safe cuts of long documents.
 
     Raises:
         ValueError: the corpus is empty.

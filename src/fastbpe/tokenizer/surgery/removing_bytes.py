@@ -1,4 +1,4 @@
-"""Byte-level models with fewer tokens."""
+"""Removal of tokens from byte-level models."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids that go → new
 
 
 class ByteRemoval:
-    """Removal of tokens from a byte-level vocabulary: which others go, and the model of the rest.
+    """Removal of tokens from a byte-level vocabulary: finds dependent tokens, and builds the model of the rest.
 
     Args:
         model: the model.
         vocabulary: its tokens and merges.
         special: its special and added tokens.
-        is_whole: tells whether a token that merging does not make is found as a whole piece.
+        is_whole: function that tells whether a token that merging does not make is found as a whole piece.
     """
 
     has_gaps = True
@@ -65,12 +65,12 @@ class ByteRemoval:
 
     @cached_property
     def special(self) -> Collection[int]:
-        """Ids of special and added tokens, and of tokens that alone hold a byte."""
+        """Ids of special and added tokens, and of tokens with a byte that is not itself a token."""
         return {*self._names.values(), *self._uncovered}
 
     @cached_property
     def _uncovered(self) -> set[int]:
-        """Ids of tokens with a byte that is not a token: without them, it would be left out of text."""
+        """Ids of tokens with a byte that is not itself a token: without them, text would lose that byte."""
         if not self._model.drops_bytes:
             return set()
         base = {*b"".join([token for token in self._tokens if len(token) == 1])}
@@ -78,19 +78,19 @@ class ByteRemoval:
         return {i for i, token in (*enumerate(self._tokens), *texts) if not base.issuperset(token)}
 
     def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
-        """Tell whether ranks decide what merges, and which two tokens make each other one."""
+        """Return whether ranks decide which pairs merge, and the two tokens that make each token."""
         return decided_by_ranks(vocabulary, model), made_by(vocabulary, model)
 
     def _base(self) -> dict[int, str]:
-        """Map the tokens that merging begins with to the reason why they stay."""
+        """Map the tokens with which merging begins to the reason why they stay."""
         return {i: "a byte, and bytes are the base" for i, token in enumerate(self._tokens) if len(token) == 1}
 
     def _symbols(self, token: bytes) -> Sequence[bytes]:
-        """Cut a token into the symbols that merging begins with."""
+        """Cut a token into the symbols with which merging begins."""
         return each_byte(token)
 
     def find(self, token: int | str | bytes) -> int | None:
-        """Find the id of a token by its id, its text or its bytes; None: there is none."""
+        """Find the id of a token by its id, its text or its bytes; None if there is no such token."""
         if isinstance(token, str):
             return self._names[token] if token in self._names else self._find(token)
         if isinstance(token, bytes):
@@ -102,7 +102,7 @@ class ByteRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
-        """Give the model without tokens, the further ids that go, and the makers of tokens, in old ids."""
+        """Return the model without some tokens, the ids also removed, and the makers of tokens, in old ids."""
         kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
         if self._by_ranks:
             made: Mapping[int, tuple[int, int]] = recover_merges(self._vocabulary(kept))
@@ -142,7 +142,7 @@ class ByteRemoval:
     def _relisted(
         self, kept: Sequence[bytes], orphans: Sequence[int]
     ) -> tuple[list[tuple[int, int, int]], dict[int, tuple[int, int]]]:
-        """Give the merges that are left, with new ones that remake orphans; and the makers of each token."""
+        """Return the remaining merges, with new ones that remake orphans, and the makers of each token."""
         ids = {token: i for i, token in reversed([*enumerate(kept)]) if token}
         ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that is made
         merges = self._model.merge_list() or ()
@@ -162,12 +162,12 @@ class ByteRemoval:
 
 
 def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
-    """Tell whether these ids are the ids of their tokens: not of tokens that go, or that no merge makes."""
+    """Tell whether the ids still belong to their tokens: none is removed, and merges make each."""
     return all(ids.get(tokens[i]) == i for i in some)
 
 
 def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping[int, int]) -> Model:
-    """Give a model whose special tokens and templates have new ids. Tokens without one are left out.
+    """Return a model whose special tokens and templates have new ids. Tokens without a new id are left out.
 
     Raises VocabularyError if a template has an id without a new one.
     """
@@ -197,7 +197,7 @@ def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping
 
 
 def _renumbered_parts(parts: Mapping[str, Any], new_ids: Mapping[int, int]) -> dict[str, Any]:
-    """Give parts of a tokenizer.json with new ids. Padding with a token that goes goes, too."""
+    """Return parts of a tokenizer.json with new ids. Padding with a removed token is removed too."""
     made = dict(parts)
     if isinstance(made.get("post_processor"), dict):
         made["post_processor"] = templates.renumbered(made["post_processor"], new_ids)

@@ -1,4 +1,4 @@
-"""Models of characters with fewer tokens."""
+"""Removal of tokens from character-level models."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fastbpe.vocabularies.makers import Makers
 
 
 class CharacterRemoval(ByteRemoval):
-    """Removal of tokens from a vocabulary of characters. Takes what `ByteRemoval` takes.
+    """Removal of tokens from a character-level vocabulary. Takes the arguments of `ByteRemoval`.
 
-    With continuing_subword_prefix, a token whose makers go is not remade: it goes, too.
+    With continuing_subword_prefix, a token whose makers are removed is not remade, but removed too.
     """
 
     @property
@@ -52,7 +52,7 @@ class CharacterRemoval(ByteRemoval):
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
-        """Give the model without tokens, the further ids that go, and the makers of tokens, in old ids."""
+        """Return the model without some tokens, the ids also removed, and the makers of tokens, in old ids."""
         model, lost, made = super().without(drop, renumber)
         new_ids: Mapping[int, int] = renumber({*drop, *lost})
         spelling = self._spelling._replace(

@@ -1,4 +1,4 @@
-"""Code-point models with fewer pieces."""
+"""Removal of pieces from code-point models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROLES = ("unk", "bos", "eos", "pad")
 
 
 class PieceRemoval:
-    """Removal of pieces from a code-point vocabulary: which others go, and the model of the rest.
+    """Removal of pieces from a code-point vocabulary: finds dependent pieces, and builds the model of the rest.
 
     Args:
         model: the model.
@@ -38,7 +38,7 @@ class PieceRemoval:
 
     @property
     def ranked(self) -> list[int]:
-        """Ids of all pieces, the best priority first; after them those that merging does not make."""
+        """Ids of all pieces, the best priority first; pieces that merging does not make come last."""
         if self._model.trainer["model_type"] == "unigram":
             scores = memoryview(self._model.scores).cast("B").cast("f")
             return sorted(range(self.n_vocab), key=lambda i: -scores[i])
@@ -53,15 +53,15 @@ class PieceRemoval:
 
     @cached_property
     def special(self) -> set[int]:
-        """Ids of pieces that are not normal, and of pieces with a character that no other piece spells.
+        """Ids of pieces that are not normal, of added tokens, and of pieces with a character that is not a piece.
 
-        Unused pieces are among them: merging passes through them, though no text has their ids.
+        This includes unused pieces: merging goes through them, although no text has their ids.
         """
         found = {i for i, kind in enumerate(self._model.types) if kind != PieceType.NORMAL}
         return found | {token.id for token in self._model.added_tokens} | {*uncovered(self._model)}
 
     def find(self, token: int | str | bytes) -> int | None:
-        """Find a piece by id, text or bytes, with U+2581 or with spaces.
+        """Find a piece by id, text or bytes, written with U+2581 or with spaces.
 
         Returns its id, or None if there is no such piece.
         """
@@ -80,7 +80,7 @@ class PieceRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[CodePointModel, list[int], dict[int, tuple[int, int]]]:
-        """Give the model without pieces, the further ids that go, and the makers of pieces, in old ids."""
+        """Return the model without some pieces, the ids also removed, and the makers of pieces, in old ids."""
         new_ids = renumber(drop)
         merges = self._listed(drop) if self._model.merges else None
         model = _built(self._model, new_ids, merges)
@@ -100,7 +100,7 @@ class PieceRemoval:
         return model, lost, made
 
     def _listed(self, drop: Collection[int]) -> list[tuple[int, int, int]]:
-        """Give the listed merges that are left, with new ones where they remake a piece, in old ids."""
+        """Return the remaining listed merges, and new ones that remake pieces, in old ids."""
         gone = {*drop}
         pieces = self._model.pieces
         merges = [m for m in iter_unpack("<III", self._model.merges) if gone.isdisjoint(m)]
@@ -111,19 +111,19 @@ class PieceRemoval:
 
 
 def _check_covered(model: CodePointModel, gone: Collection[int]) -> None:
-    """Raise VocabularyError if a piece goes that has a character no other piece spells."""
+    """Raise VocabularyError if a removed piece has a character that is not itself a piece."""
     bad = next((i for i in uncovered(model) if i in gone), None)
     if bad is not None:
         raise VocabularyError(
-            f"the piece {bad}, {model.piece(bad).decode('utf-8', 'replace')!r}, contains a character that is in "
-            "no other piece, and the model has no byte fallback: without it a text with this piece would be lost"
+            f"the piece {bad}, {model.piece(bad).decode('utf-8', 'replace')!r}, contains a character that is not "
+            "itself a piece, and the model has no byte fallback: without it a text with this piece would be lost"
         )
 
 
 def _built(
     model: CodePointModel, new_ids: Mapping[int, int], merges: Iterable[tuple[int, int, int]] | None
 ) -> CodePointModel:
-    """Give a model with the pieces that have a new id. merges: in old ids; None: scores decide."""
+    """Return a model with the pieces that have a new id. merges: merges in old ids; None: scores decide."""
     kept = [*new_ids]
     pieces, scores = model.pieces, model.scores
     piece_bytes, piece_ends = pack_pieces([pieces[i] for i in kept])
@@ -154,7 +154,7 @@ def _built(
 
 
 def _renumbered(model: CodePointModel, new_ids: Mapping[int, int]) -> Spec:
-    """Give the options of training with the new ids of control symbols and the new size, where they are set."""
+    """Return the training options, with new ids of control symbols and the new size if these are set."""
     values = dict(model.trainer.values)
     for role in _ROLES:
         old = model.trainer[f"{role}_id"]
