@@ -258,7 +258,7 @@ cdef inline bint _may_be(const Filter* known, uint64_t h) noexcept nogil:
 
 
 cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
-    """Allocate the filter and add all tokens of fewer than MAX_FILTERED_BYTES; False without memory."""
+    """Allocate the filter and add all tokens of fewer than MAX_FILTERED_BYTES; False if out of memory."""
     cdef const uint8_t* token
     cdef uint64_t forward, backward
     cdef uint32_t i, k, n
@@ -283,7 +283,7 @@ cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
 cdef bint _each_split(
     const Tables* t, const Filter* known, const uint8_t* has_length, bint has_repeated, Splits* out
 ) noexcept nogil:
-    """Append all splits of all tokens to `out`; False without memory.
+    """Append all splits of all tokens to `out`; False if out of memory.
 
     A software pipeline of three stages, STAGE_TOKENS tokens apart: find the split points and prefetch the slots of
     both parts; look the parts up by tag and prefetch their ends; compare their bytes.
@@ -362,7 +362,7 @@ cdef inline void _find_parts(const Tables* t, SplitPoints* points) noexcept nogi
 
 
 cdef inline bint _split(const Tables* t, uint32_t token, const SplitPoints* points, Splits* out) noexcept nogil:
-    """Append the splits of a token at those points whose parts really are tokens; False without memory."""
+    """Append the splits of a token at those points whose parts really are tokens; False if out of memory."""
     cdef uint32_t i, start = token_start(t, token), end = t.token_ends[token], at, left, right
     for i in range(points.n):
         at = points.items[i].at
@@ -374,7 +374,7 @@ cdef inline bint _split(const Tables* t, uint32_t token, const SplitPoints* poin
 
 
 cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token, Splits* out) noexcept nogil:
-    """Append the splits of a token that is too long for the filter; False without memory."""
+    """Append the splits of a token that is too long for the filter; False if out of memory."""
     cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at, left, right
     for at in range(start + 1, end):
         if not has_length[at - start] or not has_length[end - at]:
@@ -389,7 +389,7 @@ cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:
-    """Append a split; False without memory."""
+    """Append a split; False if out of memory."""
     cdef Split* items
     cdef size_t capacity
     if splits.n == splits.capacity:

@@ -24,7 +24,7 @@ cdef inline bint cut_merge(
 
 
 cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges, uint64_t seed) noexcept:
-    """Return True if no two merges join the same pair; False also without memory.
+    """Return True if no two merges join the same pair; False also if out of memory.
 
     Args:
         merges: left id, right id and merged id of each merge.

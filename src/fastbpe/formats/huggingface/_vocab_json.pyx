@@ -337,7 +337,7 @@ cdef class Entries:
         return at
 
     cdef bint _index_ids(self) noexcept:
-        """Fill the table by id. Returns False if an id appears twice, or without memory."""
+        """Fill the table by id. Returns False if an id appears twice, or if out of memory."""
         cdef uint32_t i, longest = 0
         self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
         self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
@@ -353,7 +353,7 @@ cdef class Entries:
         return self._merged != NULL
 
     cdef bint _index_tokens(self) noexcept:
-        """Fill the hash table. Returns False if a token appears twice, or without memory."""
+        """Fill the hash table. Returns False if a token appears twice, or if out of memory."""
         cdef Wanted[BATCH] wanted
         cdef const VocabEntry* entry
         cdef uint32_t i, k, n
