@@ -38,7 +38,7 @@ from fastbpe.errors import note_place
 from fastbpe._utils.threads import usable_threads
 
 cdef extern from *:
-    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # not initialized: fill it before other code sees it
+    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # fill it before other code can see it
 
 cdef enum:
     NOGIL_BYTES = 8192  # shortest text for which the GIL is released; for shorter ones that does not pay

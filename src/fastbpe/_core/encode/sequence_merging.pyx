@@ -1,10 +1,10 @@
-"""Encoding and decoding of sequences of integers.
+"""Encodes and decodes sequences of integers.
 
 Sequences are merged one after another, or in jobs: some whole sequences, or a part of a long one. Parts of a
-sequence overlap, and two of them are joined at a token that both have. That is exact: merging turns a sequence into
-tokens t1 … tn if and only if it turns each two neighbours alone into themselves (merge_long has the proof), and each
-two neighbours of the joined list are neighbours in one of the parts. If two parts have no token in common where they
-overlap, the whole sequence is merged at once.
+sequence overlap, and two of them are joined at a token that both contain. This is exact: merging turns a sequence
+into tokens t1 … tn if and only if it turns each two neighbours alone into themselves (merge_long has the proof),
+and each two neighbours of the joined list are neighbours in one of the parts. If two parts have no common token
+where they overlap, the whole sequence is merged at once.
 """
 
 cimport cython
@@ -20,16 +20,16 @@ from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 
 cdef enum:
-    JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, and of the whole ones of a job
-    OVERLAP_SYMBOLS = 1 << 12  # symbols that two parts share, at least
-    OVERLAP_TOKENS = 32  # an overlap is at least this number of longest tokens
-    MIN_OVERLAPS = 16  # a part is at least this number of overlaps long
-    NOGIL_SYMBOLS = 1 << 12  # symbols from which giving up the GIL pays
-    CHECKED_SEQUENCES = 1 << 7  # sequences between two looks at the clock, for signals
+    JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, or of the whole sequences of a job
+    OVERLAP_SYMBOLS = 1 << 12  # smallest overlap of two parts, in symbols
+    OVERLAP_TOKENS = 32  # smallest overlap, in longest tokens
+    MIN_OVERLAPS = 16  # length of the shortest part, in overlaps
+    NOGIL_SYMBOLS = 1 << 12  # number of symbols from which releasing the GIL pays
+    CHECKED_SEQUENCES = 1 << 7  # sequences between two checks of the clock, for signals
 
 
 cdef struct Ends:
-    # Growing array. Starts as all zeros; its owner frees the items.
+    # Growing array. Initialize with zeros; its owner frees the items.
     size_t* items
     size_t n
     size_t capacity

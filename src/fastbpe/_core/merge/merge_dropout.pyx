@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef double rate_of(object dropout) except -1:
-    """Convert dropout= to a number. Raises ValueError if it is not from 0 to 1, TypeError if it is not a number."""
+    """Convert dropout= to a number. Raises ValueError if it is not from 0 to 1, TypeError if not a number."""
     if isinstance(dropout, bool) or not isinstance(dropout, Real):
         raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
     cdef double rate = dropout

@@ -273,7 +273,7 @@ def symbol_makers(Vocabulary vocabulary not None):
 
 
 cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32_t* last) noexcept nogil:
-    """Merge at most MAX_SCAN_BYTES symbols in place; store the last pair. Returns False if several symbols remain."""
+    """Merge at most MAX_SCAN_BYTES symbols in place; store the last pair. Returns False if several are left."""
     cdef Merge pairs[MAX_SCAN_BYTES]
     cdef size_t i, at
     for i in range(n - 1):

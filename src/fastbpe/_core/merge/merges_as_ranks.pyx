@@ -323,7 +323,7 @@ cdef inline uint32_t _rank(const Ranking* ranking, uint32_t left, uint32_t right
 
 
 def left_apart(Vocabulary vocabulary not None, list ids not None):
-    """Tell whether merging the bytes of each of these tokens leaves three ids or more, so that no pair makes it."""
+    """Tell whether merging the bytes of each of these tokens leaves three ids or more, so no pair makes it."""
     cdef const Tables* t = &vocabulary.tables
     cdef uint32_t i
     cdef Ids out

@@ -208,14 +208,14 @@ cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uin
 
 
 cdef inline bint queue_put(Queue* queue, uint32_t rank, uint32_t at) noexcept nogil:
-    """Queue a pair: in the heap if its rank is current or better, otherwise in its bucket; False if out of memory."""
+    """Queue a pair: in the heap if its rank is current or better, else in its bucket; False if out of memory."""
     if rank < queue.rank:
         return _push(&queue.heap, <uint64_t> rank << 32 | at)
     return _put_in_bucket(queue, &queue.buckets[rank], rank, at)
 
 
 cdef inline bint _start_bucket(Queue* queue, uint32_t rank) noexcept nogil:
-    """Make the bucket of a rank the current one. If its positions are not ascending, the heap takes and sorts them.
+    """Make the bucket of a rank the current one. If its positions are not ascending, the heap sorts them.
 
     Returns False if out of memory.
     """

@@ -91,7 +91,7 @@ cdef int _raise_unknown(const uint8_t* text, size_t n) except -1 nogil:
 # tokenizers' WordPiece
 
 cdef size_t _add_longest(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the longest token at each position of a piece, or one unknown id for all of it; return how many ids."""
+    """Append the longest token at each position of a piece, or one unknown id for the piece; return how many."""
     cdef const Unit* units = tables.segmenting.units
     cdef size_t at = 0, end, longest, n_ids = 0, n_characters = 0, first = out.n, i
     cdef uint32_t node, token = NONE
@@ -144,7 +144,7 @@ cdef size_t _add_unigram(const Tables* tables, const uint8_t* piece, size_t n, I
 cdef size_t _add_steps(
     const Tables* tables, const uint8_t* piece, size_t n, const WideStep* steps, Ids* out
 ) except? <size_t> -1 nogil:
-    """Append the ids of a path. Consecutive unknown tokens are one text, which is looked up, even if written out."""
+    """Append the ids of a path. Consecutive unknown tokens are one text, looked up even if it was written out."""
     cdef uint32_t unknown = tables.spelling.unknown_id, token
     cdef size_t at = 0, run = 0, end, n_ids = 0  # run: bytes of the unknown tokens that end at `at`
     while at < n:

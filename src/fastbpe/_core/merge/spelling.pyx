@@ -168,7 +168,7 @@ def base_symbols(Vocabulary vocabulary not None, bytes piece not None):
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)
     cdef size_t n = <size_t> len(piece), most, i
     if vocabulary.tables.spelling == NULL:
-        raise ValueError("this vocabulary is not one of characters")
+        raise ValueError("this is not a vocabulary of characters")
     most = most_symbols(&vocabulary.tables, n)
     try:
         ids_reserve(&ids, most)

@@ -1,4 +1,4 @@
-"""Splitters made of other splitters: in sequence, regrouping, grouping from the right, or over GPT-2's characters."""
+"""Splitters made of other splitters: in sequence, regrouped, grouped from the right, over GPT-2's characters."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -227,7 +227,7 @@ cdef class GroupedFromRight(Splitter):
 
 @cython.final
 cdef class StandIns(Splitter):
-    """Splitter that applies `splitter` to GPT-2's stand-in characters (`bytes_to_unicode`) for the bytes of the text.
+    """Splitter that applies `splitter` to GPT-2's stand-ins (`bytes_to_unicode`) for the bytes of the text.
 
     So a piece may end within a character of the text.
     """

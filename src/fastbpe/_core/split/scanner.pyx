@@ -205,7 +205,7 @@ cdef class RunScanner(Splitter):
         free(self._pages)
 
     cdef Py_ssize_t _number_pages(self, list sets) except -1:
-        """Assign a page to each block of code points. Blocks within one range of a set share a page; so do empty ones.
+        """Assign a page to each block of code points. Blocks inside one range share a page; so do empty blocks.
 
         Returns the number of pages. Page 0 is empty.
         """

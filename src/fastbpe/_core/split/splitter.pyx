@@ -227,7 +227,7 @@ cdef class RegexSplitter(Splitter):
 
 
 cdef inline size_t _advance(const uint8_t* data, size_t at, Py_ssize_t n_chars) noexcept nogil:
-    """Return the offset n_chars characters after `at`. Requires: valid UTF-8, as the caller's decoding has shown."""
+    """Return the offset n_chars characters after `at`. Requires: valid UTF-8, as decoding it has shown."""
     while n_chars:
         at += fb_char_bytes(data[at])
         n_chars -= 1
