@@ -210,7 +210,7 @@ cdef int _n_threads(Pipeline pipeline, size_t n_units, object num_threads) excep
 cdef int _note_text(
     Pipeline pipeline, TextBatches batches, SpecialMatcher allowed, SpecialMatcher disallowed, object error
 ) except -1:
-    """Add to the error of a batch a note with the index of its text: the first that raises one if encoded alone."""
+    """Add a note to the error of a batch: the index of the first text that raises an error if encoded alone."""
     cdef Py_ssize_t i
     cdef Scratch* scratch = pipeline.pool.take()
     try:

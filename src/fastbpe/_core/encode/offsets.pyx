@@ -190,7 +190,7 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
 
 
 cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
-    """Return the index of the character that has a byte of the text's UTF-8; the number of bytes if there is none."""
+    """Return the index of the character that contains a byte of the text's UTF-8; the number of bytes if none."""
     cdef Cursor cursor = Cursor(0, 0, 0, 0)
     return move_to(text, &cursor, byte)
 

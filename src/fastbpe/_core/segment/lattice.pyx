@@ -66,7 +66,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
             token = units[node].id
             if token != NONE:
                 score = units[node].score
-                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # by character; the fast search goes by byte
+                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # by characters
                     score = <float> (0.1 * <double> (n_characters - 1))
                 _add_node(lattice, Node(token, <uint32_t> at, <uint32_t> end, score, 0, BEGINNING))
                 is_known |= end - at == n_bytes
@@ -183,7 +183,7 @@ cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
 
 
 cdef inline int32_t _best_before(const Lattice* lattice, size_t at, float score, float* best) noexcept nogil:
-    """Return the node that ends at a position and has the best total with a score after it; the first of equals."""
+    """Return the node that ends at a position and has the best total with a score after it; the first if equal."""
     cdef int32_t found = BEGINNING
     cdef uint32_t i, node
     cdef float total
@@ -340,7 +340,7 @@ cdef inline void _move_up(Waiting* heap, size_t hole, Waiting item) noexcept nog
 
 
 cdef int32_t _pop(Search* search) noexcept nogil:
-    """Take out the first item; return its hypothesis. The hole sinks to a leaf, and the last item rises from there."""
+    """Take out the first item; return its hypothesis. The hole sinks to a leaf; the last item rises from there."""
     cdef Waiting* heap = search.agenda
     cdef int32_t top = heap[0].hypothesis
     cdef size_t n = search.n_waiting - 1, hole = 0, child = 0

@@ -8,11 +8,11 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef struct Probe:
-    # A piece that will be looked up. low, high: its key; a long piece has its hash in `low` and in `high` a value
+    # A piece that will be looked up. low, high: its key; for a long piece, `low` is its hash and `high` a value
     # that no entry has.
     uint64_t low
     uint64_t high
-    CountedPiece* line  # cache line of the table at which the probe begins
+    CountedPiece* line  # cache line of the table where the probe begins
 
 
 cdef class PieceCounter(PieceTable):
