@@ -95,7 +95,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef inline void note_token(Scratch* scratch, size_t n) noexcept nogil:
-    """Record that n bytes of normalized text end with an added token; the first character may have the rest, too."""
+    """Record that n bytes of normalized text end with an added token; the rest may be from the first character."""
     scratch.n_first -= min(scratch.n_first, n)
     scratch.at_start = scratch.at_start and scratch.n_first > 0
 
