@@ -100,7 +100,7 @@ cdef class Methods:
             return decoder.decode(self._numbers(ids), "replace")
 
     cdef list _numbers(self, ids):
-        """Return ids of any type as ints: minbpe looks each id up in a dict, where 97.0 and 97 are the same key."""
+        """Return ids of any type as ints: minbpe looks them up in a dict, where 97.0 and 97 are the same key."""
         cdef list numbers = []
         for token in ids:
             if not hasattr(token, "__float__") or int(token) != token:

@@ -128,7 +128,7 @@ class Methods:
         """Return the number of pieces; 0 without a model."""
     @overload
     def piece_to_id(self, piece: _Text | bytearray) -> int:
-        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has the id of `<unk>`."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
     @overload
     def piece_to_id(self, piece: list[str] | list[bytes]) -> list[int]: ...
     @overload
@@ -138,7 +138,7 @@ class Methods:
     def id_to_piece(self, id: Sequence[int] | npt.NDArray[Any]) -> list[str]: ...
     @overload
     def get_score(self, id: int) -> float:
-        """Return the score of an id, or of several. Of several pairs, the one with the highest score merges first."""
+        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
     @overload
     def get_score(self, id: Sequence[int] | npt.NDArray[Any]) -> list[float]: ...
     @overload

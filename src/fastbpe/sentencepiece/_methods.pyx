@@ -350,7 +350,7 @@ cdef class Methods:
         return 0 if model is None else model._n_pieces
 
     def piece_to_id(self, piece):
-        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has the id of `<unk>`."""
+        """Return the id of a piece (str or bytes), or a list for several; an unknown piece has `<unk>`'s id."""
         cdef PyObject* found = NULL
         cdef Facts model = self._used()
         if isinstance(piece, (str, bytes, bytearray)):
@@ -378,7 +378,7 @@ cdef class Methods:
         return self._fact(id, PIECE)
 
     def get_score(self, id):
-        """Return the score of an id, or of several. Of several pairs, the one with the highest score merges first."""
+        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):

@@ -49,7 +49,7 @@ cdef class Rules:
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
         if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
             raise FormatError(
-                f"precompiled_charsmap: {n} bytes cannot contain a trie of {n_trie} bytes, which must be a multiple of "
+                f"precompiled_charsmap: {n} bytes cannot hold a trie of {n_trie} bytes, which must be a multiple of "
                 "1024, and replacements after it"
             )
         if data[n - 1]:
@@ -91,7 +91,7 @@ cdef class Rules:
                 self._link(first, following)
                 bad = self._check(first, following, seen, bases, todo)
             if bad:
-                raise FormatError(f"precompiled_charsmap: unit {bad - 1} of the trie points outside it or back to itself")
+                raise FormatError(f"precompiled_charsmap: unit {bad - 1} of the trie points outside or back to itself")
             with nogil:
                 self._mark(first, following, starts)
         finally:

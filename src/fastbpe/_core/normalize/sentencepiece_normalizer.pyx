@@ -122,7 +122,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the first character of a symbol; if the symbol has only part of one, all that begin with the part."""
+        """Mark the first character of a symbol; if the symbol has only part of one, all with these first bytes."""
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:

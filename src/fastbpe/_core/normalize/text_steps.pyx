@@ -1,4 +1,4 @@
-"""Steps that change text before it is split, like the normalizers of a tokenizer.json; and the Front, a sequence.
+"""Steps that change text before it is split, like the normalizers of a tokenizer.json; and their sequence, Front.
 
 On request, each step returns for each byte that it writes the offset of the character that it comes from. The
 Front tracks these places through all of its steps.
