@@ -49,7 +49,7 @@ cdef extern from "simd/entries.h" nogil:
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
     MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all to be moved later, at which gaps are filled
-    MAX_KEPT_IDS = 1 << 12  # most ids of a long piece that is cached
+    MAX_KEPT_IDS = 1 << 12  # a long piece with more ids is not cached
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 
 
@@ -202,7 +202,7 @@ cdef int _look_up(
     Runs of hits in home lines are copied by one kernel.
     """
     cdef uint32_t* to
-    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # ids of one miss, and of hits
+    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # the ids of one miss and of all hits
     ids_reserve(out, n_most)
     while True:
         to = out.items + out.n

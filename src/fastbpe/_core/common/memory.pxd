@@ -23,8 +23,8 @@ cdef extern from *:
     /* Size from which glibc's malloc always maps a block separately (the greatest M_MMAP_THRESHOLD of 64-bit
        systems), so that realloc moves pages instead of copying. */
     #define FASTBPE_MAPPED ((size_t)1 << 25)
-    /* Leading bytes of a table that stay on small pages: a process with little data uses not much more, and the
-       kernel zeroes a huge page as a whole at its first touch. */
+    /* Leading bytes of a table that stay on small pages: a process that has just started uses little more than
+       these, and the kernel zeroes a huge page as a whole at its first touch. */
     #define FASTBPE_SMALL ((size_t)1 << 22)
 
     /* First touches are several times faster on huge pages: one page fault per 2 MB instead of 4 KB.

@@ -41,11 +41,11 @@ cdef extern from *:
     str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # fill it before other code can see it
 
 cdef enum:
-    NOGIL_BYTES = 8192  # shortest text for which the GIL is released; for shorter ones that does not pay
+    NOGIL_BYTES = 8192  # shortest text, in bytes, for which releasing the GIL pays
     YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether other threads want the GIL
     CALL_COST_IDS = 1 << 4  # cost of starting on a list, in ids
     BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
-    THREADS_IDS = 1 << 17  # fewest ids for which other threads are woken up; for fewer that does not pay
+    THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays
     BATCH_IDS = 1 << 21  # ids that are decoded before more are taken from the caller's iterator
     BATCH_TEXTS = 1 << 16  # the same in texts
 

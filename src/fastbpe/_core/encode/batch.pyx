@@ -22,7 +22,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import note_place
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for the array: English has slightly fewer units per id, some languages have more
+    UNITS_PER_ID = 3  # estimate for the array: reserves slightly more than English needs, less than some languages
 
 
 # Lists

@@ -24,7 +24,7 @@ from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._utils.threads import usable_threads
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate: English has slightly fewer units per id, some languages have more
+    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):

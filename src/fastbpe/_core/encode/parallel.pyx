@@ -37,7 +37,7 @@ cdef enum:
     SPARE_ITEMS = 1 << 10  # list items in addition to one per byte: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
     MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
-    UNITS_PER_ID = 3  # estimate: English has slightly fewer units per id, some languages have more
+    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
 
 cdef double WAIT = 5e-5  # seconds between two checks whether other threads are done
 cdef double ITEMS_PER_ID = 1.05  # list items of a text per estimated id; the estimate is from its first part
@@ -187,7 +187,7 @@ cdef class Jobs:
         ids_reserve(out, total - out.n)
         for number in range(self.n_jobs):
             job = &self._jobs[number]
-            if job.owns_ids:  # the job's ids did not fit into out
+            if job.owns_ids:  # the job's ids did not fit into `out`
                 memcpy(out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
         out.n = total
         return 0

@@ -52,7 +52,7 @@ cdef struct Window:
     const uint32_t* symbols  # start of the part, if it is a sequence of base symbols; NULL: it is text
     size_t n_bytes  # bytes of text; for a sequence, the number of symbols
     Node* nodes  # by position
-    uint32_t n  # base symbols: bytes, or characters
+    uint32_t n  # number of base symbols: bytes or characters
     uint32_t capacity  # capacity of `nodes`
 
 

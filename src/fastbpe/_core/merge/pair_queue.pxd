@@ -24,7 +24,7 @@ cdef enum:
 
 cdef struct Heap:
     # Binary heap, lowest item first.
-    uint64_t* items  # priority << 32 | position, so the least is the best pair, leftmost on ties
+    uint64_t* items  # priority << 32 | position, so the lowest is the best pair, leftmost on ties
     size_t n
     size_t capacity
 

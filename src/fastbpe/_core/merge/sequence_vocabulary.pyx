@@ -19,7 +19,7 @@ from fastbpe._core.merge.table_builder cimport colliding, empty_table
 
 from fastbpe.errors import VocabularyError
 
-# The limit of ids: the ranked pair table cannot have more.
+# Limit of the number of ids: the ranked pair table cannot have more.
 MAX_SEQUENCE_IDS = MAX_RANKED_IDS
 
 cdef enum:

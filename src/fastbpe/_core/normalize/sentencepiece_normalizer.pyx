@@ -1,6 +1,6 @@
 """Normalizes text for code-point vocabularies like sentencepiece: rules, white space, user-defined symbols.
 
-Most characters begin no rule, which a bit map with one bit per character shows. A table replaces ASCII characters
+Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
 that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
 and one step after its ids are made. `tests/reference/normalization.py` is the slow twin.
 """

@@ -321,7 +321,7 @@ cdef bint _apply(
 cdef size_t add_ascii(
     const uint8_t* table, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
 ) except? 0 nogil:
-    """Append the ASCII characters from `at` on while their replacements are ASCII; return the offset after them."""
+    """Append the ASCII characters from `at` on, up to one whose replacement is not ASCII; return the end."""
     cdef size_t start = at
     cdef uint8_t* made
     buffer_reserve(out, n - at)

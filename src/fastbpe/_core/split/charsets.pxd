@@ -17,7 +17,7 @@ cdef extern from "stdint.h":
 
 
 cdef struct CharSets:
-    const uint8_t* bytes  # 256 per set, for each first byte: 0, 1 to 4 (bytes of a member), or a greater value
+    const uint8_t* bytes  # by set and first byte: 0 (no member), 1 to 4 (a member of this length), or more
     const uint16_t* index  # N_BLOCKS per set: number of the bits of each block
     const uint64_t* blocks  # 256 bits per block
 

@@ -57,7 +57,8 @@ cdef Py_ssize_t unicode_to_bytes(const uint8_t* text, size_t n, uint8_t* out) no
         c = text[i]
         i += 1
         if c >= 0x80:
-            # Two bytes reach U+07FF: every character of the table above ASCII has two. 0xC0 and 0xC1 are overlong.
+            # Two bytes reach U+07FF, so every non-ASCII character of the table has two. 0xC0 and 0xC1 are
+            # overlong.
             if c < 0xC2 or c >= 0xE0 or i >= n or text[i] >> 6 != 2:
                 return -1
             c = (c & 0x1F) << 6 | (text[i] & 0x3F)

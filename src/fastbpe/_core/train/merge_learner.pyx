@@ -40,7 +40,7 @@ from fastbpe._core.train.pair_table cimport (
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    MIN_BLOCK_OCCURRENCES = 1 << 19  # occurrences in the smallest arena block: 4 MB
+    MIN_BLOCK_OCCURRENCES = 1 << 19  # smallest arena block, in occurrences: 4 MB; fewer if there are fewer cells
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 

@@ -19,7 +19,7 @@ cdef class PieceCounter(PieceTable):
     cdef readonly Splitter splitter
     cdef Ends _ends
     cdef Buffer _utf8
-    cdef uint8_t[32] _tail  # copy of the text's last bytes, so that reading a key stays inside it
+    cdef uint8_t[32] _tail  # copy of the text's last bytes: making a key there reads nothing past the text
     cdef Probe[GROUP_PIECES] _probes
     cdef uint8_t[GROUP_PIECES] _long_pieces  # indexes of the long pieces of a group
     cdef int count_pieces(
