@@ -13,7 +13,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 
 cdef extern from *:
     """
-    /* Value of an int of one digit (30 bits) that is not negative, as every id is; else UINT32_MAX. Requires: an
+    /* Value of an int of one digit (30 bits) that is not negative, as every id is; otherwise UINT32_MAX. Requires: an
        exact int. */
     static inline uint32_t fastbpe_small_int(PyObject* item)
     {

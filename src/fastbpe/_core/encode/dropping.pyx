@@ -161,7 +161,7 @@ def _job(
 
 
 cdef uint64_t seed_of(object seed) except? 0:
-    """Mix the bits of an argument seed=. For None, return a random number from the operating system."""
+    """Mix the bits of the argument seed=. For None, return a random number from the operating system."""
     if seed is None:
         return <uint64_t> int.from_bytes(urandom(8), "little")
     number = integer("seed", seed)

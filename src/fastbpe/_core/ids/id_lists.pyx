@@ -285,7 +285,7 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 
 
 cdef void expect_items(list out, size_t n_more) noexcept:
-    """Enlarge the capacity of a list to n_more items beyond its size. Without memory, the capacity does not change."""
+    """Enlarge the capacity of a list to n_more items beyond its size. Does nothing if memory is short."""
     cdef size_t n = <size_t> len(out) + n_more
     if n > list_capacity(<PyObject*> out):
         grow_list(<PyObject*> out, n)

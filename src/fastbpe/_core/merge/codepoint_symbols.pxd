@@ -63,7 +63,7 @@ cdef class CodePoints:
     cdef uint8_t* _has_behind  # some piece has another character after it
     cdef uint8_t* _has_before  # some piece has another character before it
     # Pairs of neighbouring characters in pieces:
-    cdef uint64_t* _pairs  # Bloom filter of those with a character from U+0800 on, see fb_pair_bit
+    cdef uint64_t* _pairs  # Bloom filter of the pairs with a character from U+0800 on, see fb_pair_bit
     cdef uint64_t[128][2] _ascii_pairs  # bit set of ASCII pairs: [first][second >> 6], bit second & 63
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1

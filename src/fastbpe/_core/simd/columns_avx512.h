@@ -161,7 +161,7 @@ FB_INLINE int fb_avx512_group_step(fb_avx512_group *g, const fb_merge_tables *t)
 
 /* Store the ids of all pieces, four of each at a time (a transposition). */
 FB_INLINE void fb_avx512_group_give(const fb_avx512_group *g) {
-    uint32_t out[4][4][4] __attribute__((aligned(64))); /* every fourth piece, four of these, their ids */
+    uint32_t out[4][4][4] __attribute__((aligned(64))); /* ids by number of the piece % 4, then / 4 */
     size_t i, p, most = 0;
     for (i = 0; i < g->n; i++) {
         *g->pieces[i]->n_ids = g->n_ids[i];

@@ -16,8 +16,8 @@ from fastbpe._core.text.utf8_text cimport first_invalid
 
 cdef enum:
     MAX_DEPTH = 64  # nested objects and arrays in a plain line
-    MAX_NUMBER_CHARACTERS = 300  # in a plain line; json refuses integers of more than 4300 digits
-    MAX_ESCAPED_NAME_BYTES = 256  # of a field's name with escapes, in a plain line
+    MAX_NUMBER_CHARACTERS = 300  # of a number in a plain line; json refuses integers of more than 4300 digits
+    MAX_ESCAPED_NAME_BYTES = 256  # bytes of a field name with escapes, in a plain line
     LINES_WITHOUT_GIL = 64  # lines parsed per release of the GIL
 
 

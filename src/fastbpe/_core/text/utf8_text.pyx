@@ -291,7 +291,7 @@ cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* is_valid) noexcep
     Requires: p[0] is not ASCII.
     """
     cdef size_t more, k
-    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # of the second byte; excludes overlong forms, surrogates
+    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of byte 2: no overlong form, no surrogate
     is_valid[0] = False
     if 0xC2 <= lead <= 0xDF:
         more = 1

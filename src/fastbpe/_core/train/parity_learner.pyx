@@ -46,7 +46,7 @@ cdef class ParityLearner:
         for the words of the languages; None: compare the numbers of symbols.
     window: int or None – of the last `window` choices, a language has at most alpha / len(languages).
     whole: PieceCounter or Sequences, or None – the words of all languages, for global_merges.
-    global_merges: int – number of merges before the first choice of a language, by the counts in all of them.
+    global_merges: int – number of merges before the first choice of a language, by the counts in all languages.
     min_count: int – merge only pairs that occur at least this often.
     max_token_length: int or None – maximum length of a token in base symbols.
     prefix: bytes – prefix that the right one of two tokens loses when they are joined.

@@ -351,7 +351,7 @@ cdef class UnigramLearner:
             free(candidates)
 
     def drop_unreachable(self):
-        """Drop the pieces whose text has a better path, so that no text contains them."""
+        """Drop the pieces whose text has a better path, so that no segmentation contains them."""
         cdef size_t i
         cdef int32_t last
         cdef list kept = []
