@@ -382,7 +382,7 @@ cdef class MergeLearner:
         progress: callable or None – called as progress(n_ids) from time to time, and at the end.
         """
         if self._is_learning:
-            raise RuntimeError("this Learner is learning, or was interrupted while learning; create another one")
+            raise RuntimeError("this Learner is in use, or was interrupted; create another one")
         self._is_learning = True
         self._progress = progress
         try:

@@ -148,7 +148,7 @@ cdef class ParityLearner:
         progress: callable or None – called as progress(n_merges) from time to time, and at the end.
         """
         if self._is_learning:
-            raise RuntimeError("this ParityLearner is learning, or was interrupted in it; create another one")
+            raise RuntimeError("this ParityLearner is in use, or was interrupted; create another one")
         self._is_learning = True
         cdef list corpora = [*self._corpora] + ([] if self._whole is None else [self._whole])
         report = None if progress is None else lambda n_ids: progress(self._n_merges)
