@@ -1,4 +1,4 @@
-"""Encoding beside an event loop.
+"""Encoding next to an event loop.
 
 A thread of the loop's executor encodes into an array, mostly without the GIL, and then makes lists of it in turns
 with the loop. A short text takes less time than the way to a thread and back: the loop's own thread encodes it.

@@ -132,7 +132,7 @@ cdef class PieceTable:
 
     def clear(self):
         """Drop all pieces; n_bytes stays."""
-        if self._n_entries:  # keep the tables: they will fill up as much again
+        if self._n_entries:  # keep the tables: as many pieces will probably come again
             memset(self._entries, 0, self._n_entries * sizeof(CountedPiece))
             memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
         self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
