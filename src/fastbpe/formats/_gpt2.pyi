@@ -1,4 +1,4 @@
-"""The fast twin of `gpt2.read_slowly`."""
+"""Fast twin of `gpt2.read_slowly`."""
 
 from collections.abc import Iterable
 

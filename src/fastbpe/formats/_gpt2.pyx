@@ -1,7 +1,8 @@
 """Reader of plain `vocab.json` and `merges.txt` files: the fast twin of `gpt2.read_slowly`.
 
-It reads an object of texts and new ids, and lines of two tokens that make a third which no other line makes. At
-anything else it gives up without a message: the slow twin then reads the files, or says what is wrong and where.
+It reads an object with distinct texts and ids, and lines with two tokens that form a third which no other line
+forms. At anything else it gives up without a message: the slow twin then reads the files, or reports the error and
+its position.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -17,29 +18,29 @@ import os
 
 cdef enum:
     MAX_ID = (1 << 24) - 1  # as in gpt2.py
-    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, and the next
+    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, like the next constant
     UNUSED_PER_TOKEN = 16
-    MAX_NAME_BYTES = (1 << 24) - 1  # of a JSON string
-    MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
+    MAX_NAME_BYTES = (1 << 24) - 1  # longest JSON string
+    MAX_TOKENS_BYTES = 0xFFFFFFFE  # total of all tokens: entries of token_ends have 32 bits
 
 
 cdef struct Token:
-    const uint8_t* data  # its bytes; of a name, the JSON string with its quotes
+    const uint8_t* data  # its bytes; for a name, the JSON string with its quotes
     uint32_t n_bytes
     uint32_t id
-    bint is_name  # True if some character stands for no byte
+    bint is_name  # True if it has a character that stands for no byte
 
 
 cdef struct Files:
-    uint8_t* bytes_  # of all tokens, in the order of the file
+    uint8_t* bytes_  # bytes of all tokens, in the order of the file
     Token* tokens  # in the order of the file
     uint32_t n
     uint32_t max_id
     uint32_t* by_id  # index in `tokens` plus one; 0: no token has the id
     uint32_t* slots  # hash table of the tokens' bytes (open addressing); index in `tokens` plus one; 0: empty
-    size_t mask  # number of slots less one
-    uint64_t seed  # of the hash; random, so that no file can be made to collide
-    uint8_t* line  # bytes of the token that a line makes
+    size_t mask  # number of slots - 1
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
+    uint8_t* line  # bytes of the token that a line forms
     uint32_t* merges  # left id, right id, merged id
     size_t n_merges
     uint8_t* made  # by id: 1 if a merge makes the token
@@ -54,9 +55,9 @@ def read(const uint8_t[::1] vocab not None, const uint8_t[::1] merges not None):
 
     Returns:
         (token_bytes, token_ends, merges, names, unmade), or None if the slow twin must read the files.
-        token_bytes, token_ends, merges: as `Model` has them.
+        token_bytes, token_ends, merges: as in `Model`.
         names: (JSON string with its quotes, id) of each text that stands for no bytes.
-        unmade: ids of the tokens of several bytes that no merge makes.
+        unmade: ids of the tokens of several bytes that no merge forms.
     """
     cdef Files files
     cdef size_t n_vocab = <size_t> vocab.shape[0], n_merges = <size_t> merges.shape[0]
@@ -107,7 +108,7 @@ cdef bint _read_vocab(Files* files, const uint8_t* at, size_t n_bytes) noexcept 
 
 
 cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* end, uint8_t** to) noexcept nogil:
-    """Read a token, a colon and an id. Returns the position of the sign after them, or NULL."""
+    """Read a token, a colon and an id. Returns the position of the character after them, or NULL."""
     cdef Token* token = &files.tokens[files.n]
     at = _read_token(at, end, to, token)
     if at != NULL:
@@ -122,7 +123,7 @@ cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* 
 
 
 cdef const uint8_t* _read_token(const uint8_t* at, const uint8_t* end, uint8_t** to, Token* token) noexcept nogil:
-    """Read a JSON string and write the bytes that it stands for to `to[0]`. Returns its end, or NULL."""
+    """Read a JSON string and write its bytes to `to[0]`. Returns its end, or NULL."""
     cdef const uint8_t* start = at
     cdef String string
     cdef Py_ssize_t n
@@ -175,7 +176,7 @@ cdef bint _index(Files* files) noexcept nogil:
 
 
 cdef inline size_t _slot(const Files* files, const uint8_t* data, size_t n) noexcept nogil:
-    """Return the slot of a token, or the empty slot that proves its absence."""
+    """Return the slot of a token, or the empty slot that shows that it is absent."""
     cdef size_t at = <size_t> hash_bytes(data, n, files.seed) & files.mask
     cdef const Token* token
     while files.slots[at]:
@@ -215,7 +216,7 @@ cdef bint _read_merges(Files* files, const uint8_t* at, size_t n_bytes) noexcept
 
 
 cdef bint _read_merge(Files* files, const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """Read a line: two tokens with one space between them, which make a third."""
+    """Read a line: two tokens with one space between them, which together form a third token."""
     cdef const uint8_t* space = <const uint8_t*> memchr(at, c' ', <size_t> (end - at))
     cdef Py_ssize_t n_left, n_right
     cdef size_t n
@@ -245,10 +246,10 @@ cdef bint _read_merge(Files* files, const uint8_t* at, const uint8_t* end) noexc
 
 
 cdef inline uint32_t _guess_merged(const Files* files, size_t n) noexcept nogil:
-    """Try the token whose id follows the id of the line before: nearly always right, and found without hashing.
+    """Try the token with the id after the previous line's: it is nearly always right, and found without hashing.
 
     Returns:
-        Its index in `tokens` plus one; 0 if its bytes differ from the line's.
+        Its index in `tokens` plus one; 0 if its bytes differ from those of the line.
     """
     cdef uint32_t token_id, at
     if not files.n_merges:
@@ -288,9 +289,8 @@ cdef tuple _results(const Files* files):
 
 def without(bytes token_bytes not None, bytes token_ends not None, ids):
     """Return (token_bytes, token_ends) without the tokens of some ids.
-
     Args:
-        token_bytes, token_ends: as `Model` has them.
+        token_bytes, token_ends: as in `Model`.
         ids: ascending; each has a token.
     """
     cdef const uint32_t* old = <const uint32_t*> PyBytes_AS_STRING(token_ends)

@@ -1,4 +1,4 @@
-"""Merges as sentencepiece's scores."""
+"""Conversion of merges to sentencepiece's scores."""
 
 from fastbpe.model import Buffer
 

@@ -1,9 +1,10 @@
-"""Finds scores of sentencepiece that give the same ids as a list of merges, and pieces that no scores can express.
+"""Finds sentencepiece scores that give the same ids as a list of merges, and pieces that no scores can express.
 
-A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two
-symbols that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
-it. So at most one merge ever makes a given piece. Scores in the order of these merges give the same ids, unless a piece
-is also spelled by two symbols that the list does not merge. `tests/reference` has the proof: "One merge makes each token".
+A list of merges contains the pairs that may merge; sentencepiece gives each piece a score and merges any two
+symbols that form a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
+it. So at most one merge ever makes a given piece. Scores in the order of these merges give the same ids, unless a
+piece is also spelled by two symbols that the list does not merge. `tests/reference` has the proof: "One merge
+makes each token".
 """
 
 cimport cython
@@ -15,9 +16,9 @@ from libc.string cimport memcmp, memset
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 
 cdef enum:
-    NORMAL = 1  # the type of pieces that text may become, in sentencepiece's enum
+    NORMAL = 1  # type of pieces that text can become, in sentencepiece's enum
     MAX_CHARACTERS = 256  # longest piece whose merges are replayed
-    MAX_WORK = 1 << 28  # bytes that the search for pairs may hash; the search is quadratic in a piece's characters
+    MAX_WORK = 1 << 28  # bytes that the search for pairs may hash; it takes quadratic time in a piece's length
 
 
 cdef struct Merges:
@@ -30,9 +31,9 @@ cdef struct Merges:
 
 cdef struct Pieces:
     const uint8_t* data
-    const uint32_t* ends  # in `data`, by id
+    const uint32_t* ends  # end of each piece in `data`, by id
     uint32_t n
-    uint8_t* usable  # by id: 1 if text may become the piece
+    uint8_t* usable  # by id: 1 if text can become the piece
     uint64_t* table  # open addressing by text: high half of the hash, then id plus one; 0: empty
     size_t mask  # number of slots - 1
     uint64_t seed  # seed of the hash function
@@ -40,7 +41,7 @@ cdef struct Pieces:
 
 @cython.final
 cdef class _Input:
-    """Pieces and merges, with the hash tables in which they are looked up."""
+    """Pieces and merges, with hash tables for looking them up."""
 
     cdef Pieces pieces
     cdef Merges merges
@@ -88,11 +89,11 @@ cdef class _Input:
 
 
 def judge(piece_bytes, piece_ends, types, merges, splits, seed):
-    """Give scores to pieces, and tell whether the scores give every text the same pieces as the merges.
+    """Compute scores of pieces, and tell whether they give every text the same pieces as the merges.
 
-    The scores rank the pieces in the order of the first merge that makes each; pieces without a merge come last. The
-    result is the same if the merges are exactly the pairs of symbols that spell a piece, and the list has all pairs of
-    a piece in a row.
+    The scores rank the pieces in the order of the first merge that forms each; pieces without a merge come last.
+    The pieces are the same if the merges are exactly the pairs of symbols that spell a piece, and all pairs of a
+    piece are consecutive in the list.
 
     Args:
         piece_bytes, piece_ends: bytes – the pieces, as in `CodePointModel`.
@@ -102,8 +103,8 @@ def judge(piece_bytes, piece_ends, types, merges, splits, seed):
         seed: a random number that the maker of a file cannot know.
 
     Returns:
-        (scores, same): scores as in `CodePointModel`; same: the result is the same. False also if the search takes too
-            long.
+        (scores, same): scores as in `CodePointModel`; same: whether the pieces are the same. False also if the
+            search takes too long.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
     cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)
@@ -116,12 +117,12 @@ def judge(piece_bytes, piece_ends, types, merges, splits, seed):
 
 
 def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
-    """Find scores that give every text the same pieces as the merges. The merges may be any list.
+    """Find scores that give every text the same pieces as the merges, which may be any list.
 
     Takes the arguments of `judge`.
 
     Returns:
-        (scores, ids): ids of the pieces that merging must not make. The merges leave two symbols of such a piece's
+        (scores, ids): ids of the pieces that merging must not form. The merges leave two symbols of such a piece's
         text, and scores would merge these. None if a piece is longer than MAX_CHARACTERS.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
@@ -142,7 +143,7 @@ def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
 
 
 def unmade(piece_bytes, piece_ends, types, merges, seed):
-    """Return the ids of the pieces that the merges do not make of the piece's own text.
+    """Return the ids of the pieces that the merges do not form from the piece's own text.
 
     None if a piece is longer than MAX_CHARACTERS. Takes the arguments of `judge`.
     """
@@ -211,7 +212,7 @@ cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
 
 
 cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
-    """Tell whether text may become a piece: no space, and with splits no U+2581 after the first character."""
+    """Tell whether text can become a piece: no space, and if `splits` no U+2581 after the first character."""
     cdef uint32_t i
     for i in range(n):
         if text[i] == c' ':
@@ -242,16 +243,16 @@ cdef uint32_t _find(const Pieces* pieces, const uint8_t* text, uint32_t n) noexc
 
 
 cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
-    """Return the number of bytes of a character of valid UTF-8, given its first byte."""
+    """Return the length in bytes of a character of valid UTF-8, from its first byte."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, float* scores) noexcept:
-    """Rank pieces by the first merge that makes each, and tell whether scores by rank give the same pieces.
+    """Rank pieces by the first merge that forms each, and tell whether scores by rank give the same pieces.
 
     Args:
-        ranks: out: rank of each piece.
-        scores: out: score of each piece.
+        ranks: receives the rank of each piece.
+        scores: receives the score of each piece.
     """
     cdef uint32_t i, made, last = 0, n_ranks = 0, n, left
     cdef size_t k, n_listed = 0, n_possible = 0, work = 0
@@ -291,7 +292,7 @@ cdef inline bint _is_usable(const Pieces* pieces, const uint32_t* merge) noexcep
 
 
 cdef inline size_t _slot(const Merges* listed, uint32_t left, uint32_t right) noexcept:
-    """Return the slot of a pair, or the empty slot that proves its absence."""
+    """Return the slot of a pair, or the empty slot that shows that it is absent."""
     cdef uint64_t pair = <uint64_t> left << 32 | right
     cdef size_t at = <size_t> (((pair ^ listed.seed) * 0x9E3779B97F4A7C15ULL) >> 24) & listed.mask
     cdef const uint32_t* merge
@@ -314,13 +315,14 @@ cdef void _index_merges(const Pieces* pieces, Merges* listed) noexcept:
 
 
 cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
-    """Find the merge that makes each piece.
+    """Find the merge that forms each piece.
 
     Args:
-        made: out: for each merge, the id of the piece that it makes as the last merge of the piece's text, or NONE.
+        made: receives for each merge the id of the piece that it forms as the last merge of the piece's text, or
+            NONE.
 
     Returns:
-        The ids of the pieces whose text is left as two symbols; None if a piece is too long.
+        The ids of the pieces whose text ends up as two symbols; None if a piece is too long.
     """
     cdef uint32_t i, last = 0, n_left
     cdef list apart = []
@@ -339,10 +341,10 @@ cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
 
 
 cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t piece, uint32_t* last) noexcept:
-    """Merge the text of a piece. Returns the number of symbols left; 0 if the piece is too long.
+    """Merge the text of a piece. Returns the number of remaining symbols; 0 if the piece is too long.
 
     Args:
-        last: out: index of the last merge; NONE if nothing merged.
+        last: receives the index of the last merge; NONE if nothing merged.
     """
     cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks[i]: rank of the pair (symbol i, symbol i + 1)
     cdef const uint8_t* text = pieces.data + _begin(pieces.ends, piece)
@@ -384,7 +386,7 @@ cdef inline uint32_t _rank_of(const Merges* listed, uint32_t left, uint32_t righ
 
 
 cdef void _score(const Pieces* pieces, const Merges* listed, const uint32_t* made, float* scores) noexcept:
-    """Write scores that fall in the order in which merges make the pieces, then in the order of ids."""
+    """Write descending scores in the order in which merges form the pieces, then in the order of ids."""
     cdef size_t k
     cdef uint32_t i, n = 0
     for i in range(pieces.n):

@@ -1,4 +1,4 @@
-"""The fast twin of `tiktoken.parse_ranks`."""
+"""Fast twin of `tiktoken.parse_ranks`."""
 
 from fastbpe.model import Buffer
 

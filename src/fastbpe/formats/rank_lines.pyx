@@ -1,7 +1,7 @@
 """Reader of plain `.tiktoken` lines: the fast twin of `tiktoken.parse_ranks`.
 
 A plain line is a new token in base64, one space and a new rank. At anything else this reader gives up without a
-message: the slow twin then reads the file, or says what is wrong and where.
+message: the slow twin then reads the file, or reports the error and its position.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -14,10 +14,10 @@ from fastbpe._core.common.hash_tables cimport hash_bytes
 import os
 
 cdef enum:
-    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit for the bytes of a token
-    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, and the next
+    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit of a token's length in bytes
+    MAX_UNUSED_IDS = 1 << 18  # as in limits.py, like the next constant
     UNUSED_PER_TOKEN = 16
-    MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
+    MAX_TOKENS_BYTES = 0xFFFFFFFE  # total of all tokens: entries of token_ends have 32 bits
     NO_DIGIT = 0xFF  # in _DIGITS: the byte is not a digit of base64
 
 cdef uint8_t _DIGITS[256]  # the six bits that each digit of base64 stands for
@@ -40,18 +40,18 @@ cdef struct Token:
 
 
 cdef struct Lines:
-    uint8_t* bytes_  # of all tokens, in the order of the file
+    uint8_t* bytes_  # bytes of all tokens, in the order of the file
     Token* tokens  # in the order of the file
     uint32_t* ranks  # in the order of the file
     uint32_t* slots  # hash table of the tokens' bytes (open addressing): index in `tokens` plus one; 0: empty
     Token* by_rank
-    uint32_t n  # tokens
+    uint32_t n  # number of tokens
     uint32_t max_rank
-    uint64_t seed  # of the hash; random, so that no file can be made to collide
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
 
 
 def parse(const uint8_t[::1] data not None):
-    """Return (token_bytes, token_ends) as `Model` has them, by rank; None if a line is not plain."""
+    """Return (token_bytes, token_ends) as in `Model`, by rank; None if a line is not plain."""
     cdef Lines lines
     cdef size_t n_bytes = <size_t> data.shape[0]
     cdef bint plain
@@ -130,7 +130,7 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
             out += 3
             at += 4
             continue
-        if at[3] == c'=' and (a | b) < 64:  # the bits of the last digit that make no byte must be 0
+        if at[3] == c'=' and (a | b) < 64:  # the unused bits of the last digit must be 0
             out[0] = <uint8_t> (a << 2 | b >> 4)
             if c < 64 and not c & 3:
                 out[1] = <uint8_t> (b << 4 | c >> 2)

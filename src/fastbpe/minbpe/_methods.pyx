@@ -1,6 +1,6 @@
 """Methods of minbpe's tokenizers that are called often, close to the core."""
 
-# Tried and dropped: these methods in Python over an Encoder: slower for short strings.
+# Tried and dropped: these methods in Python using an Encoder: slower for short strings.
 
 cimport cython
 
@@ -16,13 +16,13 @@ class InvalidIdError(InvalidTokenError, ValueError):
 cdef class Methods:
     """Encoder and decoder made by `_make`, kept until `_forget` is called."""
 
-    # What _make() returned, and a list of the matchers of allowed_special="all", empty until they are needed; None:
-    # nothing is made. Another thread may train or load at any time.
+    # The result of _make(), and a list of the matchers of allowed_special="all", empty until they are needed;
+    # None: nothing has been made. Another thread may train or load at any time.
     cdef tuple _made
 
     def _make(self):
-        """Return (Vocabulary, Encoder, Decoder, what "all" allows, function that checks allowed special tokens)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what encodes")
+        """Return (Vocabulary, Encoder, Decoder, special tokens for "all", function that checks allowed ones)."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement _make()")
 
     @cython.critical_section
     def _forget(self):
@@ -31,7 +31,7 @@ cdef class Methods:
 
     @cython.critical_section
     cdef tuple _parts(self):
-        """Return _made, made at the first call."""
+        """Return _made; the first call makes it."""
         if self._made is None:
             self._made = *self._make(), []
         return self._made
@@ -54,10 +54,10 @@ cdef class Methods:
         Args:
             text: str.
             allowed_special: special tokens that become their ids: "all", "none", or a set of them; others are
-                plain text. "none_raise": like "none", but the text must not hold any.
+                plain text. "none_raise": like "none", but the text must not contain any.
 
         Raises:
-            AssertionError: with "none_raise", a special token stands in the text.
+            AssertionError: with "none_raise", the text contains a special token.
             ValueError: allowed_special is not one of these.
         """
         cdef Encoder encoder
@@ -100,7 +100,7 @@ cdef class Methods:
             return decoder.decode(self._numbers(ids), "replace")
 
     cdef list _numbers(self, ids):
-        """Return ids of any type as ints: minbpe looks each up in a dict, where 97.0 and 97 are the same key."""
+        """Return ids of any type as ints: minbpe looks them up in a dict, where 97.0 and 97 are the same key."""
         cdef list numbers = []
         for token in ids:
             if not hasattr(token, "__float__") or int(token) != token:
@@ -115,4 +115,4 @@ cdef object _invalid(decoder, ids, error):
             decoder.token(token)
         except InvalidTokenError:
             return InvalidIdError(f"invalid token id: {token}")
-    return error  # `ids` was an iterator and is used up
+    return error  # `ids` was an iterator and is exhausted

@@ -4,7 +4,8 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
 
 cdef enum:
-    # Facts about an id. All other numbers are PieceTypes (1 and above): is its piece of this type?
+    # Facts about an id. All other numbers are PieceTypes (1 and above), for the question whether its piece has the
+    # type.
     PIECE = -1
     SCORE = 0
 
@@ -18,7 +19,7 @@ cdef class Facts:
     cdef dict _ids_by_name
     cdef dict _ids_by_piece
     cdef tuple _scores
-    cdef tuple _special_ids  # of <unk>, <s>, </s> and <pad>
+    cdef tuple _special_ids  # ids of <unk>, <s>, </s> and <pad>
     cdef object _decoder
     cdef bint _changes_decoded
 

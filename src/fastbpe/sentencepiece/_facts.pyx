@@ -1,4 +1,4 @@
-"""Tables of a loaded sentencepiece model, for look-ups of ids and pieces without other Python code."""
+"""Tables of a loaded sentencepiece model, for looking up ids and pieces without running other Python code."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -19,12 +19,12 @@ cdef int UNKNOWN = PieceType.UNKNOWN
 
 
 cdef class Facts:
-    """Tables of a loaded model for look-ups, each made when it is first needed.
+    """Tables of a loaded model for look-ups, each created at its first use.
 
     A derived class has the attributes `tokenizer`, `names`, `piece_bytes`, `ids_by_piece`, `scores` and
     `special_ids`.
 
-    encoder: encodes texts; None: the derived class does it.
+    encoder: encodes texts; None: the derived class encodes.
     types: a PieceType for each id.
     """
 
@@ -34,7 +34,7 @@ cdef class Facts:
         self._n_pieces = len(types)
         self._unknown_id = types.find(UNKNOWN)
 
-    # Another thread may make a table at the same time: the first one that is kept is never replaced.
+    # Another thread may create a table at the same time: the first one that is stored is never replaced.
 
     @cython.critical_section
     cdef list _all_names(self):
@@ -51,7 +51,7 @@ cdef class Facts:
         if self._ids_by_name is None:
             try:
                 made = {piece.decode(): i for piece, i in self._by_piece().items()}
-            except UnicodeDecodeError:  # pieces are looked up by their bytes
+            except UnicodeDecodeError:  # pieces can still be looked up by their bytes
                 made = {}
             if self._ids_by_name is None:
                 self._ids_by_name = made
@@ -108,7 +108,7 @@ cdef class Facts:
         return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
 
     cdef list _facts(self, list ids, int fact):
-        """Return a fact about each id; None if one is not a plain int below the number of pieces."""
+        """Return a fact about each id; None if an id is not a plain int below the number of pieces."""
         ids = own(ids)
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
@@ -122,7 +122,7 @@ cdef class Facts:
         return show(out)
 
     def bytes_of_ids(self, list ids not None):
-        """Return the piece of each id as bytes; None if one is not a plain int below the number of pieces."""
+        """Return the piece of each id as bytes; None if an id is not a plain int below the number of pieces."""
         cdef list pieces = self.piece_bytes, out = []
         cdef Py_ssize_t i
         cdef size_t at
@@ -137,7 +137,7 @@ cdef class Facts:
     # Encoding
 
     cdef list _pieces_of(self, list ids, bint as_bytes):
-        """Return the piece of each id; None if one is unknown, because its piece is a part of the text."""
+        """Return the piece of each id; None if one is the unknown id, whose piece is a part of the text."""
         cdef list names = self.piece_bytes if as_bytes else self._all_names()
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = new_list(<size_t> n)
@@ -151,7 +151,7 @@ cdef class Facts:
         return show(out)
 
     cdef list _around(self, list items, object first, object last, bint reverse):
-        """Reverse a list in place if asked, and put items before and after it; None: no item."""
+        """Optionally reverse a list in place, and add items before and after it; None: no item."""
         if reverse:
             items.reverse()
         if first is not None:
@@ -163,7 +163,7 @@ cdef class Facts:
     # Decoding
 
     cdef list _ids_of(self, list pieces, object kind):
-        """Return the ids of pieces; None if one is not of type `kind` or not in the vocabulary."""
+        """Return the ids of pieces; None if a piece is not of type `kind` or not in the vocabulary."""
         cdef dict ids = self._by_name() if kind is str else self._by_piece()
         pieces = own(pieces)
         cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at

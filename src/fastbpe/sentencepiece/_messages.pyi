@@ -1,4 +1,4 @@
-"""SentencePieceText: pieces with their offsets, and the message that holds them."""
+"""SentencePieceText: pieces with their offsets, and the message that contains them."""
 
 from collections.abc import Iterable
 from typing import Any, TypeAlias, final
@@ -10,7 +10,7 @@ def serialize(text: bytes, pieces: list[_Piece]) -> bytes:
 
     Args:
         text: UTF-8.
-        pieces: as above.
+        pieces: tuples (piece, id, surface, begin, end).
 
     >>> serialize(b"a", [("▁a".encode(), 5, b"a", 0, 1)]).hex()
     '0a0161120f0a04e296816110051a016120002801'
@@ -19,12 +19,12 @@ def serialize(text: bytes, pieces: list[_Piece]) -> bytes:
 def encoded(
     text: bytes, types: bytes, pieces: list[bytes], ids: list[int], offsets: list[tuple[int, int]]
 ) -> list[_Piece]:
-    """Return the pieces of a text that was encoded. Of the bytes of one character only the last has a surface.
+    """Return the pieces of an encoded text. If a character is several byte pieces, only the last has a surface.
 
     Args:
         text: UTF-8.
         types: a PieceType for each id.
-        pieces, ids, offsets: of each piece; offsets in bytes.
+        pieces, ids, offsets: one per piece; offsets in bytes.
     """
 
 def in_characters(text: bytes, places: list[int]) -> list[int]:
@@ -52,7 +52,7 @@ def mapping(text: bytes, pieces: list[_Piece], as_bytes: bool) -> dict[str, Any]
 
 @final
 class Surfaces:
-    """Decodes pieces one by one, known to a vocabulary or not, and tells the offset of each in the text.
+    """Decodes pieces one by one, even those that are not in the vocabulary, and returns their offsets in the text.
 
     Args:
         types: a PieceType for each id.

@@ -1,6 +1,6 @@
-"""SentencePieceText: pieces with their offsets in a text, and the protobuf message that holds them.
+"""SentencePieceText: pieces with their offsets in a text, and the protobuf message that contains them.
 
-A piece is a tuple: (piece, id, surface, begin, end). Its surface is the text that it stands for,
+A piece is a tuple: (piece, id, surface, begin, end). Its surface is the part of the text that it stands for,
 text[begin:end] in bytes; None: the message has no surface.
 """
 
@@ -58,7 +58,7 @@ cdef inline uint8_t* _bytes(uint8_t* out, uint8_t tag, bytes data) noexcept:
 
 cdef size_t _piece_bytes(tuple item) except 0:
     """Return the length of the message of one piece, in bytes."""
-    cdef bytes piece = item[0], surface = item[2]  # of another type: a TypeError before anything is written
+    cdef bytes piece = item[0], surface = item[2]  # other types raise TypeError before anything is written
     cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
     cdef size_t size = 4 + _width(n) + n
     size += _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
@@ -73,7 +73,7 @@ def serialize(bytes text not None, list pieces not None):
 
     Args:
         text: UTF-8.
-        pieces: as above.
+        pieces: tuples (piece, id, surface, begin, end).
 
     >>> serialize(b"a", [("▁a".encode(), 5, b"a", 0, 1)]).hex()
     '0a0161120f0a04e296816110051a016120002801'
@@ -105,16 +105,16 @@ def serialize(bytes text not None, list pieces not None):
 def encoded(
     bytes text not None, bytes types not None, list pieces not None, list ids not None, list offsets not None
 ):
-    """Return the pieces of a text that was encoded. Of the bytes of one character only the last has a surface.
+    """Return the pieces of an encoded text. If a character is several byte pieces, only the last has a surface.
 
     Args:
         text: UTF-8.
         types: a PieceType for each id.
-        pieces, ids, offsets: of each piece; offsets in bytes.
+        pieces, ids, offsets: one per piece; offsets in bytes.
     """
     cdef list out = []
     cdef Py_ssize_t i, token, begin, end
-    cdef int lead, n_more = 0  # byte pieces that still belong to the same character
+    cdef int lead, n_more = 0  # byte pieces still to come for the same character
     cdef bytes piece
     for i in range(len(pieces)):
         yield_gil_at(<size_t> i)
@@ -152,7 +152,7 @@ def in_characters(bytes text not None, list places not None):
             at = n_characters = 0
         while at < place:
             at += 1
-            # An offset within a character counts as that character's.
+            # An offset inside a character counts as that character's offset.
             n_characters += at == n or data[at] & 0xC0 != 0x80
         out.append(n_characters)
     return out
@@ -208,7 +208,7 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
 
 @cython.final
 cdef class Surfaces:
-    """Decodes pieces one by one, known to a vocabulary or not, and tells the offset of each in the text.
+    """Decodes pieces one by one, even those that are not in the vocabulary, and returns their offsets in the text.
 
     Args:
         types: a PieceType for each id.
@@ -234,7 +234,7 @@ cdef class Surfaces:
 
     def of(self, pieces):
         """Return (text of all pieces, each piece with its offsets in bytes)."""
-        cdef list out = [], pending = []  # pending: byte pieces in a row
+        cdef list out = [], pending = []  # pending: consecutive byte pieces
         cdef Py_ssize_t at = 0, end, token
         cdef bint at_start = True
         cdef tuple known
@@ -272,9 +272,9 @@ cdef class Surfaces:
         return found
 
     cdef Py_ssize_t _add_bytes(self, list pending, list out, Py_ssize_t at) except -1:
-        """Add byte pieces from an offset on, and return the offset of their end.
+        """Add byte pieces at an offset, and return the offset of their end.
 
-        The last of a character has its surface.
+        The last byte piece of a character has the surface.
         """
         cdef Py_ssize_t i = 0, k, last, n_bytes
         cdef bytes surface, data
@@ -304,7 +304,7 @@ cdef class Surfaces:
             return b"", at_start
         if token < 0 or self._types[token] == UNKNOWN:
             # As in sentencepiece, a piece that decodes to nothing ends the start of the text in `decode` to str,
-            # but not here, where offsets are told.
+            # but not here, where offsets are computed.
             return (self._unknown_surface if piece in self._ids else piece), at_start
         text = piece.replace(METASPACE, b" ")
         if not at_start or not self._strips or not piece.startswith(METASPACE):
@@ -313,7 +313,7 @@ cdef class Surfaces:
 
 
 cdef Py_ssize_t _character_bytes(bytes data, Py_ssize_t at):
-    """Return the bytes of the UTF-8 character that begins at an offset; 0 if none does."""
+    """Return the length in bytes of the UTF-8 character that begins at an offset; 0 if none begins there."""
     cdef Py_ssize_t n_bytes
     for n_bytes in range(1, 5):
         try:

@@ -17,7 +17,7 @@ _Array: TypeAlias = npt.NDArray[np.int32]
 
 @final
 class VectorBuffer:
-    """Read-only buffer of ids as sentencepiece exports them: int32, one dimension, in memory of their owner."""
+    """Read-only buffer of ids as in sentencepiece: int32, one dimension, in the owner's memory."""
 
     def __new__(cls, owner: Buffer) -> Self: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -43,7 +43,7 @@ class Methods:
     @property
     def _model(self) -> LoadedModel | None: ...
     def _use(self, model: LoadedModel | None) -> None:
-        """Use a model from now on; None: there is none."""
+        """Use a model from now on; None: no model."""
 
     def encode(
         self,
@@ -61,35 +61,37 @@ class Methods:
         out_type: _ReturnType = None,
         return_bytes: bool | None = None,
     ) -> Any:
-        """Encode a text, or a list of texts, to ids, pieces, or what return_type or out_type says.
+        """Encode a text, or a list of texts, to ids, pieces, or the type given by return_type or out_type.
 
         Args:
             input: str, bytes, or a list of them. Each invalid byte counts as U+FFFD.
-            return_bytes: of an offset mapping: pieces as bytes and offsets in bytes; None: as the input is.
-            thread_pool: in place of num_threads.
+            return_bytes: for an offset mapping: return pieces as bytes, and offsets in bytes; None: like the
+                input.
+            thread_pool: used instead of num_threads.
             others: as in the constructor; None: the constructor's value.
 
         Raises:
             TypeError: the input has the wrong type.
-            RuntimeError: the text holds surrogates, the output type cannot hold the result, or no model is loaded.
-            ValueError: an argument that contradicts another one, or that this model does not allow.
+            RuntimeError: the text contains surrogates, the output type cannot express the result, or no model is
+                loaded.
+            ValueError: an argument contradicts another one, or is not possible with this model.
 
         >>> processor.encode("Hello world", add_bos=True)  # doctest: +SKIP
         [1, 15043, 3186]
         """
     @overload
     def encode_as_ids(self, input: _Text, **kwargs: Any) -> list[int]:
-        """Encode as `encode` does, to ids."""
+        """Encode like `encode`, to ids."""
     @overload
     def encode_as_ids(self, input: list[str] | list[bytes], **kwargs: Any) -> list[list[int]]: ...
     @overload
     def encode_as_pieces(self, input: _Text, **kwargs: Any) -> list[str]:
-        """Encode as `encode` does, to pieces."""
+        """Encode like `encode`, to pieces."""
     @overload
     def encode_as_pieces(self, input: list[str] | list[bytes], **kwargs: Any) -> list[list[str]]: ...
     @overload
     def encode_as_numpy(self, input: _Text, **kwargs: Any) -> _Array:
-        """Encode as `encode` does, to a numpy array of int32."""
+        """Encode like `encode`, to a numpy array of int32."""
     @overload
     def encode_as_numpy(self, input: list[str] | list[bytes], **kwargs: Any) -> list[_Array]: ...
     def decode(
@@ -101,7 +103,7 @@ class Methods:
         thread_pool: ThreadPool | None = None,
         return_bytes: bool | None = None,
     ) -> Any:
-        """Decode ids or pieces to text; a list of them to a list of texts.
+        """Decode ids or pieces to a text, or a list of these to a list of texts.
 
         Args:
             input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
@@ -109,19 +111,19 @@ class Methods:
             return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
                 offsets), "serialized_proto", "proto".
             num_threads, thread_pool: as for `encode`.
-            return_bytes: of an offset mapping: text and pieces as bytes and offsets in bytes.
+            return_bytes: for an offset mapping: return text and pieces as bytes, and offsets in bytes.
 
         Raises:
-            IndexError: an id that no piece has.
+            IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP
         'Hello world'
         """
     def decode_ids(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any:
-        """Decode as `decode` does."""
+        """Decode like `decode`."""
     def decode_pieces(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any:
-        """Decode as `decode` does."""
+        """Decode like `decode`."""
     def get_piece_size(self) -> int:
         """Return the number of pieces; 0 without a model."""
     @overload
@@ -141,7 +143,7 @@ class Methods:
     def get_score(self, id: Sequence[int] | npt.NDArray[Any]) -> list[float]: ...
     @overload
     def is_unknown(self, id: int) -> bool:
-        """Tell whether an id is the unknown piece's; a list for several ids."""
+        """Tell whether an id is the id of the unknown piece; a list for several ids."""
     @overload
     def is_unknown(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload

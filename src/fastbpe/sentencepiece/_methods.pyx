@@ -1,6 +1,6 @@
 """Methods of a SentencePieceProcessor that are called often.
 
-They answer the common kinds of arguments without running other Python code. All other arguments go to methods of
+They handle the common kinds of arguments without running other Python code. All other arguments go to methods of
 the derived class: `_encode_any`, `_decode_any`, `_id_of`. Both ways give the same results.
 """
 
@@ -45,7 +45,7 @@ cdef inline bint _is_sound(object text) except -1:
 
 @cython.final
 cdef class VectorBuffer:
-    """Read-only buffer of ids as sentencepiece exports them: int32, one dimension, in memory of their owner."""
+    """Read-only buffer of ids as in sentencepiece: int32, one dimension, in the owner's memory."""
 
     cdef Py_buffer _view
     cdef Py_ssize_t _shape[1]
@@ -69,7 +69,7 @@ cdef class VectorBuffer:
             view.strides = self._strides
 
     def __releasebuffer__(self, Py_buffer* view):
-        pass  # with this method numpy goes through a memoryview, as with sentencepiece's buffer
+        pass  # if this method exists, numpy uses a memoryview, as with sentencepiece's buffer
 
     def data_address(self):
         """Return the address of the first id."""
@@ -85,17 +85,17 @@ cdef class Methods:
     cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
     cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
     cdef readonly Facts _model  # None until a model is loaded
-    cdef Encoder _encoder  # of the model; None if there is no model, or the model cannot encode
+    cdef Encoder _encoder  # encoder of the model; None if there is no model, or it cannot encode
 
     def _use(self, Facts model):
-        """Use a model from now on; None: there is none."""
+        """Use a model from now on; None: no model."""
         with cython.critical_section(self):
             self._model = model
             self._encoder = None if model is None else model._encoder
 
     @cython.critical_section
     cdef Facts _used(self):
-        """Return the model; None: there is none. Another thread may load another one at any time."""
+        """Return the model; None: no model. Another thread may load another one at any time."""
         return self._model
 
     @cython.critical_section
@@ -110,18 +110,20 @@ cdef class Methods:
         nbest_size=None, alpha=None, num_threads=None, thread_pool=None, return_type=None, out_type=None,
         return_bytes=None,
     ):
-        """Encode a text, or a list of texts, to ids, pieces, or what return_type or out_type says.
+        """Encode a text, or a list of texts, to ids, pieces, or the type given by return_type or out_type.
 
         Args:
             input: str, bytes, or a list of them. Each invalid byte counts as U+FFFD.
-            return_bytes: of an offset mapping: pieces as bytes and offsets in bytes; None: as the input is.
-            thread_pool: in place of num_threads.
+            return_bytes: for an offset mapping: return pieces as bytes, and offsets in bytes; None: like the
+                input.
+            thread_pool: used instead of num_threads.
             others: as in the constructor; None: the constructor's value.
 
         Raises:
             TypeError: the input has the wrong type.
-            RuntimeError: the text holds surrogates, the output type cannot hold the result, or no model is loaded.
-            ValueError: an argument that contradicts another one, or that this model does not allow.
+            RuntimeError: the text contains surrogates, the output type cannot express the result, or no model is
+                loaded.
+            ValueError: an argument contradicts another one, or is not possible with this model.
 
         >>> processor.encode("Hello world", add_bos=True)  # doctest: +SKIP
         [1, 15043, 3186]
@@ -147,7 +149,7 @@ cdef class Methods:
         return out
 
     cdef bint _is_plain(self, object input):
-        """Tell whether this is a short ASCII str, and the settings ask for its ids and nothing else."""
+        """Tell whether this is a short ASCII str, and the settings request only its ids."""
         return (
             type(input) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> input) and len(input) <= SHORT_UNITS
             and self._return_type is int and self._add_bos is False and self._add_eos is False
@@ -210,7 +212,7 @@ cdef class Methods:
         if kind is int and plain:
             return outs
         texts = []
-        hide(texts)  # until the end, with its lists: the garbage collector would traverse them again and again
+        hide(texts)  # until the end, with its lists, or the garbage collector would traverse them again and again
         for ids in outs:
             ids = _finished(model, ids, kind, plain, first, last, reverse)
             if ids is None:
@@ -222,15 +224,15 @@ cdef class Methods:
         return texts
 
     def encode_as_ids(self, input, **kwargs):
-        """Encode as `encode` does, to ids."""
+        """Encode like `encode`, to ids."""
         return self._encode_as(input, int, kwargs)
 
     def encode_as_pieces(self, input, **kwargs):
-        """Encode as `encode` does, to pieces."""
+        """Encode like `encode`, to pieces."""
         return self._encode_as(input, str, kwargs)
 
     def encode_as_numpy(self, input, **kwargs):
-        """Encode as `encode` does, to a numpy array of int32."""
+        """Encode like `encode`, to a numpy array of int32."""
         return self._encode_as(input, "numpy", kwargs)
 
     cdef object _encode_as(self, object input, object kind, dict kwargs):
@@ -244,7 +246,7 @@ cdef class Methods:
     def decode(
         self, input, return_type=None, out_type=None, num_threads=None, thread_pool=None, return_bytes=None
     ):
-        """Decode ids or pieces to text; a list of them to a list of texts.
+        """Decode ids or pieces to a text, or a list of these to a list of texts.
 
         Args:
             input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
@@ -252,10 +254,10 @@ cdef class Methods:
             return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
                 offsets), "serialized_proto", "proto".
             num_threads, thread_pool: as for `encode`.
-            return_bytes: of an offset mapping: text and pieces as bytes and offsets in bytes.
+            return_bytes: for an offset mapping: return text and pieces as bytes, and offsets in bytes.
 
         Raises:
-            IndexError: an id that no piece has.
+            IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP
@@ -289,7 +291,7 @@ cdef class Methods:
             input = [input]
         elif PyList_GET_SIZE(input) == 0:
             return None
-        item = input[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
+        item = input[0]  # not typed as a list: Cython would borrow the item, which another thread may free
         try:
             if type(item) is not list:
                 if type(item) is not int:
@@ -327,11 +329,11 @@ cdef class Methods:
         return lists
 
     def decode_ids(self, input, return_type=None, **kwargs):
-        """Decode as `decode` does."""
+        """Decode like `decode`."""
         return self._decode_as(input, return_type, kwargs)
 
     def decode_pieces(self, input, return_type=None, **kwargs):
-        """Decode as `decode` does."""
+        """Decode like `decode`."""
         return self._decode_as(input, return_type, kwargs)
 
     cdef object _decode_as(self, object input, object kind, dict kwargs):
@@ -357,10 +359,10 @@ cdef class Methods:
             return self._id_of(piece) if found == NULL else <object> found
         try:
             items = list(piece) if hasattr(piece, "__getitem__") else None
-        except TypeError:  # one of numpy's numbers
+        except TypeError:  # a numpy number
             items = None
         if items is None:
-            raise ArgumentTypeError(f"a piece is str or bytes, not {type(piece).__name__}")
+            raise ArgumentTypeError(f"a piece must be str or bytes, not {type(piece).__name__}")
         cdef list ids = []
         cdef size_t i
         for i, item in enumerate(items):
@@ -380,7 +382,7 @@ cdef class Methods:
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):
-        """Tell whether an id is the unknown piece's; a list for several ids."""
+        """Tell whether an id is the id of the unknown piece; a list for several ids."""
         return self._fact(id, UNKNOWN)
 
     def is_control(self, id):
@@ -443,7 +445,7 @@ cdef inline bint _are_flags(object a, object b, object c):
 
 
 cdef inline object _threads(object num_threads):
-    """Return the number of threads as the core takes it."""
+    """Return the number of threads in the form that the core takes."""
     return None if num_threads < 0 else n_threads(num_threads)
 
 
@@ -466,7 +468,7 @@ cdef object _named(Facts model, object id, object kind):
 cdef inline list _finished(
     Facts model, list ids, object kind, bint plain, object first, object last, object reverse
 ):
-    """Return ids, or their pieces, with the items around them; None as `_pieces_of`."""
+    """Return ids, or their pieces, with the items around them; None in the same cases as `_pieces_of`."""
     if kind is not int:
         ids = model._pieces_of(ids, kind is bytes)
         if ids is None:

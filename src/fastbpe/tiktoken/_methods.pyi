@@ -21,27 +21,27 @@ class _ChoosesSpecial(Protocol):
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
 
 def tokens_by_rank(ranks: Mapping[bytes, int]) -> list[bytes]:
-    """Return the token of each rank; b"" if no token has it.
+    """Return the token of each rank; b"" if no token has the rank.
 
     Raises:
-        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or stands twice.
+        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or appears twice.
     """
 
 def ranks_of_tables(token_bytes: bytes, token_ends: bytes) -> dict[bytes, int]:
     """Return token → rank.
 
     Args:
-        token_bytes, token_ends: as `Model` has them.
+        token_bytes, token_ends: as in `Model`.
     """
 
 @disjoint_base
 class Methods(Encoder):
-    """Encode as `Encoder` and decode as `Decoder`, with tiktoken's arguments and errors.
+    """Encodes like `Encoder` and decodes like `Decoder`, with tiktoken's arguments and errors.
 
     Args:
         vocabulary: the tokens and their ranks.
         splitter: cuts text into pieces.
-        decoder: knows the bytes of every id.
+        decoder: has the bytes of every id.
         special: chooses matchers of special tokens, as for `Encoder`.
     """
 
@@ -64,16 +64,16 @@ class Methods(Encoder):
         allowed_special: Literal["all"] | Collection[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
     ) -> list[int]:
-        """Encode a text, with special tokens only where they are allowed.
+        """Encode a text; only allowed special tokens become their ids.
 
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
             disallowed_special: special tokens that raise an error: any collection; "all": those that are not
-                allowed; (): none, they are plain text.
+                allowed; (): none, so that they are plain text.
 
         Raises:
-            ValueError: the text holds a disallowed special token; the message names four ways out.
+            ValueError: the text contains a disallowed special token; the message lists four solutions.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -128,18 +128,18 @@ class Methods(Encoder):
         """Decode ids to bytes.
 
         Raises:
-            KeyError: an id that is not a token.
-            OverflowError: an id beyond 32 bits.
+            KeyError: an id is not a token.
+            OverflowError: an id exceeds 32 bits.
         """
     def decode(self, tokens: Sequence[int] | Buffer, errors: str = "replace") -> str:
-        """Decode ids to text, special tokens included.
+        """Decode ids to text, including special tokens.
 
         Args:
             tokens: ids.
             errors: treatment of bytes that are not UTF-8, as in `bytes.decode`: "replace", "strict", "ignore", …
 
         Raises:
-            KeyError, OverflowError: as `decode_bytes`.
+            KeyError, OverflowError: as in `decode_bytes`.
             UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
         """
     def decode_batch(
@@ -157,20 +157,21 @@ class Methods(Encoder):
     ) -> list[bytes]:
         """Decode each list of ids as `decode_bytes` does.
 
-        The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
+        The calling thread does all the work: waking others would take longer. num_threads is checked, but has no
+        effect.
         """
     def decode_single_token_bytes(self, token: int) -> bytes:
         """Return the bytes of one id. Raises the errors of `decode_bytes`."""
     def decode_tokens_bytes(self, tokens: Sequence[int] | Buffer) -> list[bytes]:
         """Return the bytes of each id. Raises the errors of `decode_bytes`."""
     def decode_with_offsets(self, tokens: Sequence[int] | Buffer) -> tuple[str, list[int]]:
-        """Decode ids, and tell where in the text each of them begins.
+        """Decode ids, and return the position in the text at which each of them begins.
 
         Returns:
-            (text, offsets): for each id the index of the first character that has a byte in it.
+            (text, offsets): for each id the index of the first character that contains one of its bytes.
 
         Raises:
-            KeyError, OverflowError: as `decode_bytes`.
+            KeyError, OverflowError: as in `decode_bytes`.
             UnicodeDecodeError: the bytes of all ids are not UTF-8.
 
         >>> from fastbpe.tiktoken import Encoding

@@ -26,11 +26,11 @@ cdef int DEFAULT_THREADS = 8  # tiktoken's num_threads
 cdef bint DEFAULT_IS_ALL_CORES = usable_cores() <= DEFAULT_THREADS
 
 cdef enum:
-    NOGIL_BYTES = 1 << 13  # bytes of a piece from which giving up the GIL pays
+    NOGIL_BYTES = 1 << 13  # shortest piece, in bytes, for which releasing the GIL pays
 
 
 def tokens_by_rank(ranks):
-    """Return the token of each rank; b"" if no token has it.
+    """Return the token of each rank; b"" if no token has the rank.
 
     Raises:
         VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or appears twice.
@@ -38,13 +38,13 @@ def tokens_by_rank(ranks):
     cdef list tokens
     cdef object n_ids = max(ranks.values(), default=-1) + 1
     if not 0 < n_ids <= _MAX_IDS:
-        raise VocabularyError(f"ranks up to {n_ids - 1}: a vocabulary has some, and none above {_MAX_IDS - 1}")
+        raise VocabularyError(f"ranks up to {n_ids - 1}: a vocabulary has one, but none above {_MAX_IDS - 1}")
     tokens = [b""] * n_ids
     for token, rank in ranks.items():
         if not isinstance(token, bytes) or not token:
-            raise VocabularyError(f"token {token!r} must be bytes, and not empty")
+            raise VocabularyError(f"token {token!r} must be non-empty bytes")
         if rank < 0:
-            raise VocabularyError(f"token {token!r} has the rank {rank}: ranks are not negative")
+            raise VocabularyError(f"token {token!r} has the rank {rank}, but ranks must not be negative")
         if tokens[rank]:
             raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
         tokens[rank] = token
@@ -55,7 +55,7 @@ def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
     """Return token → rank.
 
     Args:
-        token_bytes, token_ends: as `Model` has them.
+        token_bytes, token_ends: as in `Model`.
     """
     cdef const char* data = PyBytes_AS_STRING(token_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(token_ends)
@@ -69,12 +69,12 @@ def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
 
 
 cdef class Methods(Encoder):
-    """Encode as `Encoder` and decode as `Decoder`, with tiktoken's arguments and errors.
+    """Encodes like `Encoder` and decodes like `Decoder`, with tiktoken's arguments and errors.
 
     Args:
         vocabulary: the tokens and their ranks.
         splitter: cuts text into pieces.
-        decoder: knows the bytes of every id.
+        decoder: has the bytes of every id.
         special: chooses matchers of special tokens, as for `Encoder`.
     """
 
@@ -85,7 +85,7 @@ cdef class Methods(Encoder):
         self._decoder = decoder
 
     cdef tuple _chosen(self, object allowed, object disallowed):
-        """Return two matchers: of the special tokens that a call allows, and of the special tokens that it forbids."""
+        """Return two matchers: of the special tokens that a call allows, and of those that it forbids."""
         if allowed is NOTHING and disallowed is ALL:
             return None, self._all()
         return self._matchers(allowed, _forbidden(allowed, disallowed))
@@ -104,16 +104,16 @@ cdef class Methods(Encoder):
         return self._to_list(text, None, None, None)
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
-        """Encode a text, with special tokens only where they are allowed.
+        """Encode a text; only allowed special tokens become their ids.
 
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
             disallowed_special: special tokens that raise an error: any collection; "all": those that are not
-                allowed; (): none, they are plain text.
+                allowed; (): none, so that they are plain text.
 
         Raises:
-            ValueError: the text holds a disallowed special token; the message names four ways out.
+            ValueError: the text contains a disallowed special token; the message lists four solutions.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -148,7 +148,7 @@ cdef class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
         """
         return self._to_lists(_listed(text), None, None, _threads(num_threads))
 
@@ -157,7 +157,7 @@ cdef class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
             allowed_special, disallowed_special: as for `encode`.
         """
         allowed, disallowed = self._chosen(allowed_special, disallowed_special)
@@ -192,8 +192,8 @@ cdef class Methods(Encoder):
         """Decode ids to bytes.
 
         Raises:
-            KeyError: an id that is not a token.
-            OverflowError: an id beyond 32 bits.
+            KeyError: an id is not a token.
+            OverflowError: an id exceeds 32 bits.
         """
         try:
             return self._decoder.decode_bytes(_ids(tokens))
@@ -201,14 +201,14 @@ cdef class Methods(Encoder):
             raise self._unknown(tokens, error) from None
 
     def decode(self, tokens, errors="replace"):
-        """Decode ids to text, special tokens included.
+        """Decode ids to text, including special tokens.
 
         Args:
             tokens: ids.
             errors: treatment of bytes that are not UTF-8, as in `bytes.decode`: "replace", "strict", "ignore", …
 
         Raises:
-            KeyError, OverflowError: as `decode_bytes`.
+            KeyError, OverflowError: as in `decode_bytes`.
             UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
         """
         try:
@@ -222,7 +222,7 @@ cdef class Methods(Encoder):
         Args:
             batch: lists of ids.
             errors: as for `decode`.
-            num_threads: the most threads to use.
+            num_threads: the maximum number of threads.
         """
         num_threads = _checked_threads(num_threads)  # outside the `try`: its error must not be caught
         batch = list(batch)
@@ -238,7 +238,8 @@ cdef class Methods(Encoder):
     def decode_bytes_batch(self, batch, *, num_threads=8):
         """Decode each list of ids as `decode_bytes` does.
 
-        The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
+        The calling thread does all the work: waking others would take longer. num_threads is checked, but has no
+        effect.
         """
         cdef size_t n_held = 0
         cdef list out = []
@@ -263,13 +264,13 @@ cdef class Methods(Encoder):
             raise self._unknown(tokens, error) from None
 
     def decode_with_offsets(self, tokens):
-        """Decode ids, and tell where in the text each of them begins.
+        """Decode ids, and return the position in the text at which each of them begins.
 
         Returns:
-            (text, offsets): for each id the index of the first character that has a byte in it.
+            (text, offsets): for each id the index of the first character that contains one of its bytes.
 
         Raises:
-            KeyError, OverflowError: as `decode_bytes`.
+            KeyError, OverflowError: as in `decode_bytes`.
             UnicodeDecodeError: the bytes of all ids are not UTF-8.
 
         >>> from fastbpe.tiktoken import Encoding
@@ -295,7 +296,7 @@ cdef class Methods(Encoder):
                 self._decoder.token(token)
             except InvalidTokenError:
                 return InvalidTokenError(f"Invalid token for decoding: {token}")
-        return error  # `tokens` was an iterator and is used up
+        return error  # `tokens` was an iterator and is exhausted
 
 
 cdef object _forbidden(object allowed, object disallowed):
@@ -310,25 +311,25 @@ cdef object _forbidden(object allowed, object disallowed):
 
 
 cdef object _listed(object texts):
-    return list(texts) if isinstance(texts, str) else texts  # a str is a sequence of texts of one character
+    return list(texts) if isinstance(texts, str) else texts  # a str is a sequence of one-character texts
 
 
 cdef object _ids(object tokens):
-    return bytearray(tokens) if type(tokens) is bytes else tokens  # tiktoken takes bytes as a sequence of ids
+    return bytearray(tokens) if type(tokens) is bytes else tokens  # tiktoken treats bytes as a sequence of ids
 
 
 cdef object _threads(object num_threads):
-    """Return num_threads as the core takes it: None, for all cores, if the default of eight covers them all."""
+    """Return num_threads for the core: None, for all cores, if the default of eight covers them all."""
     num_threads = _checked_threads(num_threads)
     return None if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES else num_threads
 
 
 cdef object _checked_threads(object num_threads):
-    """Return num_threads as an int; None as it is. tiktoken's executor takes any number, such as os.cpu_count() / 2.
+    """Return num_threads as an int, or None. tiktoken's executor accepts any number, such as os.cpu_count() / 2.
 
     Raises:
-        ValueError: it is not positive, even if there is nothing to encode.
-        TypeError: it is no number.
+        ValueError: num_threads is not positive, even if there is nothing to encode.
+        TypeError: num_threads is not a number.
     """
     if type(num_threads) is not int and hasattr(num_threads, "__float__"):
         num_threads = ceil(num_threads)

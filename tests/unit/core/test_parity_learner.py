@@ -155,7 +155,7 @@ def test_progress_is_told_and_its_error_ends_learning() -> None:
     learner = ParityLearner([table(words)], BYTES, n_merges=9_000)
     with pytest.raises(KeyboardInterrupt):
         learner.learn(stop)
-    with pytest.raises(RuntimeError, match="make another one"):
+    with pytest.raises(RuntimeError, match="create another one"):
         learner.learn()
 
 

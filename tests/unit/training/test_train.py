@@ -316,7 +316,7 @@ def test_interrupted_learner_cannot_be_reused() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         learner.learn(interrupt)
-    with pytest.raises(RuntimeError, match="make another"):
+    with pytest.raises(RuntimeError, match="create another"):
         learner.learn()
 
 

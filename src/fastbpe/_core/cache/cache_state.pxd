@@ -7,17 +7,17 @@ from fastbpe._core.merge.merge_batch cimport MAX_PIECES, BatchPiece
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    GROUP = 128  # pieces that are probed together: a prefetched line arrives while those before it are looked up
-    MAX_GAPS = 1024  # gaps and noted counts that may wait; then all gaps are filled
+    GROUP = 128  # pieces that are probed together: a prefetched line arrives while earlier pieces are looked up
+    MAX_GAPS = 1024  # gaps and noted counts that may be open; then all gaps are filled
 
 
 cdef extern from "simd/entries.h" nogil:
     ctypedef struct Entry "fb_entry":
-        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zeros after it,
-        # and its length in the last byte: exact, and never all zeros.
+        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zero-padded, with
+        # its length in the last byte: exact, and never all zeros.
         uint64_t low
         uint64_t high
-        uint8_t ids[15]  # the ids (see simd/entries.h), or by n_ids: their index in the arena, or a pending number
+        uint8_t ids[15]  # ids (see simd/entries.h); by n_ids also their index in the arena, or a pending number
         uint8_t n_ids  # 0: the entry is empty; see IN_ARENA and PENDING
 
     ctypedef struct Probe "fb_probe":
@@ -28,12 +28,12 @@ cdef extern from "simd/entries.h" nogil:
 
 
 cdef enum:  # values of Entry.n_ids
-    IN_ARENA = 0x80  # flag beside the number of ids: `ids` begins with their index in the arena, as uint32
+    IN_ARENA = 0x80  # flag added to the number of ids: `ids` begins with their index in the arena, as uint32
     PENDING = 0x40  # not merged yet: `ids` begins with n_settled * MAX_PIECES + number of the piece, as uint64
 
 
 cdef struct Gap:
-    # A position in the output that waits for the pending pieces before it.
+    # A position in the output that depends on pending pieces.
     size_t position  # ids in the output; gaps do not count
     size_t* count_out  # where to store the number of ids before this position; NULL: a pending piece fills it
     size_t pending_piece  # number of that piece
@@ -42,29 +42,29 @@ cdef struct Gap:
 cdef struct LongSlot:
     # Slot of the second table, for a piece of more than 15 bytes.
     uint64_t hash  # 0: the slot is empty
-    uint32_t at  # index in the arena of the piece's bytes; its ids stand after them
+    uint32_t at  # index in the arena of the piece's bytes; its ids come after them
     uint16_t n_bytes
     uint16_t n_ids
 
 
 cdef struct Cache:
     # Belongs to one thread at a time. Made by cache_start(), freed by cache_free().
-    uint64_t seed  # of all hashes
-    size_t limit  # bytes that all tables may take together
+    uint64_t seed  # seed of all hashes
+    size_t limit  # limit of the total size of all tables, in bytes
     bint skips_long  # new pieces of more than 15 bytes are not stored
 
     # First table: lines of two entries, 64 bytes each.
     Entry* entries
-    void* entries_block  # what to free
+    void* entries_block  # address for free()
     size_t n_entries
     size_t n_reserved  # entries that entries_block has space for: the table grows in place up to here
-    uint64_t line_mask  # bits of a hash that give the home line, as an offset in bytes
+    uint64_t line_mask  # bits of a hash that are the home line's offset in bytes
     size_t n_used
-    size_t cost  # since the table last grew: look-ups beyond the home line, and EVICTION_COST for each eviction
+    size_t cost  # since the table last grew: look-ups beyond the home line, plus EVICTION_COST per eviction
 
     # Second table.
     LongSlot* slots
-    void* slots_block  # what to free
+    void* slots_block  # address for free()
     size_t n_slots
     size_t n_long  # slots in use
 
@@ -73,12 +73,12 @@ cdef struct Cache:
     size_t arena_n  # words of 4 bytes
     size_t arena_capacity  # words of 4 bytes
 
-    uint8_t tail[32]  # copy of a text's last 16 bytes and zeros, so that no key reads past the text
+    uint8_t tail[32]  # zero-padded copy of a text's last 16 bytes: keys there read nothing past the text
     bint turn  # place in a line, 0 or 1, whose entry was evicted last
-    bint defers  # gaps may stay open when a call returns; else each call fills all of its gaps
+    bint defers  # gaps may stay open when a call returns; otherwise each call fills all of its gaps
     size_t n_pending
     size_t n_gaps
-    Probe probes[GROUP]  # of the group at hand
+    Probe probes[GROUP]  # of the current group
     uint16_t long_ones[GROUP]  # numbers of the group's pieces that may be in the second table
 
     # Pending pieces: see pending_pieces.

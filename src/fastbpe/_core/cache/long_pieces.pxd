@@ -5,7 +5,7 @@ from fastbpe._core.common.hash_tables cimport hash_bytes
 
 
 cdef inline size_t arena_words(size_t n_bytes) noexcept nogil:
-    """Return the number of words of the arena that n bytes take."""
+    """Return the number of words of 4 bytes that n bytes take in the arena."""
     return (n_bytes + sizeof(uint32_t) - 1) // sizeof(uint32_t)
 
 

@@ -1,6 +1,6 @@
-"""Second table of the piece cache, for pieces of more than 15 bytes, and the arena that holds their bytes and ids.
+"""Second table of the piece cache, for pieces of more than 15 bytes, and the arena for their bytes and ids.
 
-A hash table with open addressing and linear probing, at most half full.
+The table uses open addressing with linear probing, and is at most half full.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -31,9 +31,9 @@ cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece
 cdef void keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
-    """Store a piece and its ids. Does nothing without memory, or if the cache skips long pieces.
+    """Store a piece and its ids. Does nothing if memory is short, or if the cache skips long pieces.
 
-    Requires: the table does not hold the piece; length and n_ids are below 1 << 16.
+    Requires: the piece is not in the table; length and n_ids are below 1 << 16.
     """
     cdef LongSlot* slot
     if cache.skips_long or not arena_reserve(cache, arena_words(length) + n_ids, 1):
@@ -48,9 +48,9 @@ cdef void keep_long(
 
 
 cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
-    """Make space for n_words in the arena and for n_slots_more entries in the second table; False without memory.
+    """Make space for n_words in the arena and n_slots_more entries in the second table; False if out of memory.
 
-    The arena may take 3/8 of the cache's limit and the table 1/8; when either is reached, both tables are emptied.
+    The arena may take 3/8 of the cache's limit and the table 1/8. When either limit is reached, both are emptied.
     """
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity, size
     cdef uint32_t* arena
@@ -78,7 +78,7 @@ cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexc
 
 
 cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
-    """Move the entries to a table of n_slots, a larger power of two; False without memory."""
+    """Move the entries to a table of n_slots, a larger power of two; False if out of memory."""
     cdef LongSlot* old = cache.slots
     cdef void* old_block = cache.slots_block
     cdef LongSlot* slot

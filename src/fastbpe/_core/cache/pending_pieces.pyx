@@ -1,22 +1,22 @@
 """Batches the cache misses of short pieces, so that many new pieces are merged at once.
 
-Merging one piece spends most of its time waiting for slots of the pair table, which lie anywhere in megabytes; a
-batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins the
-pending pieces, up to MAX_PIECES of them and across the texts of a call, and the output keeps a gap at its
-position. fill_gaps() merges the pending pieces, stores them in the cache and puts their ids into the gaps, in one
-copy of what stands after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
+Merging one piece spends most of its time waiting for slots of the pair table, which are spread over megabytes;
+merging a batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins
+the pending pieces, up to MAX_PIECES of them and across the texts of a call, and leaves a gap at its position in
+the output. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the gaps,
+with one copy of everything after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
-A piece that occurs again while it is pending shares its number: its entry in the first table says PENDING. Such an
-entry is valid only if it names the batch at hand (cache.n_settled). An older one is void: moves within the table
-may have taken it out of its probe sequence, where the merged piece did not replace it.
+If a piece occurs again while it is pending, it shares the same number: its entry in the first table is PENDING.
+Such an entry is valid only if its batch is the current one (cache.n_settled). An older one is void: moves within
+the table may have taken it out of its probe sequence, so that the merged piece did not replace it.
 """
 
 # Tried and dropped: groups of 256 pieces: no gain. Sorting pieces by length first: the sort takes the time it saves.
 # Tried and dropped: joining small documents into one text, so that a group has more misses: slower.
 # Tried and dropped: setting known ids aside and joining them with the new ids later, which saves the second look-up:
 #   slower, or no gain.
-# Tried and dropped: threads of a call that share the pieces they merged: most of these are tokens, the cheapest to
-#   make.
+# Tried and dropped: threads of a call that share the pieces they merged: most of these are tokens, which are the
+#   cheapest to merge.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
@@ -43,10 +43,10 @@ cdef int defer_short(
 ) except -1 nogil:
     """Leave a gap for a new piece that has a key.
 
-    entry: the piece's entry in the first table, which is PENDING; NULL: there is no entry.
+    entry: the piece's PENDING entry in the first table; NULL: there is no entry.
     """
     cdef Entry pending
-    cdef uint64_t awaited = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as PENDING entries hold it
+    cdef uint64_t awaited = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as stored in PENDING entries
     cdef size_t number
     if entry != NULL:
         memcpy(&awaited, entry.ids, sizeof(awaited))
@@ -75,7 +75,7 @@ cdef int defer_long(
 cdef inline size_t _add_pending(Cache* cache, const uint8_t* piece, size_t length, size_t n_copied) noexcept nogil:
     """Add a pending piece of `length` bytes; return its number.
 
-    n_copied: bytes to copy, the piece or its whole key, since the text may be gone when the piece is merged.
+    n_copied: bytes to copy, the piece or its whole key, because the text may be gone when the piece is merged.
     Requires: cache.n_pending < MAX_PIECES.
     """
     cdef BatchPiece* pending = &cache.pending[cache.n_pending]
@@ -113,7 +113,7 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
 
     Requires: cache.n_gaps > 0.
 
-    All ids after the first gap move once: they are copied aside, and from there, with the new ids between, back.
+    The ids after the first gap are copied aside, and then copied back with the new ids between them.
     """
     cdef BatchPiece* pending
     cdef Gap* gap
@@ -148,10 +148,10 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
 
 
 cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcept nogil:
-    """Copy n ids by eights; return the address after the last.
+    """Copy n ids, eight at a time; return the address after the last.
 
     The ids of one gap are few, so this beats a memcpy of unknown size.
-    Requires: both sides have space for COPY_SLACK_IDS more.
+    Requires: both buffers have space for COPY_SLACK_IDS more ids.
     """
     cdef size_t i
     for i in range(0, n, 8):
@@ -162,14 +162,14 @@ cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcep
 cdef void discard_gaps(Cache* cache, const Tables* tables) noexcept nogil:
     """Drop all gaps without filling them, because their output is dropped.
 
-    The pending pieces are stored all the same.
+    The pending pieces are still merged and stored.
     """
     _merge_pending(cache, tables)
     cache.n_gaps = cache.n_pending = 0
 
 
 cdef void _merge_pending(Cache* cache, const Tables* tables) noexcept nogil:
-    """Give each pending piece its ids, and store it in the cache.
+    """Merge each pending piece and store its ids in the cache.
 
     Ends the batch, so the PENDING entries of its pieces become void.
     """
@@ -190,14 +190,14 @@ cdef void _merge_pending(Cache* cache, const Tables* tables) noexcept nogil:
 
 
 cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n) noexcept nogil:
-    """Give each piece that is a token its id; leave n_ids at 0 for the others.
+    """Set the id of each piece that is a token; leave n_ids at 0 for the others.
 
-    A look-up reads a slot, the token's end and its bytes, three addresses far apart. Each pass over the batch
-    prefetches the next of these for all pieces before the first is read.
+    A look-up reads a slot, the token's end and its bytes, at three addresses far apart. Each pass over the batch
+    prefetches the next address of every piece before the first is read.
     """
     cdef BatchPiece* piece
     cdef uint64_t[MAX_PIECES] hashes
-    cdef uint16_t[MAX_PIECES] tagged  # numbers of the pieces whose tag some token has
+    cdef uint16_t[MAX_PIECES] tagged  # numbers of the pieces whose tag matches some token's
     cdef size_t i, k, n_tagged = 0
     cdef uint32_t token
     for i in range(n):
@@ -218,7 +218,7 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
 
 
 cdef void _keep(Cache* cache, size_t number) noexcept nogil:
-    """Store a pending piece that has its ids now: in its PENDING entry if that is still in place, else in a new one."""
+    """Store a merged pending piece: in its PENDING entry if that is still in place, otherwise in a new one."""
     cdef BatchPiece* pending = &cache.pending[number]
     cdef Entry* entry
     cdef Probe probe

@@ -1,27 +1,27 @@
-"""Piece cache: the ids of earlier pieces, found by the exact bytes of a piece, so that few pieces need merging.
+"""Piece cache: finds the ids of earlier pieces by their exact bytes, so that few pieces need merging.
 
-- First table (short_pieces): pieces of up to 15 bytes, nearly all of any text. Entries of 32 bytes, keyed by the
-  piece itself; up to 6 ids lie in the entry, more in the arena.
-- Second table (long_pieces): longer pieces; their bytes and ids lie in the arena.
+- First table (short_pieces): pieces of up to 15 bytes, which are nearly all pieces of any text. Entries of 32
+  bytes, keyed by the piece itself; up to 6 ids are in the entry, more in the arena.
+- Second table (long_pieces): longer pieces; their bytes and ids are in the arena.
 - Pending pieces (pending_pieces): cache misses, merged in batches.
 
 Pieces are looked up in groups: probe_group() makes the keys of a group and prefetches their home lines, then
 _look_up() reads them.
 
-A cache belongs to one thread at a time. It starts small and grows with the number of distinct pieces, since its
-speed depends on how much of it fits into the processor's caches. At its limit new pieces evict old ones. Without
-memory for growth it keeps its size: the tables are an optimization and must not fail.
+A cache belongs to one thread at a time. It starts small and grows with the number of distinct pieces, because its
+speed depends on how much of it fits into the processor's caches. At its limit new pieces evict old ones. If memory
+for growth is missing, it keeps its size: the tables are an optimization and must not fail.
 
-Tried and dropped: filling the cache with the vocabulary at the start. To look up a new piece as a token takes little
-longer than to make its entry, and entries of tokens that the texts do not have crowd out others.
+Tried and dropped: filling the cache with the vocabulary at the start. Looking a new piece up as a token takes
+little longer than making its entry, and entries of tokens that do not occur in the texts crowd out others.
 """
 
 # Tried and dropped: making keys a fixed number of pieces ahead instead of in groups: no gain. Groups of 1,024 pieces:
 #   they do not fit into the L1 cache.
-# Tried and dropped: hashing keys with AES instructions, loading eight keys by two gathers, other prefetch hints: no
-#   gain.
-# Tried and dropped: a second table for counting, with 8 bytes for each piece: it would take 128 KB for each thread and
-#   gain little (measured in benchmarks/records/2026-11-25-token-work.md).
+# Tried and dropped: hashing keys with AES instructions, loading eight keys with two gathers, other prefetch hints:
+#   no gain.
+# Tried and dropped: a second table for counting, with 8 bytes per piece: it would take 128 KB per thread and gain
+#   little (measured in benchmarks/records/2026-11-25-token-work.md).
 # Tried and dropped: writing the items of the list during the look-up, without an array of ids: slower for short texts.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -48,15 +48,15 @@ cdef extern from "simd/entries.h" nogil:
 
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
-    MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap from which on gaps are filled: these ids must move
-    MAX_KEPT_IDS = 1 << 12  # most ids of a long piece that is cached
-    MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached: longer ones hardly ever repeat
+    MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all to be moved later, at which gaps are filled
+    MAX_KEPT_IDS = 1 << 12  # a long piece with more ids is not cached
+    MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
     """Start an empty cache.
 
-    seed: secret seed of its hashes: without it, nobody can choose pieces that collide.
+    seed: secret seed of its hashes, so that nobody can choose pieces that collide.
     limit: bytes of all tables together, at least MIN_CACHE_BYTES.
     """
     memset(cache, 0, sizeof(Cache))
@@ -82,7 +82,7 @@ cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
 
 
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil:
-    """Set a new limit, in bytes. A cache that is larger is emptied."""
+    """Set a new limit, in bytes. Empties a cache that is larger."""
     limit = max(limit, <size_t> MIN_CACHE_BYTES)
     if cache_bytes(cache) > limit:
         cache_free(cache)
@@ -95,12 +95,12 @@ cdef int encode_pieces(
 ) except -1 nogil:
     """Append the ids of the pieces of a text to `out`.
 
-    data, n: the whole text; nothing behind data[n] is read.
+    data, n: the whole text; nothing at or after data[n] is read.
     start: offset of the first piece.
-    ends, n_ends: end offsets of the pieces, each also the start of the next; with UNMATCHED set the text up to
-        there is no piece and gives no ids.
+    ends, n_ends: end offsets of the pieces, each also the start of the next. If UNMATCHED is set in an end, the
+        text up to it is not a piece and gets no ids.
 
-    Ensures: no gap is left in `out`, unless cache.defers; then settle() must follow before `out` is read.
+    Ensures: no gap is left in `out`, unless cache.defers; then call settle() before reading `out`.
     """
     cdef size_t n_pieces
     while n_ends:
@@ -149,7 +149,7 @@ cdef inline size_t _probe(
     Cache* cache, const uint8_t* data, size_t start, const size_t* ends,
     size_t first, size_t n_pieces, size_t n_long,
 ) noexcept nogil:
-    """Make the keys of pieces first to n_pieces - 1; return how many pieces are in cache.long_ones afterwards.
+    """Make the keys of pieces first to n_pieces - 1; return how many pieces are then in cache.long_ones.
 
     Requires: 16 bytes from the start of each piece on are readable.
     """
@@ -158,7 +158,7 @@ cdef inline size_t _probe(
     cdef uint64_t low, high
     for i in range(first, n_pieces):
         end = ends[i]
-        length = end - start  # with UNMATCHED set it is huge, so no key is made
+        length = end - start  # if UNMATCHED is set, it is huge and no key is made
         if likely(length <= SHORT_BYTES):
             low = make_key(data + start, length, &probe[i], &high)
             probe[i].line = home_line(cache, key_hash(low, high, cache.seed))
@@ -173,7 +173,7 @@ cdef inline size_t _probe(
 cdef size_t _probe_long(Cache* cache, const uint8_t* piece, size_t length, size_t i, size_t n_long) noexcept nogil:
     """Set the probe of a piece that is too long for a key, or of unmatched text; return the new n_long."""
     cdef Probe* probe = &cache.probes[i]
-    probe.line = cache.entries  # any line: it is read, and cannot match, since no key has the length 255
+    probe.line = cache.entries  # any line: it is read, but cannot match because no key has the length 255
     probe.high = ~<uint64_t> 0
     probe.low = 0
     if length <= MAX_CACHED_BYTES and cache.n_slots:
@@ -188,7 +188,7 @@ cdef int look_up_group(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
-    """Append the ids of the group that probe_group() was called for last, with the same arguments."""
+    """Append the ids of the group of the last call of probe_group(), with the same arguments."""
     _look_up(cache, tables, data, start, ends, n_pieces, out)
     return 0 if cache.defers else settle(cache, tables, out)
 
@@ -202,7 +202,7 @@ cdef int _look_up(
     Runs of hits in home lines are copied by one kernel.
     """
     cdef uint32_t* to
-    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # ids: of one miss, and of hits
+    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # the ids of one miss and of all hits
     ids_reserve(out, n_most)
     while True:
         to = out.items + out.n
@@ -224,7 +224,7 @@ cdef int _look_up(
 cdef int _append_short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
-    """Append the ids of a short piece: from a line beside its home line, from the arena, or merged."""
+    """Append the ids of a short piece: from a line next to its home line, from the arena, or by merging."""
     cdef Entry* entry = find_short(cache, probe)
     cdef size_t before = out.n
     cdef uint32_t at
@@ -240,7 +240,7 @@ cdef int _append_short(
     if may_defer(tables, length):
         return defer_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
-    # A piece of characters may have no ids, or more than it has bytes: then it is not kept.
+    # In a vocabulary of characters a piece may have no ids, or more ids than bytes: such a piece is not kept.
     if 0 < out.n - before <= SHORT_BYTES:
         keep_short(cache, probe, out.items + before, out.n - before)
     return 0
@@ -249,12 +249,12 @@ cdef int _append_short(
 cdef int _append_long(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
 ) except -1 nogil:
-    """Append the ids of a piece of more than SHORT_BYTES bytes: from the second table, or merged."""
+    """Append the ids of a piece of more than SHORT_BYTES bytes: from the second table, or by merging."""
     cdef LongSlot* slot
     cdef uint64_t hash
     cdef size_t before = out.n
     if length > MAX_CACHED_BYTES:
-        settle(cache, tables, out)  # first: else filling the gaps later would move this piece's ids, which may be many
+        settle(cache, tables, out)  # now, because filling the gaps later would move the many ids of this piece
         return encode_piece(tables, piece, length, out)
     hash = long_hash(cache, piece, length)
     if cache.n_long:

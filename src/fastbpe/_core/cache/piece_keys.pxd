@@ -1,6 +1,6 @@
-"""Keys of 16 bytes for pieces of up to 15: the piece, zeros after it, its length in the last byte.
+"""Keys of 16 bytes for pieces of up to 15: the piece, zero-padded, with its length in the last byte.
 
-Exact, never 0.
+A key is exact and never 0.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -13,7 +13,8 @@ cdef extern from "simd/keys.h" nogil:
     uint64_t make_key "fb_make_key"(const uint8_t* piece, size_t n, void* key, uint64_t* high) noexcept
 
 cdef extern from "simd/lines.h" nogil:
-    # Tell whether one of a line's two entries has this key; *at is then its offset in bytes. See simd/lines.h.
+    # Tell whether one of a line's two entries has this key; if so, *at is the entry's offset in bytes. See
+    # simd/lines.h.
     bint find_in_line "fb_find_in_line"(const void* line, const void* key, size_t* at) noexcept
 
 cdef enum:
@@ -29,7 +30,7 @@ cdef inline uint64_t key_hash(uint64_t low, uint64_t high, uint64_t seed) noexce
 
 
 cdef inline size_t copy_tail(uint8_t* tail, const uint8_t* data, size_t n) noexcept nogil:
-    """Copy the last 16 bytes of a text, or all of a shorter one, and zeros after them: keys can be made there.
+    """Copy the last 16 bytes of a text, or all of a shorter one, and add zeros, so that keys can be made there.
 
     tail: 32 bytes.
     Returns the offset of the copy in the text.

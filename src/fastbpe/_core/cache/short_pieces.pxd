@@ -3,7 +3,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from fastbpe._core.cache.cache_state cimport Cache, Entry, Probe
 
 cdef enum:
-    PROBED_LINES = 4  # lines that a piece may be in: its home line and three more (two in all were slower)
+    PROBED_LINES = 4  # lines that a piece may be in: its home line and three more (a total of two was slower)
 
 
 cdef inline Entry* home_line(const Cache* cache, uint64_t hash) noexcept nogil:
@@ -33,19 +33,19 @@ cdef inline Entry* find_short(const Cache* cache, const Probe* probe) noexcept n
 
 
 cdef inline bint victim_place(Cache* cache) noexcept nogil:
-    """Choose which of a line's two entries gives way, 0 or 1, in turn.
+    """Choose which of a line's two entries to evict, 0 or 1, in turn.
 
-    If the piece decided, two pieces that are both frequent could evict each other for ever.
+    If the choice depended on the piece, two frequent pieces could evict each other for ever.
     """
     cache.turn = not cache.turn
     return cache.turn
 
 
 cdef inline void bring_home(Cache* cache, const Probe* probe, Entry* entry) noexcept nogil:
-    """Swap an entry found beside its home line with one in it: frequent pieces end up in their home lines.
+    """Swap an entry next to its home line with one in it, so that frequent pieces end up in their home lines.
 
-    The entry swapped out stays in its own probe sequence: lines beside each other share theirs. Measured: faster
-    on all texts, most on source code.
+    The entry that is swapped out stays in its own probe sequence, since neighbouring lines share theirs. Measured:
+    faster on all texts, most on source code.
     """
     cdef Entry* other = &probe.line[victim_place(cache)]
     cdef Entry swapped = other[0]

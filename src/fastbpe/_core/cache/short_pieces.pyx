@@ -1,8 +1,8 @@
 """First table of the piece cache, for pieces of up to 15 bytes.
 
-A set-associative hash table: lines of two entries, one cache line each. A piece is in its home line or in one of
-the three lines beside it; the four share their probe sequences, so entries may move among them. When all eight
-entries are in use, a new piece evicts one of its home line.
+A set-associative hash table with lines of two entries, one cache line each. A piece is in its home line or in one
+of the three lines next to it. The four lines share their probe sequences, so entries may move among them. When all
+eight entries are in use, a new piece evicts one from its home line.
 """
 
 # Tried and dropped: a second, smaller table for pieces of up to 7 bytes: waits longer for memory than one table.
@@ -25,25 +25,25 @@ cdef extern from "simd/entries.h" nogil:
 
 cdef enum:
     MIN_ENTRIES = 1 << 11  # entries of the smallest table, 64 KB
-    GROWTH_FACTOR = 4  # growth of a table of fewer than LARGE_ENTRIES
-    LARGE_ENTRIES = 1 << 17  # entries (4 MB) from which a table grows twofold and is filled further
+    GROWTH_FACTOR = 4  # growth factor of a table with fewer than LARGE_ENTRIES entries
+    LARGE_ENTRIES = 1 << 17  # entries (4 MB) from which a table doubles, and is filled further before it grows
     RESERVE_FROM_ENTRIES = 1 << 15  # entries (1 MB) from which a table reserves memory to grow in place
-    RESERVE_FACTOR = 16  # size of that reserve, in sizes of the table; untouched memory costs nothing
+    RESERVE_FACTOR = 16  # size of the reserve as a multiple of the table's; untouched memory costs nothing
     EVICTION_COST = 8  # cost of merging an evicted piece again, in look-ups beyond the home line
 
 
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
     """Tell whether the first table should grow: it is half full, or its size has cost as much as growing would.
 
-    A large table grows only at 11/16, since fresh memory is slow. A table that is three quarters empty never grows
-    for its cost: some frequent pieces share a line in a table of any size.
+    A large table grows only at 11/16, since fresh memory is slow. A table that is less than a quarter full never
+    grows because of its cost: some frequent pieces share a line in a table of any size.
     """
     cdef size_t full = cache.n_entries // 2 if cache.n_entries < LARGE_ENTRIES else cache.n_entries // 16 * 11
     return cache.n_used >= full or (cache.cost >= cache.n_entries and cache.n_used >= cache.n_entries // 4)
 
 
 cdef Entry* find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
-    """Entry of the piece in the lines beside its home line, or NULL. A line that is not full ends the search."""
+    """Entry of the piece in the lines next to its home line, or NULL. A line that is not full ends the search."""
     cdef Entry* line
     cdef Entry* entry = NULL
     cdef int i
@@ -56,9 +56,9 @@ cdef Entry* find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
 
 
 cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size_t n_ids) noexcept nogil:
-    """Store a piece and its ids; an entry that is there already stays, unless it is PENDING.
+    """Store a piece and its ids. An entry that already exists stays, unless it is PENDING.
 
-    Does nothing without memory for ids that need the arena. Requires: n_ids <= SHORT_BYTES.
+    Does nothing if the ids need the arena and memory is short. Requires: n_ids <= SHORT_BYTES.
     """
     cdef Entry kept
     cdef Entry* entry
@@ -66,7 +66,7 @@ cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size
     kept.low, kept.high = probe.low, probe.high
     if not fb_entry_pack(&kept, ids, n_ids):
         if not arena_reserve(cache, SHORT_BYTES, 0):
-            return  # a PENDING entry stays, and is void with its batch
+            return  # a PENDING entry stays, and becomes void with its batch
         at = <uint32_t> cache.arena_n
         memcpy(kept.ids, &at, sizeof(at))
         kept.n_ids = <uint8_t> n_ids | IN_ARENA
@@ -80,9 +80,9 @@ cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size
 
 
 cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
-    """Put an entry into the first free place of its probe sequence, or in place of one of its home line.
+    """Put an entry into the first free place of its probe sequence, or evict one from its home line.
 
-    Requires: the table does not hold the key. Returns the address of the entry in the table.
+    Requires: the key is not in the table. Returns the address of the entry in the table.
     """
     cdef Entry* line = home
     cdef int i = 1
@@ -100,7 +100,7 @@ cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nog
 
 
 cdef int grow_entries(Cache* cache) except -1 nogil:
-    """Enlarge the first table, if the limit and the memory allow it.
+    """Enlarge the first table, if the limit and memory allow it.
 
     The first table may take half of the cache's limit.
     Ensures: there is a table afterwards; raises MemoryError if there is no memory for the first one.
@@ -140,9 +140,9 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
     """Move the entries of an old table of n_old entries into the cache's table, which now has n_new.
 
-    The two may be the same memory; then the entries after the old ones are zeros. Growth in place works because
-    the low bits of a hash give the home line: the entries of PROBED_LINES old lines stay in these or go to new
-    lines that get entries from nowhere else. So the function copies only PROBED_LINES lines aside at a time.
+    Both may be the same memory; then the entries after the old ones are zeros. Growth in place works because the
+    low bits of a hash are the home line: the entries of PROBED_LINES old lines stay in these lines, or move to new
+    lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at a time.
     """
     cdef Entry[2 * PROBED_LINES] moved
     cdef size_t i, k

@@ -7,15 +7,15 @@ from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.split.splitter cimport Ends
 
 cdef struct Phases:
-    # Views of memory that a TwoPhases owns.
+    # Views of memory that is owned by a TwoPhases.
     const Tables* words  # tokens of the first phase
     const Tables* superwords  # merges of the second phase
-    bint joins_pieces  # these join whole pieces; else ids within a piece
-    const uint8_t* inside  # by first byte << 8 | second byte: a token of the first phase has them side by side
+    bint joins_pieces  # the merges join whole pieces; otherwise ids within a piece
+    const uint8_t* inside  # by first byte << 8 | second byte: 1 if some token of the first phase has both in a row
     const uint32_t* n_bytes  # by id of the first phase
-    const uint64_t* joins  # bits by join_bit(): 0: no superword has these two ids side by side
-    uint32_t shift  # 64 - log2 of the number of these bits
-    const uint8_t* borders  # by border_of(): 0: no superword has its border between pieces there
+    const uint64_t* joins  # bits by join_bit(): 0 if the two ids are adjacent in no superword
+    uint32_t shift  # 64 - log2 of the number of bits in joins
+    const uint8_t* borders  # by border_of(): 0 if no superword has such a border between two pieces
 
 
 cdef class TwoPhases:
@@ -44,6 +44,6 @@ cdef inline size_t join_bit(const Phases* phases, uint32_t left, uint32_t right)
 
 
 cdef inline bint may_join(const Phases* phases, uint32_t left, uint32_t right) noexcept nogil:
-    """Tell whether a superword may have two ids of the first phase side by side. A wrong True costs time alone."""
+    """Tell whether two ids of the first phase may be adjacent in a superword. A wrong True only costs time."""
     cdef size_t bit = join_bit(phases, left, right)
     return phases.joins[bit >> 6] >> (bit & 63) & 1

@@ -22,6 +22,6 @@ class TwoPhases:
     def joins_pieces(self) -> bool: ...
     @property
     def borders(self) -> bytes:
-        """By border_of(), a byte: 0 where no superword has a border of pieces."""
+        """By border_of(), a byte: 0 if no superword has such a border between two pieces."""
 
 def superword_ids(vocabulary: Vocabulary) -> list[int]: ...

@@ -1,21 +1,22 @@
-"""Merging in two phases, for vocabularies with superwords: tokens of several words, as "of the".
+"""Merging in two phases, for vocabularies with superwords: tokens that span several words, such as "of the".
 
-The pieces of such a vocabulary are lines and more. They hardly repeat, so the piece cache does not know them. But
-each merge joins tokens that earlier merges have made, so merges happen in the order of their priorities, and it is
-exact to do all merges below some priority first and the others afterwards, with any such priority.
+The pieces of such a vocabulary are whole lines or longer. They hardly ever repeat, so the piece cache cannot help.
+But each merge joins tokens of earlier merges, so merges happen in the order of their priorities, and it is exact
+to do all merges below any given priority first and the others afterwards.
 
-The first phase has the merges before the first superword. No token that they make has, say, a letter before a space,
-so a piece may be cut between two bytes that no such token has side by side: no merge crosses that place. What lies
-between cuts are words, which the piece cache knows.
+The first phase does the merges before the first superword. No token that they make has, say, a letter before a
+space, so a piece may be cut between any two bytes that are not adjacent in such a token: no merge crosses that
+position. The parts between cuts are words, which the piece cache can look up.
 
-The second phase merges ids of the first. A superword is made of ids of the first phase in one way only. Two
-neighbours that no superword has side by side stay apart, so the ids are cut between them, into stretches of a few
-ids. To leave out a cut is exact, too: so one bit by hash says whether two ids may join. The merges of the second phase
-have a small table of pairs. The others are done: none of their pairs is left, and later merges bring none together.
+The second phase merges the ids of the first. Each superword consists of ids of the first phase in exactly one way.
+Two neighbouring ids that are not adjacent in any superword are never joined, so the ids are cut between them, into
+stretches of a few ids. Omitting a cut is exact too, so one bit, found by a hash, says whether two ids may join.
+The merges of the second phase have a small pair table of their own. No merge of the first phase is left to do:
+none of its pairs remains, and later merges do not create any.
 
-In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that the
-first phase has made one id each. The piece cache knows the pieces, which are words. Runs are cut in the same way; a text
-is cut between two characters where no superword has a border of pieces.
+In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that are one id each after the
+first phase. The piece cache contains the pieces, which are words. Runs are cut in the same way, and a text is cut
+between two characters if no superword has such a border between pieces.
 """
 
 cimport cython
@@ -33,18 +34,18 @@ from fastbpe._core.text.safe_cuts cimport border_of
 from fastbpe._core.text.safe_cuts import byte_neighbours
 
 cdef enum:
-    BITS_PER_JOIN = 32  # of the table of joins: one pair in 32 seems to be in a superword and is not
+    BITS_PER_JOIN = 32  # bits of the table per join: about one pair in 32 is falsely taken to be in a superword
 
 
 @cython.final
 cdef class TwoPhases:
     """The two phases of a vocabulary.
 
-    words: Vocabulary – the tokens of the first phase, with the ids that they have in the whole vocabulary.
-    joins: uint64 array – left id << 32 | right id of neighbours that a superword has inside.
+    words: Vocabulary – the tokens of the first phase, with their ids in the whole vocabulary.
+    joins: uint64 array – left id << 32 | right id of each two ids that are adjacent in a superword.
     superwords: Vocabulary – the merges of the second phase. None: there are none yet.
-    joins_pieces: bool – these join whole pieces; else ids within a piece.
-    members: sequence of int – ids. A superword may hold any two of them side by side; joins is without effect.
+    joins_pieces: bool – these merges join whole pieces; otherwise ids within a piece.
+    members: sequence of int – ids, any two of which may be adjacent in a superword; joins is then ignored.
     """
 
     def __cinit__(
@@ -77,7 +78,7 @@ cdef class TwoPhases:
 
     @property
     def borders(self):
-        """By border_of(), a byte: 0 where no superword has a border of pieces."""
+        """By border_of(), a byte: 0 if no superword has such a border between two pieces."""
         return (<const char*> self._borders)[:1 << 16]
 
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:
@@ -98,7 +99,7 @@ cdef class TwoPhases:
         return 0
 
     cdef int _add_members(self, members) except -1:
-        """Let all pairs join: runs are long then, which is exact. Only their borders are known."""
+        """Let all pairs join. Stretches get long, which is still exact; only their borders are known."""
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i
         cdef const uint8_t* token
@@ -118,7 +119,7 @@ cdef class TwoPhases:
         return 0
 
     cdef int _add_border(self, uint32_t left, uint32_t right) except -1:
-        """Note the bytes beside the border of two ids."""
+        """Record the bytes on both sides of the border between two ids."""
         cdef const Tables* tables = &self.words.tables
         cdef size_t n = token_length(tables, left)
         if n and token_length(tables, right):
@@ -129,7 +130,7 @@ cdef class TwoPhases:
 
 
 def superword_ids(Vocabulary vocabulary not None):
-    """List the ids of the tokens that have a letter of English right before a space: they span words."""
+    """List the ids of tokens that have an English letter right before a space: they span words."""
     cdef const Tables* tables = &vocabulary.tables
     cdef const uint8_t* token
     cdef uint32_t i, k
@@ -147,10 +148,10 @@ cdef int encode_words(
     const Phases* phases, Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends,
     Ends* words, Ids* out,
 ) except -1 nogil:
-    """Replace `out` by the ids that the first phase makes of the pieces of a text.
+    """Replace the contents of `out` by the ids that the first phase makes of the pieces of a text.
 
     data, n, start, ends, n_ends: as for encode_pieces().
-    words: room for the ends of the words; overwritten.
+    words: space for the ends of the words; overwritten.
 
     Requires: cache is used for no other vocabulary.
     """

@@ -1,14 +1,14 @@
-"""Atomic flags and counters for threads that run without the GIL: set once, or added to.
+"""Atomic flags and counters that threads without the GIL share.
 
-add(at, n)      add n to *at; the value before, so that each caller gets a share of its own
-set_flag(flag)  set *flag to 1; all that this thread wrote before is visible to a thread that then sees the flag
-clear_flag(flag)  set *flag to 0; as set_flag()
-claim(flag)     set *flag to 1; tell whether it was 0, which it is for one thread alone
+add(at, n)      add n to *at and return the old value, so each caller gets a range of its own
+set_flag(flag)  set *flag to 1; a thread that sees it set also sees everything that this thread wrote before
+clear_flag(flag)  set *flag to 0, with the same guarantee
+claim(flag)     set *flag to 1 and return whether it was 0: true for exactly one thread
 is_set(flag)    tell whether *flag is set
-yield_thread()  let the operating system run another thread
+yield_thread()  let the operating system schedule another thread
 
-All are in one order for all threads: of two threads that each set one flag and then read the other's, one at least
-sees a flag set (Jobs._wait() relies on it).
+All operations are sequentially consistent: if two threads each set one flag and then read the other's, at least
+one of them sees a flag set. Jobs._wait() relies on this.
 """
 
 cdef extern from *:

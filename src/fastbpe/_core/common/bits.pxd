@@ -1,4 +1,4 @@
-"""Number of the lowest and of the highest bit that is set in 64 bits, 0 to 63. Requires: the word is not 0."""
+"""Index of the lowest and of the highest set bit of a 64-bit word, 0 to 63. Requires: the word is not 0."""
 
 from libc.stdint cimport uint64_t
 

@@ -1,10 +1,10 @@
-"""Growing byte buffer: UTF-8 that the core makes of a str, and text that a normalizer changes."""
+"""Growing byte buffer for UTF-8 converted from a str, or for text that a normalizer has changed."""
 
 from libc.stdint cimport uint8_t
 
 
 cdef struct Buffer:
-    # Starts as all zeros. Whoever holds it owns the memory, and gives it back with buffer_free().
+    # Initialize with zeros. The holder owns the memory, and frees it with buffer_free().
     uint8_t* items
     size_t n  # bytes in use
     size_t capacity  # bytes allocated

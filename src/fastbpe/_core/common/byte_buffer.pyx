@@ -1,4 +1,4 @@
-"""Growing byte buffer: UTF-8 that the core makes of a str, and text that a normalizer changes."""
+"""Growing byte buffer for UTF-8 converted from a str, or for text that a normalizer has changed."""
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
@@ -35,7 +35,7 @@ cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
 
 
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
-    """Empty the buffer, and enlarge its capacity to at least this number of bytes.
+    """Empty the buffer, and make its capacity at least this number of bytes.
 
     Raises MemoryError and then leaves the buffer empty.
     """

@@ -1,17 +1,17 @@
-"""Locks and copies in place of the GIL on a free-threaded CPython. With the GIL, all of it compiles to nothing.
+"""Locks and copies that replace the GIL on a free-threaded CPython. With a GIL, they compile to nothing.
 
-FREE_THREADED  this is a free-threaded build, whether or not its GIL is on
-lock(lock)     take a lock; it is free while it is 0
-unlock(lock)   give it back
+FREE_THREADED  true in a free-threaded build, even if its GIL is enabled
+lock(lock)     acquire a lock; 0 means that it is free
+unlock(lock)   release it
 own(items)     a list that no other thread changes: a copy of a caller's list; with the GIL, the list itself
 
-A lock guards a few lines of plain C, which run no Python code. Its holder has a thread state and never gives it up.
-So the interpreter, which stops all threads for a fork, never stops one that holds a lock, and the child finds all
-locks free. A PyMutex would not do: a thread that waits for one gives its thread state up, and may be handed the
-mutex while all others stand still. Code without a thread state (nogil) takes no lock.
+A lock guards a few lines of plain C that run no Python code, so a thread that holds it never detaches its thread
+state. The interpreter can therefore not stop that thread for a fork, and the child process finds all locks free. A
+PyMutex would not work: a thread that waits for one detaches its thread state, and may be handed the mutex while
+all other threads are stopped. Code without a thread state (nogil) must not take a lock.
 
-An attribute that is made at its first use is made without a lock, kept under one if no other thread was faster,
-and never replaced: a reader that has seen its atomic flag, or has had the same lock, may use it.
+An attribute that is created at its first use is created without a lock, and stored under one unless another thread
+was faster. It is never replaced, so a reader that has seen its atomic flag, or has held the same lock, may use it.
 """
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, yield_thread

@@ -1,16 +1,16 @@
 cdef enum:
-    YIELD_ITEMS = 1 << 12  # items of a loop between two checks whether the GIL is due: below a millisecond
-    CALL_ITEMS = 1 << 3  # overhead of one list or text, in items
+    YIELD_ITEMS = 1 << 12  # loop items between two checks whether to release the GIL: less than a millisecond
+    CALL_ITEMS = 1 << 3  # cost of starting on a list or text, in items
 
 
 cdef int yield_gil_if_due() except -1
 
 
 cdef inline int yield_gil_at(size_t i) except -1:
-    """Call yield_gil_if_due() in a loop over many Python objects, whose index is i, once in YIELD_ITEMS items.
+    """Call yield_gil_if_due() once every YIELD_ITEMS items of a loop over Python objects whose index is i.
 
-    Other code runs meanwhile: it may change any list that it can reach, so a list from the caller is read by its
-    size of now, and a list with items that are not set yet is hidden (id_lists.hide()).
+    Other code runs in the meantime and may change any list that it can reach. So check the size of a caller's list
+    again after this call, and hide a list whose items are not all set (id_lists.hide()).
 
     Requires: the GIL is held.
     """
@@ -19,6 +19,7 @@ cdef inline int yield_gil_at(size_t i) except -1:
 
 cdef inline int yield_gil_after(size_t n, size_t* n_held) except -1:
     """Do the same in a loop over lists or texts, after one that had n items.
+
 
     n_held: items since the last check; 0 at first.
     """

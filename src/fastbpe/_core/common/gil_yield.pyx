@@ -1,12 +1,12 @@
-"""Releases the GIL from time to time while one thread makes many short calls, or many Python objects in one call.
+"""Releases the GIL now and then while one thread makes many short calls, or many Python objects in one call.
 
-A thread that waits for the GIL requests it only after nobody has released it for sys.getswitchinterval() (5 ms by
+A thread that waits for the GIL requests it only if nobody has released it for sys.getswitchinterval() (5 ms by
 default), and CPython hands the GIL over only to a thread that has requested it. A thread that releases the GIL
-more often takes it back before any waiting thread has woken up; every such release restarts the wait of the
-others. Released each 0.1 ms, the GIL was never handed over. So this module waits 1.5 switch intervals between two
+more often takes it back before any waiting thread has woken up, and each release restarts the wait of the others:
+when it was released every 0.1 ms, no other thread ever got it. So this module waits 1.5 switch intervals between
 releases.
 
-On a free-threaded CPython it lets the interpreter stop this thread, which a collection and a fork wait for.
+On a free-threaded CPython the release lets the interpreter stop this thread, for garbage collection or a fork.
 """
 
 from fastbpe._core.common.free_threading cimport FREE_THREADED
@@ -14,13 +14,13 @@ from fastbpe._core.common.interrupts cimport now
 
 import sys
 
-# Both under the GIL, and shared by all threads. Not used without a GIL.
+# Both are protected by the GIL and shared by all threads. Not used without a GIL.
 cdef double _released = 0  # monotonic time of the last release by any thread, in seconds
 cdef double _period = 0  # seconds between two releases; 0: the first call releases at once
 
 
 cdef int yield_gil_if_due() except -1:
-    """Release the GIL and take it back, if the last release is 1.5 switch intervals ago.
+    """Release the GIL and take it back, if the last release was at least 1.5 switch intervals ago.
 
     Requires: the GIL is held.
     """

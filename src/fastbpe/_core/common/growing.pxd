@@ -4,7 +4,7 @@ from libc.stdlib cimport realloc
 
 
 cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
-    """Reallocate `items` for `capacity` items; on MemoryError they do not change."""
+    """Reallocate `items` for `capacity` items. Raises MemoryError and then leaves them unchanged."""
     cdef void* grown = realloc(items[0], capacity * item_size)
     if grown == NULL:
         with gil:
@@ -16,7 +16,7 @@ cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 
 cdef inline int reserve(
     void** items, size_t* capacity, size_t wanted, size_t item_size, size_t least
 ) except -1 nogil:
-    """Make space for `wanted` items, for `least` at first; the capacity doubles, so that appending is linear."""
+    """Make space for `wanted` items; growing at least doubles the capacity, and takes `least` as the minimum."""
     cdef size_t n
     if wanted <= capacity[0]:
         return 0

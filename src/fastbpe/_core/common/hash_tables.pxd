@@ -1,10 +1,10 @@
 """Hash functions, and the two hash tables of a vocabulary: pieces by their bytes, and pairs of tokens.
 
-Open addressing with linear probing. A table has a power of two of slots and is at most two-thirds full, so a probe
-sequence always ends at an empty slot. The ranked table is probed by cache lines: all eight slots of the home line,
-from the home slot on and around, then the slots of the next line.
+Both use open addressing with linear probing. The number of slots is a power of two and at most two thirds of them
+are full, so a probe sequence always ends at an empty slot. The ranked table is probed one cache line at a time:
+all eight slots of the home line, starting at the home slot and wrapping around, then the slots of the next line.
 
-`.fbpe` files hold these tables byte for byte: a change of layout or hash needs a new name for the file's section.
+`.fbpe` files hold these tables byte for byte: if the layout or a hash changes, rename the section of the file.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -24,12 +24,12 @@ cdef extern from *:
     const uint64_t RANKED_MASK "FASTBPE_RANKED_MASK"  # bits of the merged id in a slot of the ranked table
 
 cdef extern from "simd/hashing.h" nogil:
-    const uint64_t GOLDEN_RATIO "FB_GOLDEN_RATIO"  # multiplier of Fibonacci hashing: its product's top bits are the slot
+    const uint64_t GOLDEN_RATIO "FB_GOLDEN_RATIO"  # multiplier of Fibonacci hashing: top bits give the slot
 
 
 cdef struct PieceSlot:
     # Slot of the piece table, 8 bytes: finds a token by its bytes.
-    uint32_t tag  # high half of the hash: most unequal pieces differ here, so their bytes need not be read
+    uint32_t tag  # high half of the hash: if it differs, so do the pieces, and their bytes need not be read
     uint32_t id  # NONE: the slot is empty
 
 
@@ -43,18 +43,18 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
-    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids of a vocabulary with a ranked table; all ones is not an id
+    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids for which a ranked table is possible; all ones is not an id
     LINE = 8  # slots of the ranked table in a cache line of 64 bytes
-    MAX_RUN = 4096  # longest run of full slots: a vocabulary made to collide is refused, so that look-ups are short
-    NO_KEY = 0x7FFFFFFF  # key of a pair that the ranked table does not hold; greater than any other key
+    MAX_RUN = 4096  # longest run of full slots; a vocabulary with a longer one, made to collide, is refused
+    NO_KEY = 0x7FFFFFFF  # key of a pair that is not in the ranked table; greater than any other key
 
 
 cdef struct Pairs:
     # The pair table: ranked or wide. Exactly one of the two pointers is not NULL.
-    # Ranked: 8 bytes for each slot, left << 42 | right << 21 | merged id, where the merged id is the rank and so the
-    # priority too; all ones: empty. For vocabularies of ranks with up to MAX_RANKED_IDS ids, that is, all that are
-    # known. It is faster than the wide table: more of it fits into the processor's caches.
-    # Wide: 16 bytes for each slot, for all other vocabularies.
+    # Ranked: 8 bytes per slot, left << 42 | right << 21 | merged id; the merged id is the rank and thus also the
+    # priority; all ones: empty. For vocabularies of ranks with up to MAX_RANKED_IDS ids, which includes all
+    # published ones. Faster than the wide table, because more of it fits into the processor's caches.
+    # Wide: 16 bytes per slot, for all other vocabularies.
     const uint64_t* ranked
     const PairSlot* wide
     uint32_t shift  # 64 - log2 of the number of slots
@@ -62,7 +62,7 @@ cdef struct Pairs:
 
 cdef struct Merge:
     # The result of merging a pair of ids.
-    uint32_t priority  # the least is merged first; NONE: the pair is not in the table
+    uint32_t priority  # the lowest is merged first; NONE: the pair is not in the table
     uint32_t id  # merged id; NONE: the pair is not in the table
 
 
@@ -90,9 +90,9 @@ cdef inline uint64_t mix(uint64_t h) noexcept nogil:
 cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexcept nogil:
     """Hash n bytes to 64 bits.
 
-    Up to 16 bytes, as nearly all pieces have, take two loads, which may overlap, and no loop. The seed enters
-    before the first byte, so nobody can choose bytes that collide without knowing it; files use seed 0, since they
-    store tables.
+    Up to 16 bytes, the size of nearly all pieces, take two loads, which may overlap, and no loop. The seed enters
+    before the first byte, so nobody can choose bytes that collide without knowing it. Tables that are stored in
+    files use seed 0.
     """
     cdef uint64_t a, b, h = n * GOLDEN_RATIO + seed
     if n >= 8:
@@ -104,7 +104,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
             a = load64(p)
             b = load64(p + n - 8)
         else:
-            a = load64(p + n - 8)  # the loop has run, so these 8 bytes lie within the text
+            a = load64(p + n - 8)  # reads back into bytes of the last round: the loop has run at least once
             b = 0
     elif n >= 4:
         a = load32(p)
@@ -135,7 +135,7 @@ cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t l
 
 
 cdef inline bint is_far(size_t slot, size_t home, size_t mask) noexcept nogil:
-    """Tell whether a slot is so far after its home slot that a run of full slots between them exceeds MAX_RUN."""
+    """Tell whether a slot is so far from its home slot that the run of full slots between them exceeds MAX_RUN."""
     return ((slot | (LINE - 1)) - (home & ~<size_t> (LINE - 1))) & mask > MAX_RUN + LINE
 
 
@@ -168,13 +168,13 @@ cdef inline Merge find_wide(const Pairs* pairs, uint32_t left, uint32_t right) n
 
 
 cdef inline Merge find_merge(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
-    """Look a pair up in either table: its priority and merged id, both NONE if the table does not hold it."""
+    """Look a pair up in either table: its priority and merged id, both NONE if it is not in the table."""
     cdef uint64_t word
     cdef Merge found
     if likely(pairs.ranked != NULL):  # measured: without the hint the ranked table gains nothing
         word = pairs.ranked[ranked_slot(pairs.ranked, pairs.shift, left, right)]
-        # Only an empty slot has the top bit set. Spread over 32 bits by the shift, it turns both results into
-        # NONE.
+        # Only an empty slot has the top bit set. An arithmetic shift spreads that bit over 32 bits, which turns
+        # both results into NONE.
         found.id = found.priority = <uint32_t> (word & RANKED_MASK) | <uint32_t> (<int64_t> word >> 63)
         return found
     return find_wide(pairs, left, right)
@@ -183,8 +183,8 @@ cdef inline Merge find_merge(const Pairs* pairs, uint32_t left, uint32_t right) 
 cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
     """Look a pair up in the ranked table: its rank << 6, or NO_KEY. The low 6 bits are for the caller.
 
-    Requires: pairs.ranked != NULL. Compares the first four slots without a branch, since the length of a probe
-        sequence cannot be predicted; only if none of them decides does the loop of ranked_slot() run.
+    Requires: pairs.ranked != NULL. Compares the first four slots without a branch, because the length of a probe
+        sequence cannot be predicted. The loop of ranked_slot() runs only if none of the four decides.
     """
     cdef const uint64_t* slots = pairs.ranked
     cdef size_t i = pair_home(left, right, pairs.shift), k
@@ -222,11 +222,12 @@ cdef inline uint32_t find_piece(
 
 
 cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) noexcept nogil:
-    """Id of the first token in the piece table with the tag of hash h, or NONE: then no token has this hash.
+    """Id of the first token in the piece table with the tag of hash h; NONE if no token has this hash.
 
     The caller must compare the token's bytes: different texts can have the same tag.
     """
-    # Tried and dropped: comparing four slots without a branch, as pair_key() does: slower to load, no gain elsewhere.
+    # Tried and dropped: comparing four slots without a branch, as pair_key() does: loading is slower, no gain
+    #   elsewhere.
     cdef size_t i = <size_t> h & mask
     while table[i].id != NONE and table[i].tag != <uint32_t> (h >> 32):
         i = (i + 1) & mask
@@ -236,7 +237,7 @@ cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) n
 cdef inline bint same_bytes(const uint8_t* one, const uint8_t* other, size_t n) noexcept nogil:
     """Tell whether two texts of n bytes are equal. Requires: n > 0.
 
-    Up to 16 bytes are compared by two loads that may overlap: a loop would end in a branch that cannot be
+    Up to 16 bytes are compared by two loads that may overlap: a loop would end with a branch that cannot be
     predicted.
     """
     if n > 16:

@@ -10,7 +10,7 @@ cdef struct Ids:
     # Initialize with zeros. The holder owns the memory, and frees it with ids_free().
     uint32_t* items
     size_t n  # ids in use
-    size_t capacity  # ids that the memory holds
+    size_t capacity  # ids that fit into the memory
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil

@@ -6,7 +6,7 @@ from libc.stdlib cimport free, realloc
 from fastbpe._core.common.memory cimport grown
 
 cdef enum:
-    MIN_ESTIMATE_BYTES = 1 << 20  # ids_expect() does nothing below this size: ids_reserve() grows such a buffer
+    MIN_ESTIMATE_BYTES = 1 << 20  # below this size ids_expect() does nothing, and ids_reserve() grows the buffer
     REMAPPED_FROM_IDS = 1 << 21  # ids in use from which _grown() uses grown() and not realloc()
     HUGE_PAGES_FROM_IDS = 1 << 22  # capacity at which ids_reserve() moves to huge pages
 
@@ -31,9 +31,9 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
 
 
 cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
-    """Allocate n + n_more ids at once, an estimate, to spare the copies of a growing buffer.
+    """Allocate memory for an estimated n + n_more ids at once, to avoid the copies of a growing buffer.
 
-    Does nothing below MIN_ESTIMATE_BYTES or without memory: ids_reserve() then grows the buffer.
+    Does nothing below MIN_ESTIMATE_BYTES or if memory is short: then ids_reserve() grows the buffer.
     """
     cdef uint32_t* items
     if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < MIN_ESTIMATE_BYTES:
@@ -45,10 +45,10 @@ cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
 
 
 cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t huge_pages_from) noexcept nogil:
-    """Reallocate the buffer to `capacity` ids, on huge pages from `huge_pages_from` ids on; NULL without memory.
+    """Reallocate the buffer to `capacity` ids, using huge pages from `huge_pages_from` on; NULL if out of memory.
 
-    Buffers of moderate size, which live for one call, stay on small pages: a hypervisor may take free huge pages
-    back and must then find new ones.
+    Buffers of moderate size, which live for one call, use small pages: a hypervisor may take free huge pages back,
+    and must then find new ones.
     """
     cdef size_t size = sizeof(uint32_t)
     if ids.n < REMAPPED_FROM_IDS and capacity < huge_pages_from:

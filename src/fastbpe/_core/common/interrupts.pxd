@@ -1,4 +1,4 @@
-"""Monotonic clock, and the regular check of long work without the GIL: signals, and an abandoned call."""
+"""Monotonic clock, and the regular check of long work without the GIL for signals or an abandoned call."""
 
 from cpython.exc cimport PyErr_CheckSignals
 
@@ -30,19 +30,19 @@ cdef extern from *:
     #endif
     #define FASTBPE_SIGNALS_EVERY 0.1
     """
-    double now "fastbpe_now"() noexcept nogil  # seconds since some fixed moment; never goes back
-    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds between checks: each may have to wait for the GIL
+    double now "fastbpe_now"() noexcept nogil  # seconds since some fixed moment; never decreases
+    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds between checks, which may wait for the GIL
 
 
 cdef struct Watch:
     double checked  # time of the last check, from now(); 0: none yet
-    int* abandoned  # flag that another thread sets when nobody wants the result any more; NULL: nobody can
+    int* abandoned  # flag that another thread sets once the result is no longer needed; NULL: no flag
 
 
 cdef inline int check_signals(Watch* watch) except -1 nogil:
-    """Run Python's signal handlers (Ctrl-C) if the last check is SIGNALS_EVERY ago. The first call notes the time.
+    """Run Python's signal handlers (Ctrl-C) if the last check was SIGNALS_EVERY ago. The first call sets the time.
 
-    Raises what a handler raises, and RuntimeError once watch.abandoned is set.
+    Raises any exception of a handler, and RuntimeError once watch.abandoned is set.
     """
     cdef double time = now()
     if time - watch.checked < SIGNALS_EVERY:

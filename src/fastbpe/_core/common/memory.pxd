@@ -1,14 +1,14 @@
-"""Memory for large tables and outputs: on huge pages where Linux has them, and zeroed for tables.
+"""Memory for large tables and outputs: on huge pages if Linux provides them, and zeroed for tables.
 
 prefetch(p)                               load the cache line at p; any address is allowed
-likely(x)                                 x, which the compiler takes to be true
+likely(x)                                 x, with a hint to the compiler that it is true
 use_huge_pages(memory, n_bytes)           ask the kernel for huge pages (2 MB); a hint, which cannot fail
-grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL without memory
-zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL without memory
+grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL if out of memory
+zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL if out of memory
 """
 
 # Tried and dropped: calloc for large tables: it may clear recycled memory before madvise() asks for huge pages.
-# Tried and dropped: MADV_POPULATE_WRITE before memory is written: no gain on any row of compare.py.
+# Tried and dropped: MADV_POPULATE_WRITE before writing to memory: no gain on any row of compare.py.
 
 cdef extern from *:
     """
@@ -20,17 +20,17 @@ cdef extern from *:
     #endif
 
     #define FASTBPE_HUGE ((size_t)1 << 21) /* bytes of a huge page */
-    /* Bytes from which glibc's malloc maps each block by itself (the greatest M_MMAP_THRESHOLD of 64-bit systems),
-       so that realloc moves pages and copies nothing. */
+    /* Size from which glibc's malloc always maps a block separately (the greatest M_MMAP_THRESHOLD of 64-bit
+       systems), so that realloc moves pages instead of copying. */
     #define FASTBPE_MAPPED ((size_t)1 << 25)
-    /* Leading bytes of a table that stay on small pages: a cold process uses little more, and the kernel zeroes a
-       huge page whole at its first touch. */
+    /* Leading bytes of a table that stay on small pages: a process that has just started uses little more than
+       these, and the kernel zeroes a huge page as a whole at its first touch. */
     #define FASTBPE_SMALL ((size_t)1 << 22)
 
-    /* First touches are several times faster on huge pages: one page fault for 2 MB, not for 4 KB.
+    /* First touches are several times faster on huge pages: one page fault per 2 MB instead of 4 KB.
 
-       The hint covers the pages at both ends too: mremap moves a mapping only if all its pages have the same
-       flags; otherwise realloc copies, and on small pages. */
+       The hint covers the partial pages at both ends too: mremap moves a mapping only if all its pages have the
+       same flags; otherwise realloc copies, and onto small pages. */
     static inline void fastbpe_use_huge_pages(void *memory, size_t n_bytes) {
     #ifdef MADV_HUGEPAGE
         uintptr_t end = (uintptr_t)memory + n_bytes, page, from, to;
@@ -38,21 +38,21 @@ cdef extern from *:
         page = (uintptr_t)sysconf(_SC_PAGESIZE);
         from = (uintptr_t)memory / page * page;
         to = (end + page - 1) / page * page;
-        madvise((void *)from, to - from, MADV_HUGEPAGE); /* refused, it costs only speed */
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* if refused, only speed suffers */
     #else
         (void)memory, (void)n_bytes;
     #endif
     }
 
-    /* Tell whether growing from n_had to n_bytes is better done by malloc and memcpy than by realloc. A realloc
-       that has to copy copies all of the old block, in use or not, and onto small pages: the huge-page hint comes
-       after it. */
+    /* Tell whether malloc and memcpy are better than realloc for growing from n_had to n_bytes. If realloc has to
+       copy, it copies the whole old block, even the unused part, and onto small pages, because the huge-page hint
+       comes only afterwards. */
     static inline int fastbpe_copies(size_t n_had, size_t n_bytes) {
         return n_bytes >= 2 * FASTBPE_HUGE && n_had < FASTBPE_MAPPED;
     }
 
     /* Reallocate memory from n_had to n_bytes and keep the first n_used. Requires: n_used <= n_had < n_bytes.
-       Returns NULL without memory, and then leaves the old block unchanged. */
+       Returns NULL if out of memory, and then leaves the old block unchanged. */
     static inline void *fastbpe_grown(void *memory, size_t n_used, size_t n_had, size_t n_bytes) {
         int copies = fastbpe_copies(n_had, n_bytes);
         void *grown = copies ? malloc(n_bytes) : realloc(memory, n_bytes);
@@ -68,11 +68,11 @@ cdef extern from *:
     /* Allocate a table of n_bytes zeros that can grow in place.
 
        n_bytes: bytes that are zeroed now.
-       capacity: bytes that are reserved in all, or 0 for n_bytes; those behind n_bytes are not touched.
+       capacity: bytes to reserve in total, or 0 for n_bytes; bytes after n_bytes are not touched.
        block: receives the address for free().
 
        Returns an address that is a multiple of 64 (a cache line), or of 2 MB for tables of more than 512 KB; NULL
-       without memory. Bytes behind FASTBPE_SMALL lie on huge pages. */
+       if out of memory. Bytes after FASTBPE_SMALL are on huge pages. */
     static inline void *fastbpe_zeros(size_t n_bytes, size_t capacity, void **block) {
         size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
         n_bytes = (n_bytes + unit - 1) / unit * unit;

@@ -1,14 +1,14 @@
-"""Places: for each byte of a changed text, the offset of the character that it comes from."""
+"""Places: for each byte of a changed text, the offset of the character that it came from."""
 
 cdef extern from *:
     """
-    #define FB_NOWHERE ((size_t) -1) /* place of text that a step put before all other text; one more is 0 */
+    #define FB_NOWHERE ((size_t) -1) /* place of text that a step inserted before all other text; + 1 is 0 */
     """
     const size_t FB_NOWHERE
 
 
 cdef struct Places:
-    # Starts as all zeros. Whoever holds it owns the memory, and gives it back with places_free().
+    # Initialize with zeros. The holder owns the memory, and frees it with places_free().
     size_t* items
     size_t n
     size_t capacity

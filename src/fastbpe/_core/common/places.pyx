@@ -1,4 +1,4 @@
-"""Places: for each byte of a changed text, the offset of the character that it comes from."""
+"""Places: for each byte of a changed text, the offset of the character that it came from."""
 
 from libc.stdlib cimport free
 
@@ -21,9 +21,9 @@ cdef int places_reserve(Places* places, size_t n_more) except -1 nogil:
 
 
 cdef size_t place_in(const Places* sources, size_t place) noexcept nogil:
-    """Return the place in the first text of a place in a changed text.
+    """Map a place in a changed text to a place in the original text.
 
-    sources: places of the changed text; NULL: it is the first text itself.
+    sources: places of the changed text; NULL: it is the original text itself.
     """
     return place if sources == NULL or place == FB_NOWHERE else sources.items[place]
 

@@ -4,14 +4,14 @@ from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef extern from "simd/utf8.h" nogil:
-    # See simd/utf8.h: they read bytes that are not UTF-8 as characters, too.
+    # See simd/utf8.h: these functions also read bytes that are not UTF-8 as characters.
     size_t fb_char_bytes(uint8_t lead)
     uint32_t fb_char_within(const uint8_t* p, size_t n_left, size_t* n_bytes)
     size_t fb_whole_end(const uint8_t* text, size_t n)
 
 
 cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t* c) noexcept nogil:
-    """Decode the character at text[at] of n bytes: store its code point in c, return its length in bytes (2 to 4).
+    """Decode the character at text[at] of n bytes: store its code point in c; return its length in bytes (2 to 4).
 
     Returns 0 if no valid character begins there (overlong form, surrogate, beyond U+10FFFF, cut off by the end).
     Requires: at < n, and text[at] is not ASCII.
@@ -39,7 +39,7 @@ cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t
 
 
 cdef inline uint8_t* put_char(uint8_t* out, uint32_t c) noexcept nogil:
-    """Encode a code point as UTF-8 at out, 1 to 4 bytes; return the address after the last.
+    """Encode a code point as UTF-8 at out, 1 to 4 bytes; return the address after the last byte.
 
     Requires: c <= 0x10FFFF.
     """

@@ -4,9 +4,9 @@ The first pass reads the ids, checks them and sums up the sizes of their tokens 
 exact size is allocated, and a second pass, without the GIL, copies the tokens into it (token_slots).
 """
 
-# Tried and dropped: a first pass that reads token lengths from a table of two bytes for each id: no gain.
+# Tried and dropped: a first pass that reads token lengths from a table of two bytes per id: no gain.
 # Tried and dropped: reading 256 ints before their slots: no gain on two threads, slower on one.
-# Tried and dropped: keeping the memory of the ids between calls: malloc does so already.
+# Tried and dropped: keeping the memory of the ids between calls: malloc already does this.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -38,19 +38,19 @@ from fastbpe.errors import note_place
 from fastbpe._utils.threads import usable_threads
 
 cdef extern from *:
-    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # uninitialized: fill it before other code sees it
+    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # fill it before other code can see it
 
 cdef enum:
-    NOGIL_BYTES = 8192  # shortest text for which the GIL is released: below, that costs more than it gains
+    NOGIL_BYTES = 8192  # shortest text, in bytes, for which releasing the GIL pays
     YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether other threads want the GIL
-    CALL_COST_IDS = 1 << 4  # overhead of one list, in ids
+    CALL_COST_IDS = 1 << 4  # cost of starting on a list, in ids
     BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
-    THREADS_IDS = 1 << 17  # fewest ids for which other threads are woken up: below, that costs more than it gains
-    BATCH_IDS = 1 << 21  # ids that are decoded before the caller's iterator is asked for more
+    THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays
+    BATCH_IDS = 1 << 21  # ids that are decoded before more are taken from the caller's iterator
     BATCH_TEXTS = 1 << 16  # the same in texts
 
-# Threads may read ints while another thread holds the GIL for them: true of CPython, where an int is plain memory
-# that never moves.
+# Threads may read ints while another thread holds the GIL for them. This works in CPython, where an int is plain
+# memory that never moves.
 cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 cdef str _REPLACE = sys.intern("replace")
 
@@ -61,13 +61,13 @@ cdef class Decoder(IdReader):
 
     Args:
         vocabulary: Vocabulary of the ordinary tokens.
-        special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
-        leading: spaces to leave out at the beginning of a text of code points. None: leave out nothing. False: one
-            space at the beginning of the first token. True: all leading tokens that are only a space, and one space of
+        special_tokens: list of (id, bytes) that take precedence over ordinary tokens; the bytes may be empty.
+        leading: which spaces to leave out at the beginning of a text of code points. None: none. False: one space
+            at the beginning of the first token. True: all leading tokens that are only a space, and one space of
             the next token.
-        space_keepers: frozenset of int – ids that keep their space at the beginning.
-        joins: True: bytes on both sides of a token without bytes may make one character.
-        takes_bools: False and True are the ids 0 and 1; otherwise they raise TypeError.
+        space_keepers: frozenset of int – ids that keep their leading space.
+        joins: True: bytes before and after an empty token may form one character.
+        takes_bools: accept False and True as the ids 0 and 1; otherwise they raise TypeError.
     """
 
     cdef bint _strips  # leading is not None
@@ -91,7 +91,7 @@ cdef class Decoder(IdReader):
     # Making bytes and text
 
     cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const LeftOut* left_out):
-        """Make the bytes of ids. sums, left_out: of these ids."""
+        """Make the bytes of ids. sums, left_out: of the same ids."""
         cdef bytes out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
         cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(out)
         self._copy_all(ids, to, sums.n_bytes, left_out)
@@ -137,13 +137,13 @@ cdef class Decoder(IdReader):
         return PyUnicode_DecodeUTF8(self._bytes(ids, sums, left_out), <Py_ssize_t> sums.n_bytes, errors)
 
     cdef size_t _block_bytes(self) noexcept:
-        """Size of the working space that fill_text() needs at most."""
+        """Return the maximum size of the working space of fill_text()."""
         return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(TokenSlot)
 
     cdef str _text_in_parts(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
         """Make the text of ids.
 
-        Empty tokens separate its parts, unless _joins: no character spans such a token.
+        Empty tokens separate its parts, unless `_joins` is set: no character spans such a token.
         """
         cdef Ids part
         cdef Sums part_sums
@@ -215,7 +215,7 @@ cdef class Decoder(IdReader):
         cdef str text
         cdef int n_threads
         if num_threads is not None:
-            usable_threads(num_threads)  # a ValueError, however few ids
+            usable_threads(num_threads)  # raises ValueError, even if the ids are few
         if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
             n_threads = _threads(num_threads)
             text = None if n_threads == 1 else self._long_text(ids, handler, n_threads)
@@ -261,7 +261,7 @@ cdef class Decoder(IdReader):
         cdef size_t n_ids
         cdef int most = _threads(num_threads)
         iterator = iter(batch)
-        hide(out)  # nobody may reach it while it has strs that are not filled
+        hide(out)  # must be unreachable while it contains strs that are not filled
         while texts := _next_batch(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
@@ -274,7 +274,7 @@ cdef class Decoder(IdReader):
         return show(out)
 
     cdef int _decode_each(self, list texts, const char* errors, list out, int unknown) except -1:
-        """Decode each text and append it to `out`; raise the first error, with the texts before it in `out`."""
+        """Decode each text and append it to `out`; raise the first error, with the earlier texts in `out`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef size_t n_held = 0
         try:
@@ -290,7 +290,7 @@ cdef class Decoder(IdReader):
         return 0
 
     cdef str _decode_one(self, object ids, Ids* values, const char* errors, int unknown):
-        """Decode one sequence of ids. values: buffer for its ids, reused from call to call."""
+        """Decode one sequence of ids. values: buffer for its ids, reused between calls."""
         cdef Sums sums
         cdef LeftOut left_out
         self._read(ids, values, &sums, unknown)
@@ -300,7 +300,7 @@ cdef class Decoder(IdReader):
     cdef int _decode_together(
         self, list texts, const char* errors, int n_threads, list out, int unknown
     ) except -1:
-        """Do what _decode_each() does on several threads."""
+        """Do the work of _decode_each() on several threads."""
         cdef Decoding decoding
         cdef size_t i, before = len(out)
         cdef Item* item
@@ -330,7 +330,7 @@ cdef class Decoder(IdReader):
         return 0
 
     cdef object _make_texts(self, Decoding decoding, list texts, const char* errors, list out, int unknown):
-        """Append the strs of all items to `out`; those that threads can fill are still empty.
+        """Append the strs of all items to `out`; those to be filled by threads are still empty.
 
         Stops at the first error and returns it, or None.
         """
@@ -368,7 +368,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """List the bytes of each id. With unknown_ids="replace", an id without a token gives the UTF-8 of U+FFFD."""
+        """List the bytes of each id. With unknown_ids="replace", an id without a token has the UTF-8 of U+FFFD."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n
@@ -385,7 +385,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode_with_offsets(self, ids, errors="replace"):
-        """Decode ids, and list for each id the index of the first character that holds some of its bytes.
+        """Decode ids, and list for each id the index of the first character that contains any of its bytes.
 
         errors: "replace" or "strict".
         """
@@ -454,7 +454,7 @@ cdef class Decoder(IdReader):
 
 
 cdef bytes _handler(object errors):
-    """Turn the argument errors= into a C string."""
+    """Convert the argument errors= to a C string."""
     if errors is _REPLACE:
         return b"replace"  # the default, without a conversion
     if not isinstance(errors, str):
@@ -463,13 +463,13 @@ cdef bytes _handler(object errors):
 
 
 cdef int _threads(object num_threads) except -1:
-    """Number of threads to use for num_threads=, 1 if this Python cannot share the GIL for reading ints."""
+    """Return the number of threads for num_threads=; 1 if this Python cannot share the GIL for reading ints."""
     cdef int n_threads = usable_threads(num_threads)
     return n_threads if SHARES_GIL else 1
 
 
 cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
-    """Create the str of a text, not filled yet; store the address of its characters and the bytes of each."""
+    """Create the str of a text, not filled yet; store the address of its characters and their width in bytes."""
     cdef size_t n = sums.n_characters
     cdef Py_UCS4 greatest
     cdef str text

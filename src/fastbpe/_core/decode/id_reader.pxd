@@ -6,7 +6,7 @@ from fastbpe._core.decode.token_slots cimport LongToken, TokenSlot, Sums
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 
-# Rules for ids that are not a token (unknown_ids=): raise an error, skip them, or replace each by U+FFFD.
+# Rules for ids that are not a token (unknown_ids=): raise an error, skip them, or replace each with U+FFFD.
 cdef enum:
     RAISE, SKIP, REPLACE
 
@@ -15,13 +15,13 @@ cdef class IdReader:
     cdef Vocabulary _vocabulary
     cdef dict _special  # bytes of special tokens by id
     cdef uint32_t _n_ids  # one more than the greatest id
-    # Made at the first use, so that loading costs nothing; valid once _has_slots is set.
+    # Made at the first use, so that loading stays fast; valid once _has_slots is set.
     cdef TokenSlot* _slots  # by id, and U+FFFD at _n_ids
     cdef LongToken* _long  # tokens that do not fit into their slot
     cdef size_t _longest  # bytes of the longest token
     cdef int _has_slots  # atomic
-    cdef Lock _lock  # of making them
-    cdef bint _takes_bools  # as the ids 0 and 1, as libraries do that faces stand for
+    cdef Lock _lock  # held while the slots are made
+    cdef bint _takes_bools  # accept bools as the ids 0 and 1, like the libraries that drop-ins replace
     cdef int _make_slots(self) except -1
     cdef object _unknown(self, object token_id, Py_ssize_t position)
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1

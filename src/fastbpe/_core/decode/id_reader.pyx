@@ -34,7 +34,7 @@ from fastbpe.errors import InvalidTokenError
 
 
 cdef class IdReader:
-    """Base class of Decoder: holds the table of all tokens, and reads ids. Only Decoder is instantiated."""
+    """Base class of Decoder: has the table of all tokens, and reads ids. Only Decoder is instantiated."""
 
     def __dealloc__(self):
         free(self._slots)
@@ -71,7 +71,7 @@ cdef class IdReader:
             self._longest = longest
             set_flag(&self._has_slots)
         unlock(&self._lock)
-        free(slots)  # if another thread has been faster
+        free(slots)  # if another thread was faster
         free(long_tokens)
         return 0
 
@@ -103,7 +103,7 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
-        """Read a list or tuple, as it is now even if it changes during the call. See _read().
+        """Read a list or tuple in its current state, even if it changes during the call. See _read().
 
         Requires: no other thread changes it between two calls of Python code, under the GIL or in a critical section.
         """
@@ -112,7 +112,7 @@ cdef class IdReader:
         cdef object item
         ids_reserve(out, n)
         while True:
-            _check_size(items, n)  # __index__ may run any code
+            _check_size(items, n)  # __index__ may have run any code
             read_ints(
                 PySequence_Fast_ITEMS(items) + n_skipped, n - n_skipped, self._slots, self._n_ids, out, sums
             )
@@ -122,7 +122,7 @@ cdef class IdReader:
             # The item is not an exact int of one digit, or not a token: it takes the general path.
             n_others += 1
             if n_others % YIELD_ITEMS == 0:
-                items = tuple(items)  # at the first time a copy: other threads may change a list
+                items = tuple(items)  # the first time, copy it: other threads may change a list
                 _check_size(items, n)
                 yield_gil_if_due()
             item = <object> PySequence_Fast_ITEMS(items)[at]
@@ -144,7 +144,7 @@ cdef class IdReader:
             out.n += 1
 
     cdef int _read_buffer(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
-        """Read an array of integers (numpy, array.array, …) in one dimension through the buffer protocol.
+        """Read a one-dimensional array of integers (numpy, array.array, …) through the buffer protocol.
 
         See _read().
         """
@@ -158,7 +158,7 @@ cdef class IdReader:
             raise TypeError(f"ids must be integers in one dimension: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
-            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy.array([]) has floats
+            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy.array([]) contains floats
                 return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
@@ -185,14 +185,14 @@ _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
 
 
 cdef inline int _check_size(object items, size_t n) except -1:
-    """Raise ValueError if a list or tuple does not have n items any more."""
+    """Raise ValueError if a list or tuple no longer has n items."""
     if <size_t> PySequence_Fast_GET_SIZE(items) != n:
         raise ValueError("ids changed while they were read")
     return 0
 
 
 cdef int unknown_rule(object unknown_ids) except -1:
-    """Turn the argument unknown_ids= into RAISE, SKIP or REPLACE. Raises ValueError."""
+    """Convert the argument unknown_ids= to RAISE, SKIP or REPLACE. Raises ValueError."""
     if unknown_ids is _RAISE or unknown_ids == "raise":
         return RAISE
     if unknown_ids == "skip":
@@ -203,7 +203,7 @@ cdef int unknown_rule(object unknown_ids) except -1:
 
 
 cdef object as_int(object item, Py_ssize_t position, bint takes_bools):
-    """Turn an id of any integer type into an int. Raises a TypeError that names the id's position."""
+    """Convert an id of any integer type to an int. Raises a TypeError that gives the id's position."""
     try:
         if type(item) is bool and not takes_bools:
             raise TypeError

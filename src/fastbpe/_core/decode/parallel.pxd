@@ -7,22 +7,22 @@ from fastbpe._core.decode.token_slots cimport LeftOut, TokenSlot, Sums
 
 cdef struct Item:
     # One text of a batch, or a part of one long text.
-    PyObject** ints  # items of a list or tuple; NULL: another type of sequence, which is not read here
+    PyObject** ints  # items of a list or tuple; NULL: a sequence of another type, which is not read here
     size_t n  # number of ids
     size_t first  # index of its first id in Decoding._ids
-    bint is_read  # all ids are read, and are tokens
+    bint is_read  # all ids have been read, and are tokens
     Sums sums
     LeftOut left_out
-    uint8_t* data  # characters of the str to fill; NULL: there is none
+    uint8_t* data  # characters of the str to fill; NULL: no str
     size_t width  # bytes of a character
-    bint is_sound  # the str is filled, and the bytes were UTF-8
+    bint is_sound  # the str has been filled, and the bytes were UTF-8
 
 
 cdef class Decoding:
     cdef object _owner  # keeps the slots alive
     cdef const TokenSlot* _slots  # the decoder's table
     cdef size_t _n_slots
-    cdef object _sequences  # copies of the lists, which live as long as their items are read; without a GIL
+    cdef object _sequences  # copies of the lists, kept alive while their items are read; only without a GIL
     cdef size_t _block_bytes  # working space of a thread, see fill_text()
     cdef uint32_t* _ids  # ids of all items, end to end
     cdef Item* items
@@ -30,11 +30,11 @@ cdef class Decoding:
     cdef size_t* _starts  # task i is items _starts[i] to _starts[i + 1] - 1
     cdef size_t _n_tasks
     cdef size_t _next[2]  # by kind of work, READ or FILL: next task to take; atomic
-    cdef size_t _n_done[2]  # and number of tasks done; atomic
-    cdef int _may_read  # flag: the calling thread holds the GIL, so others may read
+    cdef size_t _n_done[2]  # number of tasks done; atomic
+    cdef int _may_read  # flag: the calling thread holds the GIL, so the others may read
     cdef int _may_fill  # flag: the strs exist, so threads may fill them
-    cdef int _over  # flag: no work is left, threads return
-    cdef size_t _n_there  # atomic: other threads that have started
+    cdef int _over  # flag: no work is left, so threads return
+    cdef size_t _n_there  # atomic: number of other threads that have started
     cdef int invite(self, int n_threads) except -1
     cdef int read(self, list sequences) except -1
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1

@@ -1,12 +1,12 @@
 """Decodes many texts, or one long text, on several threads.
 
-Most of the time goes into reading ints from lists, which requires that no thread changes the list at that time. It is
-enough that one thread holds the GIL while the others read too. Without a GIL, the threads read copies. So a call has
-four steps:
+Most of the time goes into reading ints from lists, during which no thread may change the lists. It is enough if
+one thread holds the GIL while the others read too. Without a GIL, the threads read copies. So a call has four
+steps:
 
 1. invite(): start the other threads, which then wait without the GIL for a flag, and take the GIL back.
 2. read() or read_parts(): all threads read ids while the calling thread holds the GIL.
-3. The caller creates the strs, still under the GIL.
+3. The caller creates the strs, still holding the GIL.
 4. fill(): all threads fill the strs without the GIL.
 """
 
@@ -32,15 +32,15 @@ cdef enum:
     READ, FILL  # kinds of work
 
 cdef enum:
-    TASK_IDS = 1 << 14  # ids of a task; a task of whole texts may have more
-    MAX_WAITS = 8  # waits for the other threads to start; those that come later join in
+    TASK_IDS = 1 << 14  # ids per task; a task of whole texts may have more
+    MAX_WAITS = 8  # how often to wait for the other threads to start; later ones still join in
 
 cdef double WAIT_SECONDS = 5e-5
 
 
 @cython.final
 cdef class Decoding:
-    """State of one call: the ids of its texts, and the strs that are made of them. Made by new_decoding()."""
+    """State of one call: the ids of its texts, and the strs made from them. Created by new_decoding()."""
 
     def __dealloc__(self):
         free(self._ids)
@@ -48,7 +48,7 @@ cdef class Decoding:
         free(self._starts)
 
     cdef int invite(self, int n_threads) except -1:
-        """Start up to n_threads - 1 other threads, which wait for work. Releases the GIL only until it returns."""
+        """Start up to n_threads - 1 other threads, which wait for work. Holds the GIL again when it returns."""
         cdef int i, n_invited = start_beside(self._work, min(n_threads, <int> usable_cores()) - 1)
         for i in range(MAX_WAITS):
             if add(&self._n_there, 0) == <size_t> n_invited:
@@ -57,7 +57,7 @@ cdef class Decoding:
         return 0
 
     def _work(self):
-        """Run the other threads' part: wait for each step, take tasks, return when the call is over."""
+        """Run one of the other threads: wait for each step, take tasks, return when the call is over."""
         cdef uint8_t* block
         add(&self._n_there, 1)
         with nogil:
@@ -73,7 +73,7 @@ cdef class Decoding:
                 free(block)
 
     cdef int read(self, list sequences) except -1:
-        """Read the ids of all lists and tuples among the sequences; items of other sequences stay unread."""
+        """Read the ids of all lists and tuples among the sequences; other sequences stay unread."""
         cdef size_t n_ids = 0
         if FREE_THREADED:
             self._sequences = sequences = [tuple(ids) if type(ids) is list else ids for ids in sequences]
@@ -96,14 +96,14 @@ cdef class Decoding:
         return 0
 
     cdef int _read_all(self) except -1:
-        """Read all items together with the other threads. Requires: the GIL, which is held throughout."""
+        """Read all items together with the other threads. Requires the GIL, and holds it throughout."""
         set_flag(&self._may_read)
         self._run_tasks(READ, NULL)
         self._wait_for_tasks(READ)
         return 0
 
     cdef void _plan(self, list sequences) noexcept:
-        """Make an item of each sequence, and tasks of neighbouring items with TASK_IDS ids or more."""
+        """Make an item for each sequence, and tasks of neighbouring items that have TASK_IDS ids or more."""
         cdef size_t n_ids = 0, begun = 0
         cdef Item* item
         for sequence in sequences:
@@ -125,10 +125,10 @@ cdef class Decoding:
     # One text in parts
 
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1:
-        """Read one list or tuple in parts of TASK_IDS ids, each an item and a task.
+        """Read one list or tuple in parts of TASK_IDS ids, each of which is an item and a task.
 
-        ids: becomes a view of all ids, valid as long as this object. sums: receives the sums of all.
-        Returns False if an item of the sequence is not read: it is not an exact int, or not a token.
+        ids: becomes a view of all ids, valid as long as this object exists. sums: receives the sums over all ids.
+        Returns False if an item of the sequence cannot be read: it is not an exact int, or not a token.
         """
         cdef size_t i, n
         cdef Item* item
@@ -159,9 +159,9 @@ cdef class Decoding:
         return self.n_items > 0
 
     cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept:
-        """Tell each part where its characters go in one str, and leave leading spaces out of its sums.
+        """Set where the characters of each part go in one str, and remove leading spaces from its sums.
 
-        data, width: characters of the str, and bytes of one.
+        data, width: characters of the str, and bytes per character.
         tags: tags of all parts, combined by or.
         """
         cdef size_t i, n
@@ -179,7 +179,7 @@ cdef class Decoding:
             data += n * width
 
     cdef void _begin_at_character(self, Item* item) noexcept:
-        """Move tokens that begin within a character from the start of a part to the end of the part before it."""
+        """Move tokens that begin within a character from the start of a part to the end of the previous part."""
         cdef Item* before = item - 1
         cdef const uint8_t* token
         cdef Sums sums
@@ -199,7 +199,7 @@ cdef class Decoding:
             before.n += 1
 
     cdef bint is_sound(self) noexcept:
-        """Tell whether all strs are filled with valid text."""
+        """Tell whether all strs have been filled with valid text."""
         cdef size_t i
         for i in range(self.n_items):
             if self.items[i].data != NULL and not self.items[i].is_sound:
@@ -221,15 +221,15 @@ cdef class Decoding:
         return 0
 
     cdef Ids ids_of(self, const Item* item) noexcept:
-        """View of the ids of an item, valid as long as this object."""
+        """View of the ids of an item, valid as long as this object exists."""
         return Ids(self._ids + item.first, item.n, item.n)
 
     cdef void end(self) noexcept:
-        """Tell the other threads to return. Must be called, also after an error."""
+        """Tell the other threads to return. Must be called, even after an error."""
         set_flag(&self._over)
 
     cdef void _run_tasks(self, int kind, uint8_t* block) noexcept nogil:
-        """Take tasks of a kind until none is left. block: for FILL, working space of this thread."""
+        """Run tasks of a kind until none is left. block: for FILL, working space of this thread."""
         cdef size_t task, i
         while True:
             task = add(&self._next[kind], 1)
@@ -243,7 +243,7 @@ cdef class Decoding:
             add(&self._n_done[kind], 1)
 
     cdef void _wait_for_tasks(self, int kind) noexcept:
-        """Wait until the tasks that other threads have taken are done."""
+        """Wait until the tasks of the other threads are done."""
         while add(&self._n_done[kind], 0) < self._n_tasks:
             yield_thread()
 
@@ -262,7 +262,7 @@ cdef class Decoding:
 
 
 cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots, size_t block_bytes):
-    """Make a Decoding. owner: keeps the slots alive. block_bytes: size of the blocks for fill_text()."""
+    """Create a Decoding. owner: keeps the slots alive. block_bytes: size of the blocks for fill_text()."""
     cdef Decoding decoding = Decoding()
     decoding._owner, decoding._slots, decoding._n_slots = owner, slots, n_slots
     decoding._block_bytes = block_bytes
@@ -270,7 +270,7 @@ cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots,
 
 
 cdef bint _is_plain(object sequence) noexcept:
-    """Tell whether a sequence is a list or tuple, not of a subclass, whose items can be read directly."""
+    """Tell whether a sequence is a list or tuple, not of a subclass, so that its items can be read directly."""
     return type(sequence) is list or type(sequence) is tuple
 
 
@@ -280,10 +280,10 @@ cdef bint fill_text(
 ) noexcept nogil:
     """Fill a str with the text of ids. Returns False if their bytes are not UTF-8; the str is then not valid.
 
-    left_out, sums: of these ids; they tell the size and width that the str must have.
-    block, block_bytes: working space, if sums.tags has NOT_ASCII: for the longest token and one slot more, and for
-        left_out.rest.
-    data, width: characters of the str, and bytes of one.
+    left_out, sums: of these ids; they give the size and width that the str must have.
+    block, block_bytes: working space, needed if sums.tags has NOT_ASCII: room for the longest token and one more
+        slot, and for left_out.rest.
+    data, width: characters of the str, and bytes per character.
     """
     cdef size_t at = left_out.at
     if sums.tags & NOT_ASCII:

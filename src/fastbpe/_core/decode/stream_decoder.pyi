@@ -1,4 +1,4 @@
-"""Decodes ids as they come, and returns only complete characters."""
+"""Decodes ids as they arrive, and returns only complete characters."""
 
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, final
@@ -11,22 +11,23 @@ from fastbpe.model import Buffer
 
 @final
 class StreamDecoder:
-    """Stream that decodes ids as they come. Made by `Tokenizer.decoder`.
+    """Stream that decodes ids as they arrive. Created by `Tokenizer.decoder`.
 
-    The texts of `push` and `finish`, end to end, are the text that `decode` gives for all ids, however these are
-    grouped. Up to three bytes, which may become a character, wait for the next ids.
+    The results of `push` and `finish`, concatenated, equal the result of `decode` for all ids, however the ids are
+    grouped. Up to three bytes that may become a character wait for the next ids.
 
-    `copy.copy` gives an independent stream that goes on from the same position. A stream cannot be pickled.
+    `copy.copy` returns an independent stream that continues from the same position. A stream cannot be pickled.
 
     Args:
         reader: Decoder of the ids.
         errors: error handler for bytes that are not UTF-8.
         unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
         joins, leading, space_keepers: as in Decoder.
-        byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
-            their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
-        first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
-        steps: object with `push`, `finish` and `__copy__` that does all the work, for decoders of tokenizers that
+        byte_ids: frozenset of int – ids of byte tokens, decoded as in tokenizers: consecutive ones together; if
+            their bytes are not UTF-8, each becomes U+FFFD. None: `errors` decides.
+        first_texts: dict of int to bytes – ids that have a different text at the beginning of a text, and that
+            text.
+        steps: object with `push`, `finish` and `__copy__` that does all the work, for tokenizers' decoders that
             change more than single tokens; None: the stream decodes by itself.
 
     >>> from fastbpe import Tokenizer
@@ -49,7 +50,7 @@ class StreamDecoder:
         steps: Any = None,
     ) -> Self: ...
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
-        """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
+        """Return the text that an id, or a sequence of ids, completes; "" if it completes none.
 
         An error leaves the stream unchanged.
 
@@ -62,7 +63,7 @@ class StreamDecoder:
         ('a', 'b', 'é')
         """
     def finish(self) -> str:
-        """Give the text of the bytes that wait, which no id completes now. The next `push` begins a new text.
+        """Return the text of the bytes that are still waiting. The next `push` begins a new text.
 
         >>> from fastbpe import Tokenizer
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()

@@ -1,7 +1,7 @@
-"""Decodes ids as they come, and returns only complete characters.
+"""Decodes ids as they arrive, and returns only complete characters.
 
-Fast path of push(): if a token is ASCII and no bytes are kept back, its str is made from the token's slot alone.
-`tests/reference/streaming.py` is the same in plain Python, and tests compare the two.
+Fast path of push(): if a token is ASCII and no bytes are waiting, its str is made from the token's slot alone.
+`tests/reference/streaming.py` does the same in plain Python, and tests compare the two.
 """
 
 cimport cython
@@ -24,38 +24,39 @@ cdef extern from *:
     str PyUnicode_DecodeUTF8Stateful(const char* data, Py_ssize_t n, const char* errors, Py_ssize_t* n_read)
 
 cdef enum:
-    MAX_KEPT_BYTES = 3  # most bytes of a character that is not complete
+    MAX_KEPT_BYTES = 3  # bytes of the longest incomplete character
     STACK_BYTES = 64  # longest text that is joined on the stack
-    NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
+    NOGIL_BYTES = 1 << 13  # shortest text for which releasing the GIL pays
 
 cdef str REPLACEMENT = "\ufffd"
 
 
 cdef struct State:
-    uint8_t kept[4]  # bytes kept back, the start of a character
+    uint8_t kept[4]  # waiting bytes, the start of a character
     size_t n_kept
     bint is_start  # at the start of a text, so a leading space is left out
-    bint is_broken  # with byte_ids: the byte tokens in a row so far are not UTF-8, so each further one is U+FFFD
+    bint is_broken  # with byte_ids: the current run of byte tokens is not UTF-8, so each further one is U+FFFD
 
 
 @cython.final
 cdef class StreamDecoder:
-    """Stream that decodes ids as they come. Made by `Tokenizer.decoder`.
+    """Stream that decodes ids as they arrive. Created by `Tokenizer.decoder`.
 
-    The texts of `push` and `finish`, end to end, are the text that `decode` gives for all ids, however these are
-    grouped. Up to three bytes, which may become a character, wait for the next ids.
+    The results of `push` and `finish`, concatenated, equal the result of `decode` for all ids, however the ids are
+    grouped. Up to three bytes that may become a character wait for the next ids.
 
-    `copy.copy` gives an independent stream that goes on from the same position. A stream cannot be pickled.
+    `copy.copy` returns an independent stream that continues from the same position. A stream cannot be pickled.
 
     Args:
         reader: Decoder of the ids.
         errors: error handler for bytes that are not UTF-8.
         unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
         joins, leading, space_keepers: as in Decoder.
-        byte_ids: frozenset of int – ids of byte tokens, decoded as tokenizers does: consecutive ones together; if
-            their bytes are not UTF-8, each is U+FFFD. None: `errors` decides.
-        first_texts: dict of int to bytes – ids that have another text at the beginning of a text, and that text.
-        steps: object with `push`, `finish` and `__copy__` that does all the work, for decoders of tokenizers that
+        byte_ids: frozenset of int – ids of byte tokens, decoded as in tokenizers: consecutive ones together; if
+            their bytes are not UTF-8, each becomes U+FFFD. None: `errors` decides.
+        first_texts: dict of int to bytes – ids that have a different text at the beginning of a text, and that
+            text.
+        steps: object with `push`, `finish` and `__copy__` that does all the work, for tokenizers' decoders that
             change more than single tokens; None: the stream decodes by itself.
 
     >>> from fastbpe import Tokenizer
@@ -105,7 +106,7 @@ cdef class StreamDecoder:
 
     @cython.critical_section
     def push(self, ids):
-        """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
+        """Return the text that an id, or a sequence of ids, completes; "" if it completes none.
 
         An error leaves the stream unchanged.
 
@@ -122,7 +123,7 @@ cdef class StreamDecoder:
         if type(ids) is int:
             return self._push_one(ids)
         if type(ids) is list and len(<list> ids) == 1:
-            first = ids[0]  # not of a list by its type: Cython would borrow the item, which another thread may drop
+            first = ids[0]  # not typed as a list: Cython would borrow the item, which another thread may free
             if type(first) is int:
                 return self._push_one(first)
         token_id = _as_id(ids)
@@ -137,7 +138,7 @@ cdef class StreamDecoder:
 
     @cython.critical_section
     def finish(self):
-        """Give the text of the bytes that wait, which no id completes now. The next `push` begins a new text.
+        """Return the text of the bytes that are still waiting. The next `push` begins a new text.
 
         >>> from fastbpe import Tokenizer
         >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
@@ -182,7 +183,7 @@ cdef class StreamDecoder:
         return f"<fastbpe.StreamDecoder that holds {waiting}>"
 
     cdef str _push_steps(self, object ids):
-        """Return the text that an id or a sequence of ids completes, by the steps."""
+        """Return the text that an id or a sequence of ids completes, using `steps`."""
         token_id = _as_id(ids)
         return self._steps.push(ids if token_id is None else [token_id])
 
@@ -217,7 +218,7 @@ cdef class StreamDecoder:
             raise
 
     cdef str _push_all(self, object ids):
-        """Return the text that a sequence of ids completes; at once if no id needs a look of its own."""
+        """Return the text that a sequence of ids completes; in one go if no id needs special treatment."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n, at = 0
@@ -245,7 +246,7 @@ cdef class StreamDecoder:
             out, texts = [], []
             for i in range(values.n):
                 if i % YIELD_ITEMS == YIELD_ITEMS - 1:
-                    texts.append("".join(out))  # one join of millions could not be interrupted
+                    texts.append("".join(out))  # a single join of millions could not be interrupted
                     out.clear()
                     yield_gil_if_due()
                 data = slot_token(&self._reader._slots[values.items[i]], &n)
@@ -262,7 +263,7 @@ cdef class StreamDecoder:
         if n == 0:
             if self._state.is_start and not self._strips_all and value in self._space_keepers:
                 self._state.is_start = False
-            # Bytes before a control symbol and bytes after it never make one character.
+            # Bytes before and after a control symbol never form one character.
             return "" if self._joins else self._decode(NULL, 0, True)
         if self._state.is_start:
             if value in self._first_texts:
@@ -275,7 +276,7 @@ cdef class StreamDecoder:
         return self._decode(data, n, False)
 
     cdef str _decode(self, const uint8_t* data, size_t n, bint final):
-        """Decode the bytes kept back and n more; keep an incomplete character at the end back, unless final."""
+        """Decode the waiting bytes and n more. Unless `final`, an incomplete character at the end has to wait."""
         cdef uint8_t joined[STACK_BYTES]
         cdef bytes together
         cdef size_t n_kept = self._state.n_kept
@@ -290,7 +291,7 @@ cdef class StreamDecoder:
         return self._decoded(<const uint8_t*> PyBytes_AS_STRING(together), n_kept + n, final)
 
     cdef str _decoded(self, const uint8_t* data, size_t n, bint final):
-        """Decode n bytes, which include those kept back; keep an incomplete character back, unless final."""
+        """Decode n bytes, including those that waited; let an incomplete character wait, unless `final` is set."""
         cdef Py_ssize_t n_read = 0
         cdef str text
         if final:
@@ -302,10 +303,10 @@ cdef class StreamDecoder:
         memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MAX_KEPT_BYTES))
         return text
 
-    # Byte fallback as Hugging Face's ByteFallback decoder does it: a run of byte tokens is decoded together
+    # Byte fallback like Hugging Face's ByteFallback decoder: a run of byte tokens is decoded together
 
     cdef str _add_to_runs(self, int64_t value, const uint8_t* data, size_t n):
-        """Return the text that a token completes, where runs of byte tokens are decoded together."""
+        """Return the text that a token completes, decoding runs of byte tokens together."""
         cdef str text
         if n == 0:  # does not end a run
             return ""
@@ -322,7 +323,7 @@ cdef class StreamDecoder:
     cdef str _add_byte(self, uint8_t byte):
         """Return the text that a byte token completes.
 
-        From the first invalid byte of a run on, each byte is U+FFFD.
+        Starting with the first invalid byte of a run, each byte becomes U+FFFD.
         """
         cdef Py_ssize_t n_read = 0
         cdef str text
@@ -351,7 +352,7 @@ cdef class StreamDecoder:
 
 
 cdef object _as_id(object ids):
-    """Return an id of any integer type as an int; None for a sequence of ids. Raises TypeError for a bool."""
+    """Convert an id of any integer type to an int; None for a sequence of ids. Raises TypeError for a bool."""
     if isinstance(ids, bool):
         raise TypeError(f"an id must be an integer, not the bool {ids}")
     try:

@@ -1,4 +1,4 @@
-"""Table of a decoder, a slot of 16 bytes for each id, and the loops that read ids and copy tokens."""
+"""Table of a decoder, with a slot of 16 bytes per id, and the loops that read ids and copy tokens."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -8,7 +8,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 
 
 cdef enum:
-    MAX_SLOT_BYTES = 14  # longest token that fits into its slot: 99 in 100 tokens of cl100k do
+    MAX_SLOT_BYTES = 14  # longest token that fits into its slot: 99 % of cl100k's tokens do
 
 # Bits of TokenSlot.tag. A tag of 0: the id is not a token.
 cdef enum:
@@ -16,7 +16,7 @@ cdef enum:
     NOT_ASCII = 0x10  # the token has a byte from 0x80 on
     NOT_LATIN1 = 0x20  # the token has the lead byte of a character above U+00FF
     NOT_UCS2 = 0x40  # the token has the lead byte of a character above U+FFFF
-    LONG = 0x80  # the token is longer or empty: the slot holds the address of a LongToken
+    LONG = 0x80  # the token is longer or empty: the slot contains the address of a LongToken
 
 
 cdef struct LongToken:
@@ -35,7 +35,7 @@ cdef struct TokenSlot:
 
 cdef struct LeftOut:
     # Leading spaces that decoding leaves out, as sentencepiece does with its dummy prefix.
-    size_t at  # index of the first id whose token is copied whole; 0: nothing is left out
+    size_t at  # index of the first id whose token is copied whole; 0: no space is left out
     size_t n_left_out  # bytes left out, all of them spaces
     const uint8_t* rest  # rest of the token before that id, without its space
     size_t n_rest  # bytes of the rest
@@ -69,7 +69,7 @@ cdef bint decode_tokens(
 
 
 cdef inline const uint8_t* slot_token(const TokenSlot* slot, size_t* n) noexcept nogil:
-    """Bytes of a slot's token; their number is stored in *n. Requires: slot.tag != 0."""
+    """Return the bytes of a slot's token; store their number in *n. Requires: slot.tag != 0."""
     cdef const LongToken* token
     if slot.tag & LONG:
         memcpy(&token, slot.data, sizeof(token))
@@ -82,7 +82,7 @@ cdef inline const uint8_t* slot_token(const TokenSlot* slot, size_t* n) noexcept
 cdef inline bint slot_add(const TokenSlot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
     """Add a token to the sums.
 
-    Returns False, with the sums unchanged, if token_id, which may be any number, is not a token.
+    Returns False and leaves the sums unchanged if token_id, which may be any number, is not a token.
     """
     # Tried and dropped: one test for both kinds of tag: slower. Prefetching ints 24 positions ahead: no difference.
     cdef const TokenSlot* slot

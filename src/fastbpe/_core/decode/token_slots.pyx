@@ -13,7 +13,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 
 cdef extern from *:
     """
-    /* Value of an int of one digit (30 bits) that is not negative, as every id is; else UINT32_MAX. Requires: an
+    /* Value of an int of one digit (30 bits) that is not negative, as every id is; otherwise UINT32_MAX. Requires: an
        exact int. */
     static inline uint32_t fastbpe_small_int(PyObject* item)
     {
@@ -53,9 +53,9 @@ cdef extern from *:
 cdef void slot_fill(
     TokenSlot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
 ) noexcept nogil:
-    """Fill the slot of a token. One that does not fit goes to long_tokens[n_long], and n_long is raised.
+    """Fill the slot of a token. A token that does not fit goes to long_tokens[n_long], and n_long is incremented.
 
-    Requires: `token` and long_tokens live as long as the slot.
+    Requires: `token` and long_tokens exist as long as the slot.
     """
     cdef uint32_t i, n_characters = 0
     cdef uint8_t tag = 0
@@ -68,7 +68,7 @@ cdef void slot_fill(
             tag |= NOT_LATIN1
         if token[i] >= 0xF0:
             tag |= NOT_UCS2
-    if 0 < n_bytes <= MAX_SLOT_BYTES:  # an empty token in the slot would have the tag 0
+    if 0 < n_bytes <= MAX_SLOT_BYTES:  # an empty token would get the tag 0
         memcpy(slot.data, token, n_bytes)
         slot.n_characters = <uint8_t> n_characters
         slot.tag = tag | <uint8_t> n_bytes
@@ -85,15 +85,15 @@ cdef void slot_fill(
 cdef void read_ints(
     PyObject** items, size_t n, const TokenSlot* slots, uint64_t n_ids, Ids* out, Sums* sums
 ) noexcept nogil:
-    """Read items of a list or tuple from number out.n on, and add their tokens to the sums.
+    """Read items of a list or tuple, starting at index out.n, and add their tokens to the sums.
 
     items, n: the items of the list or tuple.
     slots, n_ids: the decoder's table.
-    out: receives the ids after those it has; out.n is their number afterwards. Requires: space for n ids.
+    out: the ids are appended to it. Requires: space for n ids.
 
     Stops at the end, or at the first item that is not an exact int, or is not a token.
 
-    Requires: a thread holds the GIL and no other Python code runs. This may be another thread (see
+    Requires: some thread holds the GIL and no other Python code runs. This may be another thread (see
         decoder.SHARES_GIL).
     """
     cdef size_t i = out.n
@@ -101,7 +101,7 @@ cdef void read_ints(
     cdef uint64_t value
     cdef Sums local = sums[0]  # a copy, which stays in registers
     cdef Ints kept = ints_so_far()[0]
-    # Ints made by encoding lie in one table: their addresses give the values, and they need not be loaded.
+    # Ints that encoding made are in one table: their addresses give the values, so they need not be loaded.
     while i < n:
         value = int_value(&kept, items[i])
         if value >= kept.n or not slot_add(slots, n_ids, value, &local):
@@ -122,7 +122,7 @@ cdef uint64_t read_array(
     const Py_buffer* view, bint is_signed, bint swapped, const TokenSlot* slots, uint64_t n_ids,
     Ids* out, Sums* sums,
 ) noexcept nogil:
-    """Read all items of an array of integers in one dimension, and add their tokens to the sums.
+    """Read all items of a one-dimensional array of integers, and add their tokens to the sums.
 
     is_signed, swapped: of the items. slots, n_ids: the decoder's table.
 
@@ -131,7 +131,7 @@ cdef uint64_t read_array(
     """
     cdef size_t i, n = <size_t> view.shape[0]
     cdef const char* at = <const char*> view.buf
-    cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes gives none
+    cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes provides none
     cdef uint64_t value = 0
     cdef Sums local = sums[0]
     for i in range(n):
@@ -147,7 +147,7 @@ cdef uint64_t read_array(
 
 
 cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, bint swapped) noexcept nogil:
-    """Load an integer of 1, 2, 4 or 8 bytes from any address, extended to 64 bits by its sign if it is signed."""
+    """Load an integer of 1, 2, 4 or 8 bytes from any address, sign-extended to 64 bits if it is signed."""
     cdef uint16_t two
     cdef uint32_t four
     cdef uint64_t value
@@ -170,9 +170,9 @@ cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, b
 cdef uint8_t* copy_tokens(
     const TokenSlot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
 ) noexcept nogil:
-    """Copy the tokens of ids from number at[0] on, as many as fit before `end`; return the end of what is written.
+    """Copy the tokens of ids from index at[0] on, as many as fit before `end`; return the end of the output.
 
-    at: moved to the first id that was not copied. Bytes up to `end` may be overwritten.
+    at: advanced to the first id that was not copied. Bytes up to `end` may be overwritten.
     """
     cdef const TokenSlot* slot
     cdef const LongToken* token
@@ -203,9 +203,9 @@ cdef bint decode_tokens(
     const TokenSlot* slots, const Ids* ids, const LeftOut* left_out,
     uint8_t* block, size_t block_bytes, uint8_t* to, size_t width,
 ) noexcept nogil:
-    """Decode the tokens of ids from left_out.at on into characters of `width` bytes; False if not UTF-8.
+    """Decode the tokens of ids from left_out.at on into characters of `width` bytes; return False if not UTF-8.
 
-    block: working space for UTF-8, filled and decoded again and again; it starts with left_out.rest.
+    block: working space for UTF-8, filled and decoded repeatedly; it starts with left_out.rest.
     to: has space for all characters.
     """
     cdef size_t at = left_out.at, n_kept = left_out.n_rest, n, n_read, n_written

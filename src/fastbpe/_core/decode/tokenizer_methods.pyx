@@ -1,8 +1,8 @@
 """Methods of `Tokenizer` that decode, compiled as functions: a Python frame would cost as much as a short list of ids.
 
-The class body of `Tokenizer` binds them and documents them. They read four attributes of `self`: `_decoding`, with the
-methods `decode` and so on; `_skipping`, the same without special tokens; `_find`, a function of a token; and `_names`
-(Decoder that gives each id its token).
+The class body of `Tokenizer` binds and documents them. They read four attributes of `self`: `_decoding`, with
+`decode` and similar methods; `_skipping`, the same without special tokens; `_find`, a function that finds a token;
+and `_names`, a Decoder that has the token of each id.
 """
 
 cimport cython
@@ -28,24 +28,24 @@ def token_to_id(self, token):
 
 
 def id_to_token(self, token_id):
-    """Give the bytes of an id. See `Tokenizer.id_to_token`."""
+    """Return the bytes of an id. See `Tokenizer.id_to_token`."""
     if type(token_id) is bool:
         raise TypeError("ids must be integers, not bool")
     return self._names.token(token_id)
 
 
 def check_errors(errors):
-    """Raise LookupError if no error handler has this name. Decoding itself would notice only at bad bytes."""
+    """Raise LookupError if no error handler has this name. Decoding would detect this only at invalid bytes."""
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)
 
 
 @cython.final
 cdef class TokenFinder:
-    """Function that finds the id of a token by its bytes or its text.
+    """Finder of the id of a token, from its bytes or its text.
 
     Args:
-        vocabulary: Vocabulary of the ordinary tokens, which win.
+        vocabulary: Vocabulary of the ordinary tokens, which take precedence.
         special: object whose `ids_of_bytes` maps other tokens to ids.
     """
 

@@ -1,1 +1,1 @@
-"""Encoding of many texts, a batch at a time: to lists, to one array, or to counts."""
+"""Encodes many texts, one batch at a time: to lists, to one array, or to counts."""

@@ -1,6 +1,6 @@
-"""Encoding of many texts, a batch at a time: to lists, to one array, or to counts.
+"""Encodes many texts, one batch at a time: to lists, to one array, or to counts.
 
-A batch of few units is encoded on the calling thread; the jobs of parallel share a longer one.
+A small batch is encoded on the calling thread; a larger one is divided into the jobs of `parallel`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -22,7 +22,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import note_place
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for the array: a little more than English takes, less than some languages
+    UNITS_PER_ID = 3  # estimate for the array: reserves slightly more than English needs, less than some languages
 
 
 # Lists
@@ -39,7 +39,7 @@ cdef list lists_of_texts(
     cdef list out = [], batch
     cdef int n_threads
     cdef TextBatches batches = TextBatches(texts)
-    # Hidden until the end: the garbage collector would traverse the growing number of lists again and again.
+    # Hidden until the end: otherwise the garbage collector would traverse the growing list again and again.
     hide(out)
     while batch := batches.next():
         n_threads = _n_threads(pipeline, batches.n_units, num_threads)
@@ -58,7 +58,7 @@ cdef list lists_of_texts(
 cdef int _append_lists(
     Pipeline pipeline, list batch, SpecialMatcher allowed, SpecialMatcher disallowed, list out
 ) except -1:
-    """Append a hidden list of ids for each text, on this thread."""
+    """Append a list of ids for each text to a hidden list, on this thread."""
     cdef Scratch* scratch = pipeline.pool.take()
     cdef size_t i = 0
     cdef list ids
@@ -95,8 +95,8 @@ cdef tuple array_of_texts(
     """
     cdef list batch, counts_of_batches = []
     cdef Ids ids = Ids(NULL, 0, 0)
-    cdef size_t n_units = 0  # of the texts so far
-    cdef size_t n_spare_units = 0  # units of text for which the reused memory of ids is enough
+    cdef size_t n_units = 0  # units of the texts so far
+    cdef size_t n_spare_units = 0  # units of text for which the reused buffer of ids is large enough
     cdef Array counts
     cdef TextBatches batches = TextBatches(texts)
     try:
@@ -125,8 +125,8 @@ cdef int _append_batch(
 ) except -1:
     """Append the ids of a batch to ids, and store the count of each text.
 
-    n_units: of the whole batch.
-    has_capacity: ids has memory enough, with pages.
+    n_units: units of the whole batch.
+    has_capacity: ids has enough memory, and its pages have been touched.
     """
     cdef int64_t* n_ids = <int64_t*> counts._items
     cdef int n_threads = _n_threads(pipeline, n_units, num_threads)
@@ -160,7 +160,7 @@ cdef int _append_batch(
 # Counts
 
 cdef Array counts_of_texts(Pipeline pipeline, object texts, object num_threads):
-    """Count the ids of texts in which special tokens are just text; return an int64 array."""
+    """Count the ids of texts, with special tokens as plain text; return an int64 array."""
     cdef list batch, counts_of_batches = []
     cdef Array counts
     cdef TextBatches batches = TextBatches(texts)
@@ -176,7 +176,7 @@ cdef Array counts_of_texts(Pipeline pipeline, object texts, object num_threads):
 
 
 cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_ids, object num_threads) except -1:
-    """Store the count of each text of a batch; n_units: of the whole batch."""
+    """Store the count of each text of a batch. n_units: units of the whole batch."""
     cdef Scratch* scratch
     cdef Jobs jobs
     cdef size_t i = 0
@@ -210,7 +210,7 @@ cdef int _n_threads(Pipeline pipeline, size_t n_units, object num_threads) excep
 cdef int _note_text(
     Pipeline pipeline, TextBatches batches, SpecialMatcher allowed, SpecialMatcher disallowed, object error
 ) except -1:
-    """Note at the error of a batch the index of its text: the first that raises one when encoded by itself."""
+    """Add a note to the error of a batch: the index of the first text that raises an error if encoded alone."""
     cdef Py_ssize_t i
     cdef Scratch* scratch = pipeline.pool.take()
     try:
@@ -227,7 +227,7 @@ cdef int _note_text(
 
 
 cdef Array _joined(list parts):
-    """Join int64 arrays end to end."""
+    """Concatenate int64 arrays."""
     cdef Array out, part
     cdef size_t at = 0
     if len(parts) == 1:
@@ -240,7 +240,7 @@ cdef Array _joined(list parts):
 
 
 cdef Array _offsets(list counts):
-    """Sum up counts, given as int64 arrays: the start of each, and the end of the last."""
+    """Sum up counts, given as int64 arrays: return the start of each, and the end of the last."""
     cdef Array joined = _joined(counts)
     cdef Array out = int64_array(joined._n + 1)
     cdef int64_t* offsets = <int64_t*> out._items

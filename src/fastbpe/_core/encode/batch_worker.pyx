@@ -1,7 +1,8 @@
-"""Encoding of many texts without an object for each: for threads of the caller, and for rows of one buffer, as Arrow has them.
+"""Encodes many texts without creating an object for each: for threads of the caller, and for the rows of a buffer.
 
 Threads of the caller have checked the text, and encode it without the GIL, however short the texts are. Special tokens
-are just text there; added tokens that are found in any text are found here, too.
+are plain text there, but added tokens that are found in any text are found here, too. Rows are texts in one
+buffer, as in Arrow.
 """
 
 from libc.stdint cimport int64_t
@@ -23,14 +24,14 @@ from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._utils.threads import usable_threads
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate: a little more than English takes, less than some languages
+    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):
-    """Encode texts; return (uint32 ids of all end to end, int64 offsets into them: one more than texts).
+    """Encode texts; return (uint32 ids of all texts end to end, int64 offsets into them: one more than texts).
 
     texts: an iterable of str, or of bytes that are known to be UTF-8.
-    num_threads: the calling thread and those beside it.
+    num_threads: number of threads, including the calling thread.
     """
     cdef list batch = list(texts)
     cdef Array offsets = int64_array(len(batch) + 1)
@@ -53,13 +54,13 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
 
 
 def encode_json_lines(Encoder encoder not None, bytes block not None, str field not None):
-    """Encode the strings under a field of JSON lines; return (ids, offsets, bytes of text), or None.
+    """Encode the strings in one field of JSON Lines; return (ids, offsets, bytes of text), or None.
 
     block: whole lines; the last one may lack its newline.
     field: name of the field.
 
-    Returns None if a line is not plain (see `texts_of_lines`). No text becomes an object: each is encoded while
-    the processor's caches hold the line.
+    Returns None if a line is not plain (see `texts_of_lines`). No object is created for a text: each is encoded
+    while its line is in the processor's caches.
     """
     cdef size_t n_lines = n_newlines(block) + (not block.endswith(b"\n") and len(block) > 0)
     return _encode_block(encoder, len(block), n_lines, JsonLines(block, field), None)
@@ -68,7 +69,7 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, str field 
 def encode_separated(Encoder encoder not None, SeparatedTexts texts not None):
     """Encode the texts between separators; return (ids, offsets, bytes of text).
 
-    texts: texts of UTF-8.
+    texts: texts in UTF-8.
     """
     cdef size_t n_texts, n_units = <size_t> (texts._end - texts._at)
     with nogil:
@@ -80,8 +81,8 @@ cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines li
     """Encode the texts of a block; return (ids, offsets, bytes of text), or None if a line is not plain.
 
     n_units: bytes of the block.
-    n_texts: its texts.
-    lines, separated: the block; one of them is None.
+    n_texts: number of texts in the block.
+    lines, separated: reader of the block; one of the two is None.
     """
     cdef Array offsets = int64_array(n_texts + 1)
     cdef int64_t* offset = <int64_t*> offsets._items
@@ -133,7 +134,7 @@ cdef Py_ssize_t _append_lines(
     """Append the ids of the texts of lines, up to the first line that is not plain; return the number of plain lines.
 
     offset: offset[i + 1] is set to the end of line i's ids.
-    n_bytes: increased by the bytes of the texts.
+    n_bytes: increased by the number of bytes of the texts.
     """
     cdef Line line
     cdef Bytes found
@@ -154,7 +155,7 @@ cdef enum:
 
 
 def encode_rows(Encoder encoder not None, TextRows rows not None, allowed_special, disallowed_special, num_threads):
-    """Encode rows; return (uint32 ids of all end to end, int64 offsets into them: one more than rows).
+    """Encode rows; return (uint32 ids of all rows end to end, int64 offsets into them: one more than rows).
 
     allowed_special, disallowed_special, num_threads: as in `Tokenizer.encode_batch`.
     """

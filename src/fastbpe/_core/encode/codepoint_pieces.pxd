@@ -14,7 +14,7 @@ cdef class NormalizedText:
 
 cdef class Tokens:
     cdef Ids _ids
-    cdef uint32_t* _ends  # token: its end in the normalized text, in bytes
+    cdef uint32_t* _ends  # by token: its end in the normalized text, in bytes
     cdef NormalizedText _normalized
     cdef bytes _text
     cdef TokenEncoder _encoder

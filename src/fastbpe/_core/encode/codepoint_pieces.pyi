@@ -17,10 +17,10 @@ class Tokens:
     def ids(self) -> list[int]: ...
     def to_array(self) -> Array: ...
     def pieces(self, names: list[str]) -> list[str]:
-        """Return the pieces; names: the piece of each id."""
+        """Return the pieces. names: the piece of each id."""
 
     def byte_pieces(self, names: list[bytes]) -> list[bytes]:
-        """Return the pieces as bytes; names: the piece of each id."""
+        """Return the pieces as bytes. names: the piece of each id."""
 
     def offsets(self, *, in_characters: bool) -> list[tuple[int, int]]:
         """Return (start, end) of each token in the text, in characters or in bytes."""
@@ -29,12 +29,12 @@ class Tokens:
 class TokenEncoder:
     def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
     def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0, seed: int = 0) -> Tokens:
-        """Encode a text of UTF-8; each invalid byte counts as U+FFFD."""
+        """Encode a text in UTF-8; each invalid byte counts as U+FFFD."""
 
     def encode_best(
         self, text: bytes, n_best: int, *, offsets: bool = False, milliseconds: int = 0
     ) -> list[tuple[Tokens, float]]:
-        """Return the n best ways to cut a text, each with the total of its scores."""
+        """Return the n best segmentations of a text, each with the total of its scores."""
 
     def sample(
         self,
@@ -46,6 +46,6 @@ class TokenEncoder:
         offsets: bool = False,
         milliseconds: int = 0,
     ) -> Tokens:
-        """Return the tokens of a way to cut a text, drawn by its score."""
+        """Return the tokens of a random segmentation of a text, drawn according to its score."""
 
 def marks_spaces(encoder: Encoder) -> bool: ...

@@ -1,9 +1,9 @@
 """Encoding in code-point mode with the piece and the offsets of each id.
 
-The normalizer notes for each byte it writes the offset in the text that it comes from; then the piece cache
-encodes as always. Each id tells how many bytes of normalized text it stands for: the length of its piece. The
-unknown id stands for the bytes of one unknown character; the byte ids of a character stand next to each other and
-together for its bytes. So there is no second way to merge.
+The normalizer records for each byte that it writes the offset of its source in the text; then the piece cache
+encodes as always. Each id determines how many bytes of normalized text it stands for: the length of its piece. The
+unknown id stands for the bytes of one unknown character; the byte ids of a character are adjacent and together
+stand for its bytes. So no second way to merge is needed.
 """
 
 cimport cython
@@ -32,8 +32,8 @@ from fastbpe._core.segment.lattice cimport (
 )
 
 cdef enum:
-    NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
-    MOVED_FROM_IDS = 1 << 20  # ids from which the scratch gives its memory away instead of copying them
+    NOGIL_BYTES = 1 << 13  # shortest text, in bytes, for which releasing the GIL pays
+    MOVED_FROM_IDS = 1 << 20  # number of ids from which the scratch hands over its memory instead of copying
 
 
 @cython.final
@@ -46,7 +46,7 @@ cdef class NormalizedText:
 
 @cython.final
 cdef class Tokens:
-    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder."""
+    """Tokens of one text: ids, pieces and offsets. Created by TokenEncoder."""
 
     def __dealloc__(self):
         ids_free(&self._ids)
@@ -62,7 +62,7 @@ cdef class Tokens:
     def pieces(self, list names not None):
         """Return the pieces as a list of str; the piece of unknown characters is their text.
 
-        names: the piece of each id; the list gets these very objects.
+        names: the piece of each id; the list contains these same objects.
         """
         return self._pieces(names, False)
 
@@ -99,10 +99,11 @@ cdef class Tokens:
     def offsets(self, *, bint in_characters):
         """Return (start, end) of each token in the text as a list.
 
-        in_characters: count characters, not bytes. A lead byte counts as a character with the bytes that it
-            promises, a continuation byte where none may stand as a character of one byte.
+        in_characters: count characters, not bytes. A lead byte counts as a character together with as many bytes
+            as it announces, an unexpected continuation byte as a character of one byte.
 
-        Empty spans: a space put before the text, at 0; of the byte ids of a character, all but the last.
+        These have empty spans: a space inserted before the text, at 0; the byte ids of a character, except the
+        last.
         """
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
@@ -110,7 +111,7 @@ cdef class Tokens:
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, offset, last = 0
         cdef Ints* ints = kept_ints()
         cdef object begin, end
-        cdef tuple empty = None  # the span before, if it is empty
+        cdef tuple empty = None  # the previous span, if it is empty
         if self._ids.n == 0:
             return out
         if offsets_of_bytes == NULL:
@@ -119,7 +120,7 @@ cdef class Tokens:
         hide(out)
         for i in range(self._ids.n + 1):
             yield_gil_at(i)
-            # Token i begins where the token before it ends.
+            # Token i begins where the previous token ends.
             offset = offsets_of_bytes[self._ends[i - 1] if i else 0]
             if in_characters:
                 while at < n and at + min(fb_char_bytes(text[at]), n - at) <= offset:
@@ -147,10 +148,10 @@ cdef class Tokens:
 
 @cython.final
 cdef class TokenEncoder:
-    """Encoder in code-point mode that gives the pieces and offsets of ids as well.
+    """Encoder in code-point mode that also returns the pieces and offsets of ids.
 
-    encoder: its vocabulary and piece cache are used.
-    normalizer: makes spaces instead of U+2581 if marks_spaces(encoder).
+    encoder: provides the vocabulary and the piece cache.
+    normalizer: writes spaces instead of U+2581 if marks_spaces(encoder).
     """
 
     def __cinit__(self, Encoder encoder not None, Normalizer normalizer not None):
@@ -159,7 +160,7 @@ cdef class TokenEncoder:
         self._normalizer = normalizer
         tables = &self._pipeline.vocabulary.tables
         if tables.characters == NULL or self._pipeline.normalizing is None:
-            raise ValueError("an encoder in code-point mode is needed")
+            raise ValueError("the encoder must be in code-point mode")
         self._marks_spaces = tables.characters.marks_spaces
         self._widths = self._pipeline.widths_of_ids()
 
@@ -168,9 +169,9 @@ cdef class TokenEncoder:
 
         text: UTF-8; each invalid byte counts as U+FFFD.
         offsets: make Tokens.offsets() possible.
-        dropout: probability with which a merge is skipped for good when its turn comes (BPE-dropout: Provilkov et
-            al. 2020).
-        seed: of the random numbers for dropout.
+        dropout: probability that a merge is skipped for good when it would be done (BPE-dropout: Provilkov et al.
+            2020).
+        seed: seed of the random numbers for dropout.
         """
         cdef Tokens out = self._start(text, offsets)
         cdef Scratch* scratch
@@ -188,7 +189,7 @@ cdef class TokenEncoder:
         return out
 
     cdef Tokens _start(self, bytes text, bint offsets):
-        """Make the tokens of a text, which it lacks as yet, with a place for its normalized text."""
+        """Create the Tokens of a text, still empty, with memory for its normalized text."""
         cdef Tokens out = Tokens.__new__(Tokens)
         if <size_t> PyBytes_GET_SIZE(text) >= NONE:
             raise OverflowError(f"{len(text)} bytes of text: places are counted up to 2**32 - 2; cut the text")
@@ -199,12 +200,12 @@ cdef class TokenEncoder:
         return out
 
     def encode_best(self, bytes text not None, size_t n_best, *, bint offsets=False, int64_t milliseconds=0):
-        """Return [(Tokens, total of the scores), …] of the n best ways to cut a text, the best first.
+        """Return [(Tokens, total of the scores), …] of the n best segmentations of a text, best first.
 
-        A model that merges has none, and raises ValueError.
+        Raises ValueError for a model that merges, which has only one segmentation.
 
-        n_best: 1: the way that encode() takes, with the total 0.
-        milliseconds: time after which the best alone is returned; 0: never.
+        n_best: if it is 1, the segmentation of encode(), with the total 0.
+        milliseconds: time after which only the best is returned; 0: never.
         """
         cdef Tokens start = self._start(text, offsets)
         cdef Lattice lattice
@@ -225,11 +226,11 @@ cdef class TokenEncoder:
         self, bytes text not None, uint64_t seed, *, float alpha, size_t n_best=0, bint offsets=False,
         int64_t milliseconds=0,
     ):
-        """Return the Tokens of a way to cut a text, drawn with a probability in proportion to exp(alpha * total).
+        """Return the Tokens of a random segmentation, drawn with a probability proportional to exp(alpha * total).
 
-        A model that merges has none, and raises ValueError.
+        Raises ValueError for a model that merges, which has only one segmentation.
 
-        n_best: draw one of this number of best ways; 0: of all.
+        n_best: draw from this number of best segmentations; 0: from all.
         milliseconds: as in encode_best().
         """
         cdef Tokens start = self._start(text, offsets)
@@ -259,7 +260,7 @@ cdef class TokenEncoder:
     cdef int _find_paths(
         self, Tokens start, size_t n_best, int64_t milliseconds, Lattice* lattice, Paths* paths
     ) except -1:
-        """Normalize a text, make its lattice, and find its best paths. n_best: 0: find none."""
+        """Normalize a text, make its lattice, and find its best paths. n_best: number of paths; 0: none."""
         cdef Normalized* normalized = &start._normalized.text
         cdef const Tables* tables = &self._pipeline.vocabulary.tables
         cdef bytes text = start._text
@@ -268,7 +269,7 @@ cdef class TokenEncoder:
         cdef Search search
         memset(&search, 0, sizeof(search))
         if not self._pipeline.is_sentence:
-            raise ValueError("a model that merges has one way to cut a text")
+            raise ValueError("a model that merges has only one segmentation of a text")
         with nogil:
             if self._normalizer.run(data, n, normalized) != 0 or normalized.n >= NONE - 2:
                 _no_memory(n)
@@ -282,7 +283,7 @@ cdef class TokenEncoder:
         return 0
 
     cdef Tokens _of_path(self, Tokens start, const Lattice* lattice, const Paths* paths, size_t number):
-        """Make the tokens of a path."""
+        """Create the tokens of a path."""
         cdef Tokens out = Tokens.__new__(Tokens)
         cdef const Tables* tables = &self._pipeline.vocabulary.tables
         cdef const uint8_t* text = start._normalized.text.data
@@ -305,7 +306,7 @@ cdef class TokenEncoder:
     ) except -1 nogil:
         """Normalize, encode and measure a text.
 
-        Requires: out._normalized is empty, its with_offsets set.
+        Requires: out._normalized is empty, and its with_offsets is set.
         """
         cdef Normalized* normalized = &out._normalized.text
         if self._normalizer.run(data, n, normalized) != 0:
@@ -333,9 +334,9 @@ cdef class TokenEncoder:
             dropout_free(&dropout)
 
     cdef int _measure(self, Ids* made, Tokens out) except -1 nogil:
-        """Move the ids to out, several unknown characters in a row as one, and note the end of each.
+        """Move the ids to `out`, consecutive unknown characters as one, and store the end of each.
 
-        Requires: made are the ids of all of out._normalized, an unknown id for each unknown character.
+        Requires: `made` has the ids of all of out._normalized, with an unknown id for each unknown character.
         """
         cdef size_t n_ids = made.n
         cdef const uint32_t* ids
@@ -356,11 +357,11 @@ cdef class TokenEncoder:
     cdef size_t _ends_of(
         self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil:
-        """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
+        """Copy ids, consecutive unknown characters as one, and store the end of each; return their number.
 
-        data, n_data: normalized text that has these ids, an unknown id for each unknown character.
+        data, n_data: normalized text that has these ids, with an unknown id for each unknown character.
         out: memory for n_ids ids; may be `ids`.
-        ends: memory for as many ends, in bytes of the normalized text.
+        ends: memory for the same number of ends, in bytes of the normalized text.
         """
         cdef size_t at = 0, i = 0, n = 0, n_bytes, k
         cdef uint32_t width
@@ -368,7 +369,7 @@ cdef class TokenEncoder:
         while i < n_ids:
             width = self._widths.of[ids[i]]
             if width == BYTE_OF_CHARACTER:
-                n_bytes = min(fb_char_bytes(data[at]), n_data - at)  # the text may end within a character
+                n_bytes = min(fb_char_bytes(data[at]), n_data - at)  # the text may end inside a character
                 for k in range(n_bytes):
                     out[n] = ids[i + k]
                     ends[n] = <uint32_t> at
@@ -394,6 +395,6 @@ cdef int _no_memory(size_t n) except -1 nogil:
 
 
 def marks_spaces(Encoder encoder not None):
-    """Tell whether an encoder in code-point mode has spaces in its symbols where the model has U+2581."""
+    """Tell whether an encoder in code-point mode has spaces in its symbols in place of the model's U+2581."""
     cdef const Tables* tables = &encoder._ready().vocabulary.tables
     return tables.characters != NULL and tables.characters.marks_spaces

@@ -1,8 +1,9 @@
 """Spans of ids in code-point mode.
 
-Each id tells how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown id stands
-for the bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
-together for its bytes. The normalizer notes for each byte it writes the offset in the text that it comes from.
+Each id determines how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown
+id stands for the bytes of one unknown character, or of several consecutive ones; the byte ids of a character are
+adjacent and together stand for its bytes. The normalizer records for each byte that it writes the offset of its
+source.
 """
 
 from libc.stdint cimport uint32_t, uint8_t
@@ -27,15 +28,15 @@ cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil
 
 
 cdef extern from *:
-    # Values in place of a width; as Cython enums they would be ints.
+    # Special values of a width; as Cython enums they would be ints.
     """
     #define FASTBPE_UNKNOWN_CHARACTER 0u
     #define FASTBPE_BYTE_OF_CHARACTER UINT32_MAX
     """
-    const uint32_t UNKNOWN_CHARACTER "FASTBPE_UNKNOWN_CHARACTER"  # as many bytes as the character has
-    const uint32_t BYTE_OF_CHARACTER "FASTBPE_BYTE_OF_CHARACTER"  # one of the byte ids that a character has
+    const uint32_t UNKNOWN_CHARACTER "FASTBPE_UNKNOWN_CHARACTER"  # the width is the length of the character
+    const uint32_t BYTE_OF_CHARACTER "FASTBPE_BYTE_OF_CHARACTER"  # the id is one of a character's byte ids
 
 
 cdef class Widths:
-    cdef uint32_t* of  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
+    cdef uint32_t* of  # by id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
     cdef size_t n_ids

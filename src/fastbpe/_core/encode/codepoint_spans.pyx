@@ -1,8 +1,9 @@
 """Spans of ids in code-point mode.
 
-Each id tells how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown id stands
-for the bytes of one unknown character, or of several in a row; the byte ids of a character stand next to each other and
-together for its bytes. The normalizer notes for each byte it writes the offset in the text that it comes from.
+Each id determines how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown
+id stands for the bytes of one unknown character, or of several consecutive ones; the byte ids of a character are
+adjacent and together stand for its bytes. The normalizer records for each byte that it writes the offset of its
+source.
 """
 
 cimport cython
@@ -30,9 +31,9 @@ cdef int merge_characters_with_spans(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:], and their spans in normalized text.
 
-    fused: several of this id in a row become one; NONE: no id.
+    fused: id of which several in a row become one; NONE: no id.
 
-    Requires: scratch.ends holds the pieces; data lies at offset scratch.base of the normalized text.
+    Requires: scratch.ends has the pieces; data is at offset scratch.base of the normalized text.
     """
     cdef Ids* ids = &scratch.ids
     cdef Spans* spans = scratch.spans
@@ -68,7 +69,7 @@ cdef int merge_characters_with_spans(
 
 
 cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil:
-    """Append the ids of the n bytes data[at], …, and their spans if somebody asks: the last one's is of all."""
+    """Append the ids of the n bytes from data[at] on, and their spans if needed: the last span is of all bytes."""
     cdef size_t i
     for i in range(at, at + n):
         add_id(scratch, ids[data[i]])
@@ -78,7 +79,7 @@ cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n
 
 
 cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normalized) noexcept nogil:
-    """Replace spans of normalized text, from index first on, by spans of the text it comes from."""
+    """Convert spans of normalized text, from index first on, to spans of the original text."""
     cdef size_t i
     cdef Span* span
     for i in range(first, spans.n):
@@ -90,14 +91,15 @@ cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normali
 cdef void spans_as_tokenizers(
     Spans* spans, size_t first, const uint8_t* text, size_t n, const Ids* prefixed, bint removes_spaces
 ) noexcept nogil:
-    """Change the spans of a text, from index first on, to the spans that tokenizers gives.
+    """Convert the spans of a text, from index first on, to the spans that tokenizers returns.
 
-    - If removes_spaces, spans begin with one space at most: the last of several that became one.
-    - A space put before text gets the span of the text's first character, a space put after it the last's.
+    - If removes_spaces is set, a span begins with at most one space: the last of several that became one.
+    - A space inserted before the text gets the span of its first character, one inserted after it that of the
+      last.
     - Each byte id of a character spans the character.
 
     text: the text, of n bytes.
-    prefixed: ascending indices of the spans that begin with a space put before text.
+    prefixed: ascending indices of the spans that begin with a space inserted before the text.
     """
     cdef size_t i = spans.n, k = prefixed.n
     cdef Span* span
@@ -120,7 +122,7 @@ cdef void spans_as_tokenizers(
 
 
 cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether a text holds U+2581, which vocabularies count as the one byte of a space."""
+    """Tell whether a text contains U+2581, which vocabularies count as the one byte of a space."""
     cdef const uint8_t* found = text
     cdef const uint8_t* end = text + n
     while end - found >= 3:
@@ -142,7 +144,7 @@ cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogi
 
 
 cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
-    """Return the offset of the character before the one at `at`; 0 without one."""
+    """Return the offset of the character before the one at `at`; 0 if there is none."""
     if at:
         at -= 1
     while at and text[at] & 0xC0 == 0x80:

@@ -1,4 +1,4 @@
-"""Completions of a text's end, and tokens by how they begin."""
+"""Completions of the end of a text, and look-up of tokens by prefix."""
 
 from collections.abc import Iterable
 from typing import final
@@ -21,4 +21,4 @@ class Completions:
     @property
     def tokens(self) -> SortedTokens: ...
     def of(self, tail: bytes) -> list[list[int]]:
-        """Return the completions of a tail, which is valid UTF-8 and not empty: a list of lists of ids."""
+        """Return the completions of a tail, which is valid UTF-8 and not empty, as a list of lists of ids."""

@@ -1,13 +1,13 @@
-"""Completions of a text's end, as tiktoken's `encode_with_unstable` gives them, and tokens by how they begin.
+"""Completions of the end of a text, like tiktoken's `encode_with_unstable`, and look-up of tokens by prefix.
 
 The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of
-the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes tried are
-those that single tokens would add if they began anywhere within the tail.
+the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes to try are
+those that single tokens would add if they began anywhere inside the tail.
 
-tiktoken splits and encodes the tail again for each of these tokens; there are 100,000 after a space. Here a long
-piece within the tail is merged once. Of a long piece that goes on after the tail only the end is merged again
-(`_merge_after`). White space is split as a substitute of three bytes (`_substitute`). The time that is left goes
-into writing completions: 64,000 spaces have 105,814 of 503 ids each.
+tiktoken splits and encodes the tail again for each of these tokens (100,000 of them after a space). Here a long
+piece inside the tail is merged once. If a long piece continues after the tail, only its end is merged again
+(`_merge_after`). White space is split as a substitute of three bytes (`_substitute`). The rest of the time goes
+into writing completions: 64,000 spaces have 105,814 completions of 503 ids each.
 """
 
 # Tried and dropped: encoding the tail again for each token, as tiktoken does: much slower for a tail of spaces.
@@ -42,9 +42,9 @@ cdef object SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205
 )
 
 cdef enum:
-    LONG_PIECE_BYTES = 48  # of longer pieces, only the end is merged again for each continuation
-    FIRST_REMERGED_IDS = 4  # ids at a long piece's end that are merged again first; then more of them
-    MAX_KNOWN_PIECES = 16  # long pieces whose ids are kept
+    LONG_PIECE_BYTES = 48  # of a longer piece only the end is merged again for each continuation
+    FIRST_REMERGED_IDS = 4  # ids at the end of a long piece that are first merged again; then more
+    MAX_KNOWN_PIECES = 16  # number of long pieces whose ids are kept
 
 
 def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text not None):
@@ -57,7 +57,7 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
         start = match.end
     if start == n:
         return b""
-    at, last = 0, 0  # from the end of the last special token
+    at, last = 0, 0  # start at the end of the last special token
     try:
         while at < n - start:
             ends.n = 0
@@ -108,9 +108,9 @@ cdef class SortedTokens:
         return out
 
     def additions(self, bytes tail not None):
-        """Return the bytes that tokens would add to a tail if they began within it, but not at its start.
+        """Return the bytes that tokens would add to a tail if they began inside it, but not at its start.
 
-        They are the keys of the dict, in a fixed order.
+        They are the keys of a dict, in a fixed order.
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef Watch watch = Watch(0, NULL)
@@ -125,7 +125,7 @@ cdef class SortedTokens:
 
 @cython.final
 cdef class Completions:
-    """Finder of completions, for one byte-level vocabulary and one splitter."""
+    """Finder of completions, for a byte-level vocabulary and a splitter."""
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
@@ -161,10 +161,10 @@ cdef class Completions:
         cdef SortedTokens tokens = self.tokens
         for extra in tokens.additions(tail):
             trial.encode(extra)
-            if trial.n_ids > 1:  # a single id is a token that begins with the tail: `beginning` has it
+            if trial.n_ids > 1:  # a single id is a token that begins with the tail, which `beginning` has found
                 lists.add(trial.ids.items, trial.n_ids)
             check_signals(&watch)
-        # Once a word follows, a pattern may split before the last character of white space.
+        # If a word follows, a pattern may split before the last character of white space.
         if last in SPACES and len(tail) > len(last.encode()):
             trial.encode_apart(<size_t> len(last.encode()))
             lists.add(trial.ids.items, trial.n_ids)
@@ -205,7 +205,7 @@ cdef class _Lists:
         cdef uint64_t mixed = n
         cdef size_t i
         cdef list one = ids_list(ids, n)
-        PyObject_GC_UnTrack(one)  # until `shown` hands it out: a garbage collection would visit each list in vain
+        PyObject_GC_UnTrack(one)  # until `shown` returns it: garbage collections need not visit these lists
         for i in range(n):
             mixed = (mixed ^ ids[i]) * GOLDEN_RATIO
         while True:
@@ -219,7 +219,7 @@ cdef class _Lists:
             mixed += 1
 
     cdef list shown(self):
-        """Hand out all lists, tracked by the garbage collector again."""
+        """Return all lists, tracked by the garbage collector again."""
         cdef list out = self._all
         self._all, self._by_hash = [], {}
         for one in out:
@@ -242,17 +242,17 @@ cdef class _Trial:
     """Ids of one tail with different bytes after it."""
 
     cdef Ids ids
-    cdef size_t n_ids  # up to the one that covers the tail's last byte
+    cdef size_t n_ids  # number of ids up to the one that covers the tail's last byte
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
     cdef size_t _n_tail
     cdef Buffer _text  # the tail, then the bytes after it
-    cdef Buffer _split  # the same, or the tail's substitute and the bytes after it
+    cdef Buffer _split  # the text to split: the same, or the tail's substitute and the bytes after it
     cdef size_t _n_split_tail  # bytes of the tail in `_split`
-    cdef size_t _lines_end  # offset in the tail after its last line end, if a substitute has one; else 0
+    cdef size_t _lines_end  # offset in the tail after its last line ending, if a substitute has one; otherwise 0
     cdef Ends _ends
     cdef Ids _again
-    cdef dict _known  # (start, end) in the tail: what it is merged to
+    cdef dict _known  # (start, end) in the tail: the merged ids
 
     def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None):
         cdef bytes split = self._substitute(tail) if isinstance(splitter, Scanner) else tail
@@ -274,9 +274,9 @@ cdef class _Trial:
     cdef bytes _substitute(self, bytes tail):
         """Return a short substitute for a tail of white space.
 
-        It is a line end for all up to the last line end, then two bytes. The scanners' patterns do not count white
-        space. A run of it ends pieces after its last line end and before its last character, and nowhere else.
-        Which of these happens depends on the text after it, and on no other white space.
+        It is a line ending for everything up to the last line ending, then two bytes. The scanners' patterns do
+        not count white space. A run of it ends pieces only after its last line ending and before its last
+        character. Which of these happens depends on the text after the run, and on no other white space.
         """
         cdef size_t n = <size_t> len(tail)
         if tail.strip(b" \t\n\r"):
@@ -295,13 +295,13 @@ cdef class _Trial:
         if first_invalid(data, n) == n:
             self._pieces()
         else:
-            self._piece(0, self._text.n, False)  # not UTF-8, and so not split
+            self._piece(0, self._text.n, False)  # not UTF-8, so it is not split
         return self._cover()
 
     cdef int encode_apart(self, size_t n_last) except -1:
-        """Encode the tail alone, as two pieces: its last n_last bytes and those before.
+        """Encode only the tail, as two pieces: its last n_last bytes and the bytes before them.
 
-        Merge them even if they are tokens.
+        Merges them even if they are tokens.
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef size_t n = self._n_tail - n_last
@@ -330,7 +330,7 @@ cdef class _Trial:
         return 0
 
     cdef int _piece(self, size_t start, size_t end, bint whole_first) except -1:
-        """Append the ids of one piece. whole_first: a piece that is a token is that token."""
+        """Append the ids of one piece. whole_first: a piece that is a token becomes that token."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef size_t n = end - start
         cdef uint32_t token
@@ -362,9 +362,9 @@ cdef class _Trial:
     cdef int _merge_after(self, size_t start, size_t end) except -1:
         """Append the ids of a long piece that continues after the tail, by merging only its end.
 
-        Neighbouring ids of a merged text stay if merging the bytes of each two neighbours gives these two: the
-        first merge to cross a border would be the best one in the bytes of the two ids beside it as well. So
-        merging the end goes back only to a border where that holds.
+        Neighbouring ids of a merged text stay if merging the bytes of each two neighbours yields these two: the
+        first merge to cross a border would also be the best one in the bytes of the two ids next to it. So the end
+        is merged again only back to a border for which this holds.
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef _Merged merged = self._merged(start, self._n_tail)
@@ -384,7 +384,7 @@ cdef class _Trial:
         return _extend(&self.ids, &self._again, self._again.n)
 
     cdef bint _side_by_side(self, uint32_t left, uint32_t right, size_t border) except -1:
-        """Tell whether the bytes of two ids, which meet at a border in the text, are merged to these two."""
+        """Tell whether the bytes of two ids, which meet at a border in the text, merge to these two ids."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef Ids ids = Ids(NULL, 0, 0)
         cdef size_t n_left = _n_bytes(t, left)

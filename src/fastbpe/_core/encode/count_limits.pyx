@@ -1,8 +1,8 @@
 """Counts ids up to a limit only, and finds the part of a text that has a given number of ids.
 
-Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts
-around its end: between safe cuts, counts of parts add up. Between the two the caller tries positions one by
-one.
+Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts around
+its
+end: between safe cuts, counts of parts can be added. Between these two, the caller tries positions one by one.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -21,19 +21,19 @@ cdef fused Wide:
 
 
 cdef enum:
-    MAX_STRETCH_UNITS = 1 << 16  # units counted between two looks at the limit
+    MAX_STRETCH_UNITS = 1 << 16  # units counted between two checks of the limit
     UNITS_PER_ID = 4  # estimate
     SPARE_STRETCH_UNITS = 1 << 8  # units of the first stretch beyond that estimate
-    MIN_STEP_UNITS = 32  # of _search()
+    MIN_STEP_UNITS = 32  # smallest step of _search()
 
-cdef double STEP_SHARE = 0.875  # share of the estimated distance that a step of _search() takes
-cdef double PASS_SHARE = 1.0625  # the same of _pass_over()
+cdef double STEP_SHARE = 0.875  # step of _search(), as a share of the estimated distance
+cdef double PASS_SHARE = 1.0625  # step of _pass_over(), as a share of the estimated distance
 
 
 cdef size_t count_up_to(
     Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
 ) except? 0 nogil:
-    """Count the ids of units start to end as a part of a text; limit + 1 if there are more.
+    """Count the ids of units start to end of a text; return limit + 1 if there are more than limit.
 
     Requires: scratch.ids is empty.
     """
@@ -51,24 +51,24 @@ cdef size_t count_up_to(
 
 
 cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
-    """Estimate the units of text that have n_ids ids, up to a maximum."""
+    """Estimate the units of text with n_ids ids, up to a maximum."""
     if n_ids > MAX_STRETCH_UNITS // UNITS_PER_ID:
         return MAX_STRETCH_UNITS
     return n_ids * UNITS_PER_ID + SPARE_STRETCH_UNITS
 
 
 def takes_plain_text(Pipeline pipeline not None):
-    """Tell whether a text is only split and merged, so that its tokens are its bytes."""
+    """Tell whether text is only split and merged, so that its tokens contain exactly its bytes."""
     return pipeline.is_plain
 
 
 def count_part(
     Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t place, size_t limit
 ):
-    """Count the ids of the text between origin and place that lie beyond near, up to limit + 1.
+    """Count the ids of the text between origin and place that are beyond near, up to limit + 1.
 
     origin, place: ends of the text, in characters, in any order.
-    near: position between them, or one of them; of `cut_range`.
+    near: position between them, or equal to one of them; from `cut_range`.
     limit: count no further.
     """
     cdef Text view
@@ -77,7 +77,7 @@ def count_part(
     text_of(text, &view)
     try:
         scratch = pipeline.pool.take()
-        scratch.cache.skips_long = True  # the part may end within a piece, elsewhere at each call
+        scratch.cache.skips_long = True  # the part may end inside a piece, at a different position in each call
         try:
             with nogil:
                 count = _count_part(pipeline, &view, origin, near, place, limit, scratch)
@@ -99,9 +99,9 @@ cdef size_t _count_part(
 def furthest_place(
     Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t far, size_t limit
 ):
-    """Find the position from far towards near up to which `count_part` gives at most limit; near without one.
+    """Find the position closest to far, from there towards near, for which `count_part` is at most limit, or near.
 
-    Tries every position but those between the two surrogates of a pair, for counts need not rise with the length.
+    Tries every position except between the two surrogates of a pair, because counts need not grow with the length.
     """
     cdef Text view
     cdef Scratch* scratch
@@ -131,7 +131,7 @@ cdef size_t _furthest(
 
 
 def inside(str text not None, size_t place):
-    """Tell whether a position lies between the two surrogates of a pair."""
+    """Tell whether a position is between the two surrogates of a pair."""
     cdef Text view
     text_of(text, &view)
     try:
@@ -153,7 +153,7 @@ cdef inline bint _is_pair(const Wide* second) noexcept nogil:
 
 
 cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
-    """View units start to end as a text of its own, which the text lends."""
+    """View units start to end as a separate text, whose memory the text owns."""
     cdef Text part = text[0]
     part.data = <const uint8_t*> text.data + start * text.unit
     part.n = end - start
@@ -163,16 +163,16 @@ cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogi
 def cut_range(
     Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward
 ):
-    """Find the safe cuts between which a part of a text exceeds n_ids ids; return (near, n_near, far).
+    """Find the safe cuts between which a part of a text comes to exceed n_ids ids; return (near, n_near, far).
 
     start, end: the part, in characters.
     n_ids: the limit.
     backward: count from the end towards the start.
 
     Forward, text[start:near] has n_near ≤ n_ids ids and text[start:far] has more than n_ids; for a position p
-    between them, text[start:p] has n_near + `count_part` ids. If near is end, all of the part fits. Backward, the
-    same holds for text[near:end] and text[far:end]. Without safe cuts far is the end of the part (backward, its
-    start), which may fit after all.
+    between them, text[start:p] has n_near + `count_part` ids. If near is end, the whole part fits. Backward, the
+    same holds for text[near:end] and text[far:end]. If there is no safe cut, far is the end of the part (backward,
+    its start), which may still fit.
     """
     cdef Text view, part
     cdef CutRange found
@@ -201,8 +201,8 @@ def cut_range(
 def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, bint backward, size_t max_tried):
     """List the longest part of each text from its start (backward: up to its end) with at most n_ids ids.
 
-    None stands for a text that this function leaves to its caller: no str, or more than max_tried characters lie
-    between the two safe cuts around the end of its part.
+    None stands for an item that this function leaves to its caller: it is not a str, or more than max_tried
+    characters are between the two safe cuts around the end of its part.
 
     Requires: takes_plain_text() and may_cut().
     """
@@ -210,7 +210,7 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
     cdef Scratch* scratch
     cdef CutRange found
     cdef size_t origin, last, place
-    cdef double units_per_id = UNITS_PER_ID  # of the text before
+    cdef double units_per_id = UNITS_PER_ID  # of the previous text
     cdef list parts = []
     for text in texts:
         if type(text) is not str:
@@ -252,11 +252,11 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
 cdef int _pass_over(
     Pipeline pipeline, const Text* text, size_t n_ids, double units_per_id, Scratch* scratch, CutRange* found
 ) except -1 nogil:
-    """Find what _search() finds from the start of a text, and encode hardly more of it than fits.
+    """Find the result of _search() from the start of a text, encoding hardly more of it than fits.
 
     units_per_id: estimate.
 
-    Requires: as parts_within(). scratch.ids is empty, and is so afterwards.
+    Requires: as in parts_within(). scratch.ids is empty, and is empty again afterwards.
     """
     cdef size_t near = 0, n_near = 0, far, room
     cdef double ahead
@@ -290,9 +290,10 @@ cdef bint _divide(
 ) noexcept nogil:
     """Find the safe cuts around the end of the first `room` ids; n_near counts from start.
 
-    start, end: safe cuts or ends of the text, whose ids are in scratch.ids, more than room.
+    start, end: safe cuts or ends of the text; its ids are in scratch.ids, more than `room`.
 
-    Returns False, with nothing found, if the tokens are not the bytes of the text: a pattern leaves some text out.
+    Returns False without a result if the tokens do not contain exactly the bytes of the text, because a pattern
+    leaves some text out.
     """
     cdef const uint32_t* ids = scratch.ids.items
     cdef size_t n_before = 0, n_all, near, far, place, i
@@ -328,7 +329,7 @@ cdef size_t _utf8_bytes(const Text* text, size_t start, size_t end) noexcept nog
 
 
 cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_bytes) noexcept nogil:
-    """Find the last position to which at most n_bytes of UTF-8 lead from start, between two characters."""
+    """Find the last position between two characters that is at most n_bytes bytes of UTF-8 after start."""
     cdef size_t n = 0, place = start
     if text.is_utf8:
         return start + n_bytes
@@ -361,19 +362,20 @@ cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behi
 
 
 cdef struct CutRange:
-    # The names have two words: windows.h has `near` and `far` as macros.
+    # The names have two words because windows.h defines `near` and `far` as macros.
     size_t near_cut  # safe cut up to which the ids fit the limit
-    size_t n_near  # ids up to that place
-    size_t far_cut  # next safe cut, up to which they do not
+    size_t n_near  # ids up to that cut
+    size_t far_cut  # next safe cut, up to which they do not fit
 
 
 cdef int _search(
     Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, size_t step, Scratch* scratch,
     CutRange* found,
 ) except -1 nogil:
-    """Search from near towards last, which may lie before it: in steps up to the limit, then by bisection.
+    """Search from near towards last, which may be before it: in steps up to the limit, then by bisection.
 
-    step: units of the first step. A later step takes most of the distance that is left by the ids per unit so far: few ids are counted in vain.
+    step: units of the first step. Later steps cover most of the distance that remains according to the ids per
+        unit so far, so that few ids are counted in vain.
 
     Requires: may_cut().
     """
@@ -414,7 +416,7 @@ cdef inline size_t _distance(size_t near, size_t far) noexcept nogil:
 
 
 cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t last, size_t step) noexcept nogil:
-    """Find a cut about `step` units from near towards last; last if that is near; near without a cut."""
+    """Find a cut about `step` units from near towards last; last if that is near; near if there is no cut."""
     cdef size_t end, cut
     if _distance(near, last) <= step:
         return last
@@ -427,17 +429,17 @@ cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t 
 
 
 cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
-    """Find a cut about halfway between two positions; the greater of them without one."""
+    """Find a cut about halfway between two positions; the greater of them if there is none."""
     cdef size_t start = min(near, far), end = max(near, far)
     return _cut_within(pipeline, text, start, start + (end - start) // 2, end)
 
 
 cdef size_t _cut_within(Pipeline pipeline, const Text* text, size_t start, size_t near, size_t end) noexcept nogil:
-    """Find the last cut in (start, near], or else the first in (near, end), or else return end."""
+    """Return the last cut in (start, near]; if there is none, the first in (near, end); otherwise end."""
     cdef Text bounded
     cdef size_t position
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
-        # No tokens are looked for and nothing is normalized: every safe cut will do that no superword crosses.
+        # No tokens are searched for and nothing is normalized: any safe cut that no superword crosses will do.
         position = safe_cut(text, start, near, end, ANY_SAFE_CUT)
         while position < end and not pipeline.keeps_cut(text, position):
             position = safe_cut(text, position, position + 1, end, ANY_SAFE_CUT)

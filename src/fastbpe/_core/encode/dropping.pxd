@@ -5,7 +5,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class Flag:
-    cdef int value  # 1: nobody wants the ids any more
+    cdef int value  # 1: the ids are no longer needed
 
 
 cdef class Dropping:

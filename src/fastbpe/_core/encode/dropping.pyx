@@ -1,7 +1,7 @@
 """Encoding with BPE dropout. merge_dropout.pyx describes the method.
 
-The random numbers of a text depend only on the seed and on the text's index in its batch. One thread draws all
-numbers of a text. So the ids are the same for any number of threads.
+The random numbers for a text depend only on the seed and on the text's index in its batch, and one thread draws
+all of them. So the ids do not depend on the number of threads.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ from fastbpe._utils.threads import CallPool, usable_threads
 from fastbpe.errors import VocabularyError, note_place
 
 cdef enum:
-    JOBS_PER_THREAD = 4  # more than one: texts differ in length, and a thread that finishes early takes another job
+    JOBS_PER_THREAD = 4  # more than one: texts differ in length, so a thread that is done early takes another job
 
 
 @cython.final
@@ -42,9 +42,9 @@ cdef class Flag:
 cdef class Dropping:
     """Encoder with dropout that uses the steps of a Pipeline. Threads may share it.
 
-    A vocabulary of ranks allows any two tokens to merge whose bytes make a third token. Without dropout, only one
-    of these pairs ever comes up for each token. With dropout other pairs come up too, but are not merged: only the
-    one pair is, as if the vocabulary listed merges.
+    In a vocabulary of ranks, any two tokens whose bytes form a third token may merge. Without dropout, only one
+    such pair ever occurs for each token. With dropout other pairs occur too, but they are not merged: only that
+    one pair is, as if the vocabulary listed its merges.
     """
 
     def __cinit__(self, Pipeline pipeline not None):
@@ -109,7 +109,7 @@ cdef class Dropping:
                             hide(ids)
                             out.append(ids)
                 except BaseException:
-                    set_flag(&abandoned.value)  # the pool waits for running jobs, which look at this flag
+                    set_flag(&abandoned.value)  # the pool waits for running jobs, which check this flag
                     raise
         show_all(out)
         return out
@@ -161,7 +161,7 @@ def _job(
 
 
 cdef uint64_t seed_of(object seed) except? 0:
-    """Mix the bits of an argument seed=. For None, return a random number from the operating system."""
+    """Mix the bits of the argument seed=. For None, return a random number from the operating system."""
     if seed is None:
         return <uint64_t> int.from_bytes(urandom(8), "little")
     number = integer("seed", seed)

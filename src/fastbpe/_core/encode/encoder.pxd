@@ -6,7 +6,8 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class Encoder:
-    # Valid once _is_built is set, and then never replaced: several threads may call __init__ at a first use.
+    # Valid once _is_built is set, and never replaced afterwards: several threads may call __init__ at the first
+    # use.
     cdef Pipeline _built
     cdef object _special
     cdef SpanTrimmer _trimmer

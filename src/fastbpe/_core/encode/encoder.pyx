@@ -1,4 +1,4 @@
-"""Encoder: compiled base of Tokenizer. It handles arguments, special tokens, threads and the form of the results.
+"""Encoder: compiled base of Tokenizer. It handles arguments, special tokens, threads and the form of results.
 
 `Tokenizer` declares and documents the public methods.
 """
@@ -35,7 +35,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import SpecialTokenError, note_place
 
-cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to it
+cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to this
 cdef object NOTHING = frozenset()
 cdef tuple NONE = ()
 cdef str ALL = "all"
@@ -48,14 +48,14 @@ cdef class Encoder:
     Args:
         vocabulary: Vocabulary of the ordinary tokens.
         splitter: Splitter of texts into pieces.
-        special: SpecialTokens, or any object with the same `choose`, `always`, `trusted` and `untrusted`; None: there
-            are not special tokens.
+        special: SpecialTokens, or any object with the same `choose`, `always`, `trusted` and `untrusted`; None: no
+            special tokens.
         front: normalizer in byte mode; None: do not normalize.
-        cache_bytes: most bytes of memory for the piece caches of all threads together.
+        cache_bytes: total memory limit of the piece caches of all threads, in bytes.
         normalizing: normalizer of text in code-point mode.
         stages, cut_stages: stages that change the pieces of the splitter, as in Pipeline.
         phases: the phases of a vocabulary with superwords, as in Pipeline.
-        trimmer: trims offsets; None: they stay.
+        trimmer: trims offsets; None: they do not change.
     """
 
     def __init__(
@@ -74,23 +74,23 @@ cdef class Encoder:
                 set_flag(&self._is_built)
 
     cdef Pipeline _ready(self):
-        """Return the pipeline; make it first if a subclass has postponed that."""
+        """Return the pipeline; create it first if a subclass has postponed that."""
         if not is_set(&self._is_built):
             self._prepare()
         return self._built
 
     @property
     def _pipeline(self):
-        """Pipeline; made first if a subclass has postponed that."""
+        """Pipeline; created first if a subclass has postponed that."""
         return self._ready()
 
     @property
     def _is_ready(self):
-        """True if the pipeline is made."""
+        """True if the pipeline exists."""
         return is_set(&self._is_built)
 
     def _prepare(self):
-        """Call Encoder.__init__, which a subclass may put off until its first use."""
+        """Call Encoder.__init__, which a subclass may postpone until the first use."""
         raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
 
     cdef tuple _matchers(self, object allowed, object disallowed):
@@ -109,7 +109,7 @@ cdef class Encoder:
         return self._all_special
 
     cdef int _make_all(self) except -1:
-        """Make the matcher of all special tokens."""
+        """Create the matcher of all special tokens."""
         cdef SpecialMatcher made = None
         self._ready()
         if self._special is not None:
@@ -153,16 +153,16 @@ cdef class Encoder:
 
     @cython.critical_section
     cdef Dropping _dropper(self):
-        """Return the encoder with dropout; make it first if there is none."""
+        """Return the encoder with dropout; create it first if there is none."""
         cdef Dropping made
         if self._dropping is None:
             made = Dropping(self._ready())
-            if self._dropping is None:  # another thread may have been faster
+            if self._dropping is None:  # another thread may have created it
                 self._dropping = made
         return self._dropping
 
     def encode_ordinary(self, text, *, num_threads=None):
-        """Encode a text, special tokens like any other text. See `Tokenizer.encode_ordinary`."""
+        """Encode a text, with special tokens as plain text. See `Tokenizer.encode_ordinary`."""
         return self._to_list(text, None, None, num_threads)
 
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
@@ -197,26 +197,26 @@ cdef class Encoder:
 
     @cython.critical_section
     cdef Guard _guarding(self):
-        """Return the guard of untrusted parts; make it first if there is none."""
+        """Return the guard of untrusted parts; create it first if there is none."""
         cdef Guard made
         if self._guard is None:
             made = Guard(self._spelled_out())
-            if self._guard is None:  # another thread may have been faster
+            if self._guard is None:  # another thread may have created it
                 self._guard = made
         return self._guard
 
     def _template_ids(self):
-        """Return the ids before a text and those after it."""
+        """Return the ids before a text and the ids after it."""
         return [], []
 
     def _spelled_out(self):
-        """Return the ids that untrusted text must not become, each with the ids that take its place."""
+        """Return the ids that untrusted text must not become, each with the ids that replace it."""
         return {}
 
     def encode_with_offsets(
         self, text, *, allowed_special=NOTHING, disallowed_special=ALL, unit=CHARACTER, as_numpy=False
     ):
-        """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
+        """Encode a text, and return the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
         if as_numpy:
             ids, spans, _ = self._encode_with_spans((text,), allowed_special, disallowed_special, unit)
             return _as_numpy(ids, spans)
@@ -228,7 +228,7 @@ cdef class Encoder:
         """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
         texts = items_in(texts)
         if isinstance(texts, tuple):
-            texts = list(texts)  # a tuple stands for a single text below, whose errors name no index
+            texts = list(texts)  # a tuple would stand for a single text below, whose errors have no index
         if as_numpy:
             ids, spans, offsets = self._encode_with_spans(texts, allowed_special, disallowed_special, unit)
             return *_as_numpy(ids, spans), require_numpy("as_numpy=True").frombuffer(offsets, "int64")
@@ -242,7 +242,7 @@ cdef class Encoder:
         return lists_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
 
     def _encode_with_spans(self, texts, allowed_special, disallowed_special, unit):
-        """Return the arrays (ids of all texts end to end, start and end of each, offsets of the texts' ids)."""
+        """Return the arrays (ids of all texts end to end, start and end of each id, offsets of the texts' ids)."""
         cdef Pipeline pipeline = self._ready()
         cdef SpecialMatcher allowed, disallowed
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
@@ -267,7 +267,7 @@ cdef class Encoder:
             pipeline.pool.give(scratch)
 
     cdef size_t _count_up_to(self, object text, object limit) except? 0:
-        """Count ids as count() with a limit does."""
+        """Count ids like count() with a limit."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef Text view
@@ -291,7 +291,7 @@ cdef class Encoder:
     def _finding(self, texts, allowed_special, disallowed_special):
         """Return an encoder that finds the allowed special tokens in any text, and shares the caches of this one.
 
-        Raises SpecialTokenError if one of the texts holds a disallowed one; in a list, a note tells which.
+        Raises SpecialTokenError if a text contains a disallowed token; for a list of texts, a note has its index.
         """
         cdef SpecialMatcher allowed, disallowed
         cdef Encoder made

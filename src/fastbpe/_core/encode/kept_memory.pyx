@@ -1,4 +1,4 @@
-"""Memory that the core keeps between calls, given back."""
+"""Release of memory that the core keeps between calls."""
 
 from fastbpe._core.encode.scratch_pool cimport free_scratches
 from fastbpe._core.encode.spans cimport free_shared_tuples
@@ -17,11 +17,11 @@ cdef extern from *:
 
 
 def free_blocks():
-    """Free the memory that waits for the next call, of all pipelines; return how many bytes."""
+    """Free the memory that all pipelines keep for their next calls; return its size in bytes."""
     return free_spare() + free_shared_tuples() + free_scratches()
 
 
 def give_to_system():
-    """Have malloc return free pages to the system: glibc keeps up to 64 MB, and free pages between used ones."""
+    """Make malloc return free pages to the system: glibc keeps up to 64 MB, and free pages between used ones."""
     with nogil:
         trim_malloc()

@@ -1,4 +1,4 @@
-"""Encoding of texts with the span of each id, in byte mode: to lists or to arrays.
+"""Encodes texts with the span of each id, in byte mode: to lists or to arrays.
 
 A single text is a batch of one. The calling thread does all the work.
 """
@@ -25,7 +25,7 @@ from fastbpe.errors import note_place
 cdef list lists_with_spans(
     Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, SpanTrimmer trimmer, int unit
 ):
-    """Encode texts; return (list of ids, list of spans) of each.
+    """Encode texts; return (list of ids, list of spans) for each.
 
     allowed, disallowed: as in Pipeline.encode().
     trimmer, unit: as in append_text_spans().
@@ -37,7 +37,7 @@ cdef list lists_with_spans(
     cdef size_t i
     _check(texts)
     scratch = pipeline.pool.take()
-    hide(out)  # until the end: the garbage collector would traverse the growing number of lists again and again
+    hide(out)  # until the end, or the garbage collector would traverse the growing list again and again
     try:
         for text in texts:
             PyErr_CheckSignals()
@@ -82,7 +82,7 @@ cdef tuple arrays_with_spans(
     take_spare(&ids, n_units)
     take_spare_spans(&spans, n_units)
     scratch = pipeline.pool.take()
-    own, scratch.ids = scratch.ids, ids  # write the ids where they will stay, without a copy
+    own, scratch.ids = scratch.ids, ids  # write the ids to their final place, without a copy
     try:
         for text in texts:
             PyErr_CheckSignals()
@@ -112,7 +112,7 @@ cdef tuple arrays_with_spans(
 
 
 cdef size_t n_units_of(object texts) except? 0:
-    """Add up the lengths of texts; an item that is not a text counts as 0."""
+    """Sum up the lengths of texts; an item that is not a text counts as 0."""
     cdef size_t n_units = 0
     for text in texts:
         if isinstance(text, (str, bytes)):
@@ -130,7 +130,7 @@ cdef int _append(
     Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
     Spans* spans, SpanTrimmer trimmer, int unit, object texts, size_t index
 ) except -1:
-    """Append ids and spans of a text, and note its index at an error, unless it is a single text."""
+    """Append ids and spans of a text; for an error, add a note with its index, unless there is only one text."""
     try:
         append_text_spans(pipeline, text, allowed, disallowed, scratch, spans, trimmer, unit)
     except (TypeError, ValueError) as error:

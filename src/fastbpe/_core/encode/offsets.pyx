@@ -1,6 +1,6 @@
 """Offsets of ids and of pieces in the characters of their text.
 
-The steps of Pipeline note the bytes that each id comes from, by `piece_spans`. to_characters() then counts
+The steps of Pipeline record the bytes that each id comes from, using `piece_spans`. to_characters() then counts
 characters instead of bytes.
 """
 
@@ -33,8 +33,8 @@ from fastbpe._core.text.utf8_text cimport (
 )
 
 cdef enum:
-    NOGIL_UNITS = 1 << 13  # units of a text from which giving up the GIL pays
-    STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next
+    NOGIL_UNITS = 1 << 13  # shortest text, in units, for which releasing the GIL pays
+    STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next stretch
     UNITS_PER_ID = 4  # estimate
     PART_SPANS = 256  # spans that become tuples before the next are computed
 
@@ -46,14 +46,15 @@ cdef int append_text_spans(
     """Append the ids of a text to scratch.ids, and the span of each, trimmed, to spans.
 
     trimmer: None leaves the spans unchanged.
-    unit: SpanUnit in which the spans count.
+    unit: SpanUnit of the spans.
     """
     cdef Text view
     cdef size_t first = spans.n
     cdef Spans added
     cdef list found = None if trimmer is None else []
     cdef PyObject* noted = NULL if trimmer is None else <PyObject*> found
-    # A space of normalized text may stand for a longer one of the text. Then only characters can be trimmed.
+    # A space of normalized text may stand for a longer one of the text. In this case only characters can be
+    # trimmed.
     cdef bint trims_characters = trimmer is not None and (
         pipeline.front is not None or pipeline.vocabulary.drops_bytes or pipeline.vocabulary.spelled is not None
     )
@@ -86,7 +87,7 @@ cdef int _append_spans(
     Pipeline pipeline, const Text* text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
     Spans* spans, PyObject* found, int unit
 ) except -1 nogil:
-    """Append ids and spans, stretch by stretch, so that the second-level cache holds each."""
+    """Append ids and spans, one stretch at a time, so that a stretch fits into the second-level cache."""
     cdef size_t start = 0, end, base = 0
     cdef bint may_cut = (
         text.n > STRETCH_UNITS and pipeline.normalizing is None and pipeline.may_cut(allowed, disallowed)
@@ -126,7 +127,7 @@ cdef size_t _append_stretch(
         spans_as_tokenizers(spans, first, data, n, &scratch.trace, pipeline.normalizing.removes_spaces)
     whole = Span(0, n)
     if not is_ascii(data, n):
-        # The last span, of the whole stretch, tells its length.
+        # The last span, of the whole stretch, has its length.
         add_span_of_id(spans, n, n)
         added = Spans(spans.items + first, spans.n - first, 0)
         if has_surrogate(&part):
@@ -152,10 +153,10 @@ cdef int encode_spans(
     allowed, disallowed: as in Pipeline.encode().
     found, words: as in Scratch.
 
-    The span of an id of normalized text covers the characters that its bytes come from. A space put before a text
-    belongs to the text's first character.
+    The span of an id of normalized text covers the characters that its bytes come from. A space inserted before a
+    text belongs to the text's first character.
 
-    In code-point mode, scratch.trace gets the indices of the spans that begin with a space put before a text.
+    In code-point mode, scratch.trace gets the indices of the spans that begin with a space inserted before a text.
     """
     if pipeline.normalizing is not None:
         scratch.trace.n = 0
@@ -169,9 +170,9 @@ cdef int encode_spans(
 
 
 cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexcept nogil:
-    """Give ids whose bytes lie beyond their piece the places that tokenizers gives them.
+    """Set the positions that tokenizers returns for ids whose bytes are beyond their piece.
 
-    It takes their place in the piece for one in the whole text.
+    tokenizers mistakes their position in the piece for a position in the whole text.
     """
     cdef const Ids* beyond = &scratch.beyond
     cdef Span span
@@ -189,17 +190,17 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
 
 
 cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
-    """Return the index of the character that has a byte of the text's UTF-8; the number of bytes if none has it."""
+    """Return the index of the character that contains a byte of the text's UTF-8; the number of bytes if none."""
     cdef Cursor cursor = Cursor(0, 0, 0, 0)
     return move_to(text, &cursor, byte)
 
 
 def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
-    """Return how many characters of a text lie before its token k, for each k up to their number.
+    """Return how many characters of a text are before its token k, for each k up to the number of tokens.
 
     backward: count the characters after the k-th token from the end.
 
-    The last item, beyond all tokens, is the text's length. Byte mode only.
+    The last item, after all tokens, is the text's length. Byte mode only.
     """
     cdef Scratch* scratch
     cdef Text view
@@ -230,11 +231,12 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 
 
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
-    """Return the ids up to the end of each token and piece of a text, and (index of the id, text) of each token in `Words.found`.
+    """Return the number of ids up to the end of each token and piece of a text, and the tokens in `Words.found`.
 
-    Pieces without ids count, too. In code-point mode, what lies between two tokens is one piece, which counts if it has ids.
+    Of each of these tokens, returns (index of the id, text). Pieces without ids count, too. In code-point mode,
+    the text between two tokens is one piece, which counts if it has ids.
 
-    allowed: matcher of special tokens that become ids; None: there are none.
+    allowed: matcher of special tokens that become ids; None: no tokens.
     """
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Utf8 utf8
@@ -257,7 +259,7 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
 def traced_piece(Pipeline pipeline not None, str piece not None):
     """Return (id, start, end) of each token of a piece that no step splits.
 
-    Bytes of a prefix or suffix count, so that an end may lie beyond the piece. Only for a pipeline of characters.
+    Bytes of a prefix or suffix count, so an end may be beyond the piece. Only for a pipeline of characters.
     """
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Utf8 utf8
@@ -300,7 +302,7 @@ def pieces(Splitter splitter not None, text):
     cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
     cdef size_t at = 0
     if isinstance(text, (bytearray, memoryview)):
-        text = bytes(text)  # read twice below: both views must see the same
+        text = bytes(text)  # read twice below: both views must see the same bytes
     text_of(text, &view)
     try:
         utf8_of(text, &utf8)
@@ -318,7 +320,7 @@ def pieces(Splitter splitter not None, text):
 
 
 def staged_pieces(Splitter splitter not None, Stage stages not None, text):
-    """Return (start, end) of each piece that the stages leave, in the characters of the text that it comes from."""
+    """Return (start, end) of each piece after the stages, in characters of the original text."""
     cdef Text view
     cdef Utf8 utf8
     cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
@@ -327,7 +329,7 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
     cdef size_t at = 0, start, i, first, begin
     memset(&staged, 0, sizeof(staged))
     if isinstance(text, (bytearray, memoryview)):
-        text = bytes(text)  # read twice below: both views must see the same
+        text = bytes(text)  # read twice below: both views must see the same bytes
     text_of(text, &view)
     try:
         utf8_of(text, &utf8)
@@ -357,12 +359,12 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
 
 
 def changed_pieces(Splitter splitter not None, Stage stages not None, str text not None, bint is_first):
-    """Return (piece, places) for each piece that the stages leave.
+    """Return (piece, places) for each piece after the stages.
 
-    piece: its text.
+    piece: text of the piece.
     places: for each of its characters, the index in `text` of the character that it comes from.
 
-    is_first: `text` begins where a whole text does.
+    is_first: `text` begins where the whole text begins.
     """
     cdef Utf8 utf8
     cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
@@ -402,7 +404,7 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
 
 
 def piece_texts(Pipeline pipeline not None, str text not None, SpecialMatcher tokens):
-    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in it.
+    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in the text.
 
     tokens: matcher of the tokens; None: `Pipeline.always`. Only for a pipeline of characters.
     """
@@ -424,9 +426,9 @@ def piece_texts(Pipeline pipeline not None, str text not None, SpecialMatcher to
 
 
 cdef list _pieces_list(const Text* view, const Ends* ends):
-    """Return (start, end) of each piece, part by part, so that the spans stay in the first-level cache.
+    """Return (start, end) of each piece, part by part, so that the spans fit into the first-level cache.
 
-    Tried and dropped: making the spans of a whole text first: they need a fifth of the memory of the objects.
+    Tried and dropped: making the spans of a whole text first: they take a fifth of the memory of the objects.
     """
     cdef Cursor first = Cursor(0, 0, 0, 0)
     cdef Walk walk = Walk(first, first)

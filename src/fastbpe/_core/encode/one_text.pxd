@@ -3,7 +3,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 cdef enum:
-    THREADS_FROM_UNITS = 1 << 18  # units of a text, or of a batch, from which waking threads pays
+    THREADS_FROM_UNITS = 1 << 18  # smallest text or batch, in units, for which waking threads pays
 
 
 cdef list list_of_text(

@@ -1,1 +1,1 @@
-"""Encoding of one text, with or without the GIL, on one thread or several."""
+"""Encodes one text, with or without the GIL, on one thread or several."""

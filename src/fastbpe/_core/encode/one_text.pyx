@@ -1,7 +1,7 @@
-"""Encoding of one text, with or without the GIL, on one thread or several.
+"""Encodes one text, with or without the GIL, on one thread or several.
 
-A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded under the GIL, longer ones
-without it, and from THREADS_FROM_UNITS on the jobs of parallel share a text.
+A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded while holding the GIL,
+longer ones without it. A text of at least THREADS_FROM_UNITS is divided into the jobs of `parallel`.
 """
 
 from cpython.object cimport PyObject
@@ -19,9 +19,9 @@ from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._utils.threads import usable_threads
 
 cdef enum:
-    NOGIL_UNITS = 1 << 13  # units of a text from which giving up the GIL pays
+    NOGIL_UNITS = 1 << 13  # shortest text, in units, for which releasing the GIL pays
     UNITS_PER_LIST_ITEM = 3  # estimate for lists: nearly every text has fewer ids
-    UNITS_PER_ID = 4  # estimate for buffers of ids, which grow at less cost
+    UNITS_PER_ID = 4  # estimate for buffers of ids, which are cheaper to enlarge
 
 
 cdef list list_of_text(
@@ -51,7 +51,7 @@ cdef list list_of_text(
                 return show(lists[0])
     scratch = pipeline.pool.take()
     try:
-        # Ids can move to a list without the GIL only if most of their ints exist: see int_table.
+        # Ids can be moved to a list without the GIL only if most of their ints exist: see int_table.
         if ints_so_far().n_row and isinstance(text, (str, bytes)) and len(text) >= NOGIL_UNITS:
             out = new_list(0)
             hide(out)
@@ -90,7 +90,7 @@ cdef int append_text(
 
 
 cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except? <size_t> -1:
-    """Count the ids of a text in which special tokens are just text, on this thread.
+    """Count the ids of a text, with special tokens as plain text, on this thread.
 
     Requires: scratch.ids is empty.
     """
@@ -113,7 +113,7 @@ cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except?
 cdef bint may_use_threads(object text, object num_threads) except -1:
     """Tell whether a text is long enough for threads to be faster.
 
-    Raises ValueError for a bad num_threads, even if the text needs no threads.
+    Raises ValueError for an invalid num_threads, even if the text needs no threads.
     """
     if num_threads is not None:
         usable_threads(num_threads)

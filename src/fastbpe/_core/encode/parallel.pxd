@@ -9,18 +9,18 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef struct Job:
-    # Some texts, or a part of one.
+    # Some texts, or a part of one text.
     size_t first  # index of the first text
     size_t n_texts
     bint is_part
-    size_t start  # of a part, in units
+    size_t start  # start of a part, in units
     size_t end
-    uint32_t* ids  # in the arena, in a scratch, or owned
-    size_t capacity  # of owned ids
+    uint32_t* ids  # in the arena, in a scratch, or owned by the job
+    size_t capacity  # capacity of owned ids
     bint owns_ids
     size_t n_ids
-    size_t offset  # place of the job's ids in the ids of all jobs; run_into() only
-    size_t n_known  # how many of n_ids and offset are known; the thread that makes it 2 stores the ids
+    size_t offset  # position of the job's ids in the ids of all jobs; run_into() only
+    size_t n_known  # how many of n_ids and offset are known; the thread that sets it to 2 stores the ids
     int done  # atomic
 
 
@@ -31,22 +31,22 @@ cdef class Jobs:
     cdef SpecialMatcher _allowed
     cdef SpecialMatcher _disallowed
     cdef bint _counting
-    cdef list _owners  # keep the memory of the texts alive
+    cdef list _owners  # objects that keep the memory of the texts alive
     cdef Text* _texts
     cdef size_t _n_texts
-    cdef readonly size_t max_ids  # estimate: all texts together hardly ever have more ids
-    cdef size_t* _counts  # text: ids; of texts in parts, 0
+    cdef readonly size_t max_ids  # estimate of the number of ids of all texts; rarely exceeded
+    cdef size_t* _counts  # by text: number of ids; 0 for texts in parts
     cdef Ids _arena  # ids of all jobs, for lists
     cdef Job* _jobs
     cdef readonly size_t n_jobs
-    cdef size_t _capacity  # of _jobs
-    cdef size_t _next  # atomic: index of the next job that nobody has taken
-    cdef int _stopped  # atomic: 1: begin no more jobs
-    cdef int _abandoned  # atomic: nobody waits for the jobs any more
-    cdef size_t _n_working  # atomic: threads in _work()
-    cdef object _error  # of the first job that has one
+    cdef size_t _capacity  # capacity of _jobs
+    cdef size_t _next  # atomic: index of the next job to take
+    cdef int _stopped  # atomic: 1: start no more jobs
+    cdef int _abandoned  # atomic: 1: nobody waits for the jobs any more
+    cdef size_t _n_working  # atomic: number of threads in _work()
+    cdef object _error  # error of the first job that has one
     cdef size_t _error_number  # index of that job
-    cdef object _bad_text  # error of the first item that is not a text; _texts end before it
+    cdef object _bad_text  # error of the first item that is not a text; _texts ends before that item
     cdef Ids* _out  # buffer for the ids, set by run_into(); NULL: the arena
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1

@@ -1,4 +1,4 @@
-"""Encoding of many texts, or of a long one, on several threads."""
+"""Encodes many texts, or a long one, on several threads."""
 
 from typing import final
 

@@ -1,12 +1,12 @@
-"""Encoding of many texts, or of a long one, on several threads.
+"""Encodes many texts, or a long one, on several threads.
 
-The work is cut into jobs: small texts that have JOB_UNITS units together, or a part of a long text between two
-safe cuts. Threads take jobs in order, each the next one when it is free. Views of all texts are made once, under
-the GIL; then the threads work without it on memory that the texts lend. The calling thread works too, so that a
-busy thread pool makes a call slower, not stuck.
+The work is divided into jobs: small texts with JOB_UNITS units in total, or a part of a long text between two safe
+cuts. Threads take jobs in order, each the next one when it is free. Views of all texts are made once, with the
+GIL; then the threads work without it on the memory of the texts. The calling thread works too, so a busy thread
+pool makes a call slower, but cannot block it.
 """
 
-# Tried and dropped: separate memory for the ids of each job: thousands of page faults in each call.
+# Tried and dropped: separate memory for the ids of each job: thousands of page faults per call.
 # Tried and dropped: releasing the GIL every 0.1 ms: worse, since a waiting thread requests it only after the
 #   interpreter's switch interval.
 
@@ -33,14 +33,14 @@ from time import sleep
 from fastbpe._utils.threads import start_beside
 
 cdef enum:
-    JOB_UNITS = 1 << 17  # units of a job's small texts, and of a part of a long one
-    SPARE_ITEMS = 1 << 10  # spare list items beyond one for each byte: nearly always enough
-    MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two settle(): the processor's caches still hold them
-    MORE_IDS_PER_TEXT = 4  # ids beyond one for each byte, for a space put before the text
-    UNITS_PER_ID = 3  # estimate: a little more than English takes, less than some languages
+    JOB_UNITS = 1 << 17  # units of the small texts in a job, and of a part of a long text
+    SPARE_ITEMS = 1 << 10  # list items in addition to one per byte: nearly always enough
+    MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
+    MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
+    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
 
-cdef double WAIT = 5e-5  # seconds between two looks at whether other threads are done
-cdef double ITEMS_PER_ID = 1.05  # list items of a text, by the ids for each unit in its first part
+cdef double WAIT = 5e-5  # seconds between two checks whether other threads are done
+cdef double ITEMS_PER_ID = 1.05  # list items of a text per estimated id; the estimate is from its first part
 
 
 @cython.final
@@ -52,7 +52,7 @@ cdef class Jobs:
     allowed, disallowed: as in Pipeline.encode().
     counting: count the ids instead of keeping them.
     checked: bytes are known to be UTF-8.
-    rows: texts that take the place of `texts`, from first_row up to last_row.
+    rows: used instead of `texts`, from first_row up to last_row.
     """
 
     def __cinit__(
@@ -80,7 +80,7 @@ cdef class Jobs:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
                 self.max_ids += self._texts[i].n * self._texts[i].unit + MORE_IDS_PER_TEXT
-        except Exception as error:  # raised once the texts before it are done: theirs come first
+        except Exception as error:  # raised once the earlier texts are done: their errors come first
             self._bad_text = error
         self._plan()
 
@@ -91,7 +91,7 @@ cdef class Jobs:
                 free(self._jobs[i].ids)
         if self._pool is not None:
             self._pool.give_arena(self._arena)
-        else:  # __cinit__ failed at once, or the garbage collector has cleared the attribute
+        else:  # __cinit__ failed early, or the garbage collector has cleared the attribute
             free(self._arena.items)
         for i in range(self._n_texts):
             text_release(&self._texts[i])
@@ -100,7 +100,7 @@ cdef class Jobs:
         free(self._counts)
 
     cdef int _plan(self) except -1:
-        """Cut the texts into jobs."""
+        """Divide the texts into jobs."""
         cdef size_t i = 0, first, n_units
         cdef bint may_cut = self._pipeline.may_cut(self._allowed, self._disallowed)
         while i < self._n_texts:
@@ -119,7 +119,7 @@ cdef class Jobs:
         return 0
 
     cdef int _plan_parts(self, size_t text) except -1:
-        """Cut a long text into jobs."""
+        """Divide a long text into jobs."""
         cdef size_t start = 0
         cdef Job* job
         while start < self._texts[text].n:
@@ -162,9 +162,9 @@ cdef class Jobs:
         return 0
 
     cdef int run_into(self, Ids* out, bint has_capacity, int n_threads) except -1:
-        """Do all jobs, and append the ids of all texts to out, end to end.
+        """Do all jobs, and append the ids of all texts to `out`, end to end.
 
-        has_capacity: out has memory enough for them, with pages.
+        has_capacity: `out` has enough memory, and its pages have been touched.
 
         Requires: the jobs are not counting.
         """
@@ -183,17 +183,17 @@ cdef class Jobs:
             self._out = NULL
         job = &self._jobs[self.n_jobs - 1]
         total = job.offset + job.n_ids
-        out.n = min(total, out.capacity)  # ids_reserve() keeps the first out.n ids when it moves the buffer
+        out.n = min(total, out.capacity)  # when ids_reserve() moves the buffer, it keeps the first out.n ids
         ids_reserve(out, total - out.n)
         for number in range(self.n_jobs):
             job = &self._jobs[number]
-            if job.owns_ids:  # the job's ids did not fit into out
+            if job.owns_ids:  # the job's ids did not fit into `out`
                 memcpy(out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
         out.n = total
         return 0
 
     cdef int run_alone(self, Ids* out, bint has_capacity) except -1:
-        """Encode all texts on this thread, and append their ids to out; check signals only within long texts.
+        """Encode all texts on this thread, and append their ids to `out`; check signals only within long texts.
 
         has_capacity: as in run_into().
         """
@@ -216,11 +216,11 @@ cdef class Jobs:
         return 0
 
     cdef int _wait(self) except -1:
-        """Begin no more jobs, and wait for the threads that are at work, even if signals arrive.
+        """Start no more jobs, and wait for the threads that are working, even if signals arrive.
 
-        A thread counts itself in _n_working, and then looks at _stopped; here it is the other way round. So one that
-        starts later finds nothing to do. Futures would not do: a
-        signal inside one may leave its lock taken for ever, and a thread waiting for it.
+        A thread counts itself in _n_working and then checks _stopped; this function does it in the opposite order.
+        So a thread that starts later finds nothing to do. Futures would not work: a signal inside one may leave
+        its lock locked for ever, with a thread waiting for it.
         """
         cdef object interrupt = None
         set_flag(&self._stopped)
@@ -235,11 +235,11 @@ cdef class Jobs:
         return 0
 
     def _work(self):
-        """Do jobs until there are none: the main function of every thread."""
+        """Do jobs until none are left: the main function of every thread."""
         cdef Scratch* scratch
         add(&self._n_working, 1)
         try:
-            if is_set(&self._stopped):  # looked at after the thread has counted itself: see _wait()
+            if is_set(&self._stopped):  # checked after the thread has counted itself: see _wait()
                 return
             scratch = self._pool.take()
             try:
@@ -250,7 +250,7 @@ cdef class Jobs:
             add(&self._n_working, <size_t> -1)
 
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
-        """Take and do up to n_jobs jobs; False if there are no more to take.
+        """Take and do up to n_jobs jobs; return False if there are no more to take.
 
         Keeps the first job's error in _error; raises only exceptions such as KeyboardInterrupt.
         """
@@ -268,7 +268,7 @@ cdef class Jobs:
                         set_flag(&self._jobs[number].done)
                         n_jobs -= 1
         except BaseException as error:
-            # Jobs begin in order: those before this one are done or at work, so that the first error is found.
+            # Jobs start in order: the earlier ones are done or running, so the first error is always found.
             with cython.critical_section(self):
                 if self._error is None or number < self._error_number:
                     self._error, self._error_number = error, number
@@ -279,7 +279,7 @@ cdef class Jobs:
         return more
 
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil:
-        """Do a job, and put its ids where they belong."""
+        """Do a job, and store its ids where they belong."""
         cdef Job* job = &self._jobs[number]
         check_signals(&scratch.watch)
         scratch.ids.n = 0
@@ -293,7 +293,7 @@ cdef class Jobs:
             self._store_or_leave(number, scratch)
         elif self.n_jobs > 1:
             self._keep(job, scratch.ids.items, scratch.ids.n)
-        else:  # add_lists() did the only job with its own scratch, which it keeps until the list is made
+        else:  # add_lists() did the only job with its own scratch, and keeps that until the list exists
             job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
         return 0
 
@@ -312,13 +312,13 @@ cdef class Jobs:
     cdef int _do_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil:
         """Store the number of ids of texts first to end, and append the ids to scratch.ids unless counting.
 
-        Cache misses of several texts are merged together: until settle() there are gaps among the ids, and
-        note_count() has the true counts stored.
+        Cache misses of several texts are merged together: until settle() the ids have gaps, and note_count() makes
+        sure that the true counts are stored.
         """
         cdef size_t text = first, before, after
         while first < end:
             if self._counting and self._texts[first].n > <size_t> JOB_UNITS:
-                # Too many ids to keep until settle().
+                # Too many ids to keep until the final settle().
                 self._counts[first] = self._pipeline.count(
                     &self._texts[first], 0, self._texts[first].n, self._allowed, self._disallowed, scratch
                 )
@@ -340,7 +340,7 @@ cdef class Jobs:
             scratch.cache.defers = False
             if self._counting:
                 scratch.ids.n = before
-            while first < text:  # from ends to counts
+            while first < text:  # convert ends to counts
                 after = self._counts[first]
                 self._counts[first] = after - before
                 before = after
@@ -348,7 +348,7 @@ cdef class Jobs:
         return 0
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
-        """Copy a job's ids to the arena, or to memory of the job's own if they do not fit."""
+        """Copy a job's ids to the arena, or to the job's own memory if they do not fit."""
         cdef size_t at = add(&self._arena.n, n_ids)
         if at + n_ids <= self._arena.capacity:
             job.ids = self._arena.items + at
@@ -366,8 +366,8 @@ cdef class Jobs:
     cdef void _store_or_leave(self, size_t number, Scratch* scratch) noexcept nogil:
         """Store a job's ids in _out, or leave them with the job if their offset is unknown or they do not fit.
 
-        A job's offset is known when all jobs before it are done. The thread that makes it known then stores the
-        ids. So ids are written to _out while other jobs run, and never need memory twice.
+        A job's offset is known when all earlier jobs are done. The thread that makes it known then stores the ids.
+        So ids are written to _out while other jobs run, and are never in memory twice.
         """
         cdef Job* job = &self._jobs[number]
         job.n_ids = scratch.ids.n
@@ -378,10 +378,10 @@ cdef class Jobs:
             self._store(number, scratch)
 
     cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil:
-        """Store a job's ids in _out, then the ids of the jobs after it whose offset this makes known.
+        """Store a job's ids in _out, then the ids of later jobs whose offset becomes known by this.
 
-        scratch: has the ids of the first of them, unless that owns them; inherits the memory of jobs that own
-            theirs.
+        scratch: has the ids of the first of these jobs, unless that job owns its ids; inherits the memory of jobs
+            that own their ids.
 
         Requires: the job's n_known has just become 2.
         """
@@ -421,7 +421,7 @@ cdef class Jobs:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
     cdef int add_lists(self, int n_threads, list out) except -1:
-        """Do all jobs, and append a list of ids for each text to out, which is hidden from the garbage collector.
+        """Do all jobs, and append a list of ids per text to `out`, which is hidden from the garbage collector.
 
         The calling thread makes the lists of finished jobs while other threads work, and does jobs in between.
 
@@ -430,8 +430,8 @@ cdef class Jobs:
         cdef Scratch* scratch = self._pool.take()
         cdef size_t number = 0
         try:
-            # One block for the ids of all threads, kept for the next call: pages of fresh memory cost time. Pages
-            # that are never touched cost nothing. The ids of a single job stay in the scratch.
+            # One block for the ids of all threads, kept for the next call, because pages of fresh memory cost
+            # time. Pages that are never touched cost nothing. The ids of a single job stay in the scratch.
             if self.n_jobs > 1:
                 self._arena = self._pool.take_arena(self.max_ids)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
@@ -454,7 +454,7 @@ cdef class Jobs:
         return 0
 
     cdef int _wait_for(self, size_t number, Scratch* scratch) except -1:
-        """Do jobs until a job is done, by whichever thread. Raises the job's error."""
+        """Do jobs until a certain job is done, by whichever thread. Raises the job's error."""
         while not is_set(&self._jobs[number].done):
             if not self._do_jobs(scratch, 1):
                 with cython.critical_section(self):
@@ -466,7 +466,7 @@ cdef class Jobs:
         return 0
 
     cdef size_t _add_list_of_parts(self, size_t number, Scratch* scratch, list out) except 0:
-        """Append the list of a text in parts; return the index of the first job after them.
+        """Append the list of a text in parts; return the index of the next job after them.
 
         number: index of the first part's job.
         """
@@ -476,7 +476,7 @@ cdef class Jobs:
         cdef list made = new_list(0)
         hide(made)
         self._wait_for(number, scratch)
-        # Estimate by the first part, up to one item for each byte: a list that is too short by one is copied.
+        # Estimate by the first part, up to one item per byte: a list that is too short by one is copied.
         n_items = <size_t> (min(ITEMS_PER_ID * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
         expect_items(made, n_items + SPARE_ITEMS)
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:

@@ -16,17 +16,17 @@ cdef int merge_with_spans(
 
 
 cdef inline size_t n_spans(const Scratch* scratch) noexcept nogil:
-    """Return the number of spans so far; 0 if none are noted."""
+    """Return the number of spans so far; 0 if spans are not recorded."""
     return 0 if scratch.spans == NULL else scratch.spans.n
 
 
 cdef inline void shift_spans(const Scratch* scratch, size_t first, size_t by) noexcept nogil:
-    """Add `by` to the spans from index first on, if any are noted."""
+    """Add `by` to the spans from index first on, if spans are recorded."""
     if scratch.spans != NULL and by:
         add_to_spans(scratch.spans, first, by)
 
 
 cdef inline int add_found(Scratch* scratch, const uint8_t* data, const Match* match) except -1 nogil:
-    """Append the id of a special or added token, and note it if somebody asks."""
+    """Append the id of a special or added token, and record the token if needed."""
     add_id(scratch, match.id)
     return 0 if scratch.spans == NULL else note_token_found(scratch, data, match)

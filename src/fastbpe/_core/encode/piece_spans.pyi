@@ -1,1 +1,1 @@
-"""Spans of the ids of pieces, and what else a pipeline notes while it encodes."""
+"""Spans of the ids of pieces, and other data that a pipeline records while it encodes."""

@@ -1,8 +1,7 @@
-"""Spans of the ids of pieces, and what else a pipeline notes while it encodes.
+"""Spans of the ids of pieces, and other data that a pipeline records while it encodes.
 
-A pipeline with scratch.spans notes the bytes that each id comes from: merge_with_spans() notes a token's bytes
-within the text that was split; then each step before it turns the spans of what it has passed on into spans of what
-it was given.
+A pipeline with scratch.spans records the bytes that each id comes from: merge_with_spans() records a token's bytes
+in the text that was split; then each earlier step converts the spans in its output to spans in its input.
 """
 
 from cpython.object cimport PyObject
@@ -24,7 +23,7 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.special_tokens cimport Match
 
 
-# Spans of what a step was given
+# Conversion of spans to the input of a step
 
 cdef void add_to_spans(Spans* spans, size_t first, size_t by) noexcept nogil:
     """Add `by` to the spans from index first on."""
@@ -35,7 +34,7 @@ cdef void add_to_spans(Spans* spans, size_t first, size_t by) noexcept nogil:
 
 
 cdef void spans_without_prefix(Spans* spans, size_t first, size_t least_end) noexcept nogil:
-    """Leave a space put before a text out of the spans from index first on.
+    """Remove a space inserted before a text from the spans from index first on.
 
     least_end: smallest end of a span: 1 gives the space the text's first byte, 0 an empty span.
     """
@@ -48,7 +47,7 @@ cdef void spans_without_prefix(Spans* spans, size_t first, size_t least_end) noe
 
 
 cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noexcept nogil:
-    """Replace spans of a changed text, from index first on, by spans of the text it comes from.
+    """Convert spans of a changed text, from index first on, to spans of the text that it comes from.
 
     places: for each byte of the changed text, a byte of the character that it comes from.
     """
@@ -62,7 +61,7 @@ cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noex
 
 
 cdef int note_token_found(Scratch* scratch, const uint8_t* data, const Match* match) except -1 nogil:
-    """Note a special or added token, whose id was appended last."""
+    """Record a special or added token, whose id was appended last."""
     if not scratch.notes_texts:
         add_span_of_id(scratch.spans, match.start, match.end)
     if scratch.found != NULL or scratch.words != NULL:
@@ -80,12 +79,12 @@ cdef int note_token_found(Scratch* scratch, const uint8_t* data, const Match* ma
 cdef int merge_with_spans(
     const Tables* tables, bint drops_bytes, const uint8_t* data, size_t n, size_t start, size_t end, Scratch* scratch
 ) except -1 nogil:
-    """Append the ids of the pieces of data[start:end], and note their spans.
+    """Append the ids of the pieces of data[start:end], and record their spans.
 
-    tables: of the vocabulary; of characters: with a spelling that traces.
-    drops_bytes: the vocabulary lacks bytes, and they are left out.
+    tables: of the vocabulary; for characters, with a spelling that traces.
+    drops_bytes: the vocabulary lacks some bytes, and these are left out.
 
-    Requires: scratch.ends holds the pieces.
+    Requires: scratch.ends has the pieces.
     """
     cdef size_t first_id = scratch.ids.n
     if scratch.notes_texts:
@@ -117,7 +116,7 @@ cdef int _note_texts(const uint8_t* data, size_t at, const Ends* ends, PyObject*
 cdef int _merge_characters(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
-    """Do the work of merge_with_spans() for a vocabulary of characters, by the traces of its pieces."""
+    """Do the work of merge_with_spans() for a vocabulary of characters, using the traces of its pieces."""
     cdef const Ends* ends = &scratch.ends
     cdef Ids* trace = &scratch.trace
     cdef size_t k, i = 0, end, at, begin, length, left
@@ -160,7 +159,7 @@ cdef int _merge_characters(
 
 
 cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether tokenizers spells a token as its text: the unknown one of a Unigram, but for byte fallback."""
+    """Tell whether tokenizers spells a token as its text: the unknown token of a Unigram without byte fallback."""
     cdef size_t i
     if tables.segmenting == NULL or tables.segmenting.kind != UNIGRAM or token != tables.spelling.unknown_id:
         return False
@@ -173,7 +172,7 @@ cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text
 
 
 cdef int _note_beyond(Scratch* scratch, size_t start, size_t end) except -1 nogil:
-    """Note that the next id stands for bytes of a prefix or suffix, which its piece does not have."""
+    """Record that the next id stands for bytes of a prefix or suffix, which its piece does not have."""
     cdef Ids* beyond = &scratch.beyond
     ids_reserve(beyond, 3)
     beyond.items[beyond.n] = <uint32_t> scratch.ids.n
@@ -188,10 +187,10 @@ cdef int _note_words(
 ) except -1 nogil:
     """Append to words the number of ids up to the end of each piece.
 
-    Requires: ids i and following belong to the pieces `ends`; the first piece begins at data[at]. Bytes
-    without a token have no ids. An id of several pieces belongs to the first.
+    Requires: the ids from index i on belong to the pieces `ends`; the first piece begins at data[at]. Bytes
+    without a token have no ids. An id that covers several pieces belongs to the first.
     """
-    cdef size_t k, end, n_left, length, n_over = 0  # bytes that the last id has of later pieces
+    cdef size_t k, end, n_left, length, n_over = 0  # bytes of later pieces that the last id covers
     cdef uint32_t token
     with gil:
         for k in range(ends.n):
@@ -220,7 +219,7 @@ cdef int _note_words(
 cdef int _add_spans_of_ids(
     const Tables* tables, const Ends* ends, size_t begin, const Ids* ids, size_t i, Spans* spans
 ) except -1 nogil:
-    """Append the spans of ids i and following, by the lengths of their tokens.
+    """Append the spans of the ids from index i on, by the lengths of their tokens.
 
     Requires: they are the ids of the pieces `ends`; the first piece begins at `begin`.
     """
@@ -231,12 +230,12 @@ cdef int _add_spans_of_ids(
     for k in range(ends.n):
         end = ends.items[k] & ~UNMATCHED
         if k + 1 < ends.n and not (ends.items[k] | ends.items[k + 1]) & UNMATCHED:
-            continue  # an id may be of both pieces
+            continue  # an id may belong to both pieces
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1
             token_end = begin + tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
-            token_end = min(token_end, end)  # a malformed vocabulary gives strange spans, no worse
+            token_end = min(token_end, end)  # with a malformed vocabulary spans are wrong, but nothing worse
             add_span_of_id(spans, begin, token_end)
             begin = token_end
         begin = end
@@ -249,9 +248,9 @@ cdef int _add_spans_of_ids(
 cdef bint _add_spans_end_to_end(
     const Tables* tables, size_t begin, size_t end, const Ids* ids, size_t i, Spans* spans
 ) except -1 nogil:
-    """Append the spans of ids i and following, each from the end of the one before.
+    """Append the spans of the ids from index i on, each starting at the end of the previous one.
 
-    Returns False, and appends none, unless the last ends at `end`: some text is unmatched, or a vocabulary
+    Returns False and appends nothing unless the last ends at `end`: some text is unmatched, or the vocabulary is
     malformed.
     """
     cdef size_t n = ids.n - i, k
@@ -281,11 +280,11 @@ cdef bint _has_byte_without_token(const Tables* tables, const uint8_t* data, siz
 cdef int _merge_known_bytes(
     const Tables* tables, const uint8_t* data, size_t begin, Scratch* scratch
 ) except -1 nogil:
-    """Encode the pieces in scratch.ends without the bytes that have no token, which tokenizers leaves out.
+    """Encode the pieces in scratch.ends without the bytes that have no token, as tokenizers does.
 
     begin: offset of the first piece.
 
-    As in tokenizers, the spans of a piece count from its beginning, in characters of its own, as if no byte were
+    As in tokenizers, the spans of a piece count from its beginning, in its own characters, as if no byte were
     missing.
     """
     cdef Buffer* kept = &scratch.kept
@@ -308,9 +307,10 @@ cdef int _merge_known_bytes(
 cdef int _add_spans_by_characters(
     const Tables* tables, const uint8_t* data, size_t at, size_t end, const Ids* ids, size_t i, Spans* spans
 ) except -1 nogil:
-    """Append the spans of ids i and following, in the piece data[at:end], as tokenizers counts them.
+    """Append the spans of the ids from index i on, in the piece data[at:end], as tokenizers counts them.
 
-    It writes each byte as a character (GPT-2's bytes_to_unicode) and counts bytes of these characters' UTF-8.
+    It writes each byte as a character (GPT-2's bytes_to_unicode) and counts bytes of the UTF-8 of these
+    characters.
     """
     cdef size_t n_left = _character_bytes(data[at]), n, start, token_at, token_end
     cdef uint32_t token

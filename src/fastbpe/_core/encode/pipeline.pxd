@@ -18,20 +18,20 @@ cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
     cdef readonly Front front
-    cdef Form form  # the only step of the front; None: it has others, or there is no front
+    cdef Form form  # the only step of the front; None: it has other steps, or there is no front
     cdef readonly SpecialMatcher always
     cdef readonly Normalizing normalizing
-    cdef readonly Stage stages  # that change the pieces of the splitter; None: nothing does
-    cdef Stage cut_stages  # the same, with pieces cut where no merge crosses
+    cdef readonly Stage stages  # stages that change the pieces of the splitter; None: no stages
+    cdef Stage cut_stages  # the same stages, with pieces cut where no merge crosses
     cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has none
     cdef bint joins_pieces  # superwords join whole pieces
-    cdef Widths widths  # of ids, if spans of code points were asked for; see widths_of_ids()
+    cdef Widths widths  # made if spans of code points are requested; see widths_of_ids()
     cdef int _has_widths  # atomic
-    cdef Tables traced  # tables of the vocabulary, whose merging gives traces; of characters only
+    cdef Tables traced  # tables of the vocabulary, with a spelling that traces; only for characters
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode, and one phase of merging
     cdef bint is_sentence  # the best path through a piece may depend on the pieces before it
-    cdef bint may_defer  # no step reads the ids of earlier pieces, so merging these may wait
+    cdef bint may_defer  # no step reads the ids of earlier pieces, so merging them may be deferred
     cdef ScratchPool pool  # buffers and caches of the threads
 
     cdef Pipeline finding(self, SpecialMatcher tokens)

@@ -1,4 +1,4 @@
-"""Encoding of one text on one thread: its steps, and the memory they keep between calls."""
+"""Encodes one text on one thread: its steps, and the memory that they keep between calls."""
 
 from typing import final
 

@@ -1,14 +1,14 @@
-"""Encoding of one text on one thread: the steps from text to ids.
+"""Encodes one text on one thread: the steps from text to ids.
 
     text
-     │  encode, count              cut a long text into stretches that stay in the second-level cache
+     │  encode, count              cut a long text into stretches that fit into the second-level cache
      │  _encode_stretch            transcode to UTF-8; refuse disallowed special tokens
      │  _find_added_tokens         special and added tokens become ids
      ▼
     text between tokens
      │  _normalize                 apply the normalizer of a tokenizer.json or of sentencepiece
      │  _find_normalized_tokens    added tokens with "normalized": true become ids
-     │  _put_prefix                put a space before the text, if the pre-tokenizer wants one
+     │  _put_prefix                put a space before the text, if the pre-tokenizer does so
      │  _find_symbols              user-defined symbols become ids (code-point mode)
      ▼
     text to be split
@@ -19,9 +19,9 @@
      ▼
     scratch.ids, or a list in scratch.out, or a count
 
-With scratch.spans, the span of each id is noted as well; see `piece_spans` and `codepoint_spans`.
+With scratch.spans, the span of each id is recorded as well; see `piece_spans` and `codepoint_spans`.
 
-Each step calls the next with the text that it leaves, so that ids come in the order of the text.
+Each step calls the next one with the text that it outputs, so the ids are in the order of the text.
 
 In byte mode the base symbols of the vocabulary are bytes; in code-point mode (sentencepiece, and tokenizer.json
 files like Llama 2's) they are code points, and the pipeline has a `Normalizing`.
@@ -65,26 +65,26 @@ from fastbpe._core.text.utf8_text cimport Text, text_unit, text_utf8, utf8_capac
 from fastbpe.errors import SpecialTokenError
 
 cdef enum:
-    STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next
-    GROUP_IDS = 1 << 12  # ids that the last group of pieces may ask for beyond one for each byte
+    STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next stretch
+    GROUP_IDS = 1 << 12  # ids that the last group of pieces may reserve in addition to one per byte
 
 cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 
 
 @cython.final
 cdef class Pipeline:
-    """Steps that turn a text into ids, for any number of threads, each with a Scratch of its own.
+    """Steps that turn a text into ids, for any number of threads, each with its own Scratch.
 
     vocabulary: the tokens and their merges.
     splitter: the split pattern.
     cache_bytes: bytes that the piece caches of all threads together may take.
     front: the normalizer in byte mode, which also puts a space before a text; None: no normalizer.
     always: matcher of the added tokens that are found in any text, without the special tokens; None: no such tokens.
-    normalizing: the steps of code-point mode, which takes the place of front; None: byte mode.
-    stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: there are none.
-    cut_stages: the same, which also cut long pieces where no merge crosses; None: `stages` is all.
+    normalizing: the steps of code-point mode, which replace front; None: byte mode.
+    stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: no stages.
+    cut_stages: the same stages, which also cut long pieces where no merge crosses; None: only `stages`.
     phases: the phases of a vocabulary with superwords; None: it has none.
-    pool: buffers and caches of another pipeline with the same vocabulary; None: make some.
+    pool: buffers and caches of another pipeline with the same vocabulary; None: create a pool.
     """
 
     def __cinit__(
@@ -133,7 +133,7 @@ cdef class Pipeline:
 
     @property
     def used_bytes(self):
-        """Bytes of the piece caches of threads that are not encoding now."""
+        """Bytes of the piece caches of threads that are not encoding."""
         return self.pool.used_bytes()
 
     cdef Widths widths_of_ids(self):
@@ -160,20 +160,20 @@ cdef class Pipeline:
         return self._may_cut_finding(allowed)
 
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
-        """Tell the same of a text in which tokens are found."""
+        """Tell the same for a text in which tokens are found."""
         if self.front is not None and (self.form is None or self.front.prefix_space):
             return False
         if tokens is None:
             return True
         if self.normalizing is not None and (tokens.ends_in_word or tokens.then is not None):
-            return False  # text after such a token is normalized as a text of its own; after a cut it is not
+            return False  # text after such a token is normalized separately; after a cut it is not
         return tokens.cuttable and (self.front is None or tokens.then is None)
 
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil:
-        """Find the last safe cut in (start, near], or else the next one, or else the end.
+        """Return the last safe cut in (start, near], or else the next one, or else the end.
 
-        In code-point mode it lies before a space, where each piece of a vocabulary ends; else no Unicode form of
-        the front changes what stands before it, and no superword crosses it.
+        In code-point mode it is before a space, where each piece of a vocabulary ends. Otherwise no Unicode form
+        of the front changes the text before it, and no superword crosses it.
 
         Requires: may_cut().
         """
@@ -187,7 +187,7 @@ cdef class Pipeline:
         return position
 
     cdef bint keeps_cut(self, const Text* text, size_t position) noexcept nogil:
-        """Tell whether the front and superwords leave a cut of the splitter one."""
+        """Tell whether a cut of the splitter is also one for the front and for superwords."""
         if self.form is not None and not self.form.keeps_before(text, position):
             return False
         return not (
@@ -203,7 +203,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Append the ids of a part of a text to scratch.ids, or move them to the list scratch.out.
 
-        start, end: the part, in units; the whole text, or cut by cut().
+        start, end: the part, in units; the whole text, or a part cut by cut().
         allowed: matcher of special and added tokens; None: `always`.
         disallowed: matcher of special tokens that raise SpecialTokenError; None: no token raises.
         """
@@ -223,7 +223,7 @@ cdef class Pipeline:
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch
     ) except? <size_t> -1 nogil:
-        """Return how many ids encode() would append. They are dropped in groups, so that none takes memory.
+        """Return how many ids encode() would append. They are dropped in groups, so they take no memory.
 
         Requires: scratch.ids is empty.
         Ensures: it is empty again.
@@ -242,7 +242,7 @@ cdef class Pipeline:
         cdef const uint8_t* data
         cdef size_t n = end - start
         if n > 2 * STRETCH_UNITS and not scratch.counts_only:
-            # A text without cuts: reserve memory at once, since a growing buffer is copied many times.
+            # A text without cuts: reserve memory at once, because a growing buffer is copied many times.
             if scratch.out != NULL:
                 with gil:
                     expect_items(<list> scratch.out, n * text.unit + GROUP_IDS)
@@ -302,8 +302,8 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalize text between tokens.
 
-        then: matcher of the added tokens to find in normalized text; None: find no tokens.
-        is_first, is_last: data begins, ends where the whole text does or at a token; else at a cut.
+        then: matcher of the added tokens to find in normalized text; None: no tokens.
+        is_first, is_last: data begins, ends where the whole text does or at a token; otherwise at a cut.
         """
         cdef size_t first
         if self.normalizing is not None:
@@ -322,7 +322,7 @@ cdef class Pipeline:
         return 0
 
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Set scratch.n_first for a text between tokens, which is not normalized yet."""
+        """Set scratch.n_first for a text between tokens that is not normalized yet."""
         cdef size_t n_bytes, i = 0
         scratch.n_first = 0
         if not scratch.at_start or n == 0:
@@ -341,8 +341,8 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalize text between tokens in code-point mode.
 
-        A text of several stretches is one run of the normalizer: begin() at the first of them, go_on() at the
-        others, finish() at the last.
+        A text of several stretches is one run of the normalizer: begin() for the first of them, go_on() for the
+        middle ones, finish() for the last.
         """
         cdef Normalized* out = &scratch.normalized
         cdef int failed
@@ -371,7 +371,7 @@ cdef class Pipeline:
     cdef int _trace_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
     ) except -1 nogil:
-        """Do the work of _normalize_code_points() for a whole text between tokens, and note spans."""
+        """Do the work of _normalize_code_points() for a whole text between tokens, and record spans."""
         cdef Normalized out
         cdef size_t first = scratch.spans.n
         if self.normalizing.normalizer is None:
@@ -394,7 +394,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Do the work of _find_symbols(), and note spans: also of U+2581 that no normalizer has changed."""
+        """Do the work of _find_symbols(), and record spans: also of U+2581 that no normalizer has changed."""
         cdef Normalized out
         cdef size_t first = scratch.spans.n
         if self.normalizing.normalizer is not None or not has_metaspace(data, n):
@@ -432,7 +432,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _put_prefix(self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch) except -1 nogil:
-        """Put a space before normalized text between tokens, if it wants one, and encode it."""
+        """Put a space before normalized text between tokens, if the pre-tokenizer does so, and encode it."""
         cdef bint is_prefixed = self.wants_prefix(data, n, is_first, scratch)
         cdef size_t first = n_spans(scratch)
         if is_prefixed:
@@ -482,7 +482,7 @@ cdef class Pipeline:
         cdef Match match
         scratch.total = 0
         if self.normalizing.normalizer is not None and not self.normalizing.normalizer.gives_utf8:
-            if self.is_sentence:  # its search reads any bytes as sentencepiece does
+            if self.is_sentence:  # its search reads any bytes like sentencepiece
                 scratch.base = scratch.ends.n = 0
                 ends_add(&scratch.ends, n)
                 return self._merge(data, n, 0, n, scratch)
@@ -499,8 +499,9 @@ cdef class Pipeline:
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Do the work of _find_symbols() for normalized text that may not be UTF-8.
 
-        sentencepiece walks from one first byte to the next and takes the bytes that it promises, whatever they are. No
-        token holds such a character that is not UTF-8: it becomes the ids of its bytes or the unknown id by itself.
+        sentencepiece walks from one lead byte to the next and takes as many bytes as it announces, whatever they
+        are. No token contains such a character if it is not UTF-8: it becomes the ids of its bytes, or one unknown
+        id.
         """
         cdef const Characters* characters = self.vocabulary.tables.characters
         cdef size_t at = 0, start = 0, n_bytes
@@ -536,9 +537,9 @@ cdef class Pipeline:
         return self._pre_tokenize(data + start, n - start, scratch)
 
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Split a text into pieces and encode them, a group at a time while caches hold it."""
+        """Split a text into pieces and encode them, a group at a time while it is in the caches."""
         cdef size_t start = 0, end, first
-        cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # pieces are not cut: each is a word
+        cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # each piece is a word, so none is cut
         if self.joins_pieces:
             return self._pre_tokenize_runs(data, n, scratch)
         while start < n:
@@ -563,7 +564,7 @@ cdef class Pipeline:
         return 0
 
     cdef int _pre_tokenize_runs(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Do the work of _pre_tokenize() where superwords join pieces: no group ends where one may lie."""
+        """Do the work of _pre_tokenize() if superwords join pieces: no group ends where a superword may be."""
         cdef size_t start = 0, at = 0, end, n_done, n_left = 0
         scratch.ends.n = 0
         while at < n:
@@ -587,7 +588,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Append, move or count the ids of the pieces of data[start:end].
 
-        Requires: scratch.ends holds the pieces.
+        Requires: scratch.ends has the pieces.
         """
         cdef size_t n_before = scratch.ids.n
         cdef const Tables* tables = &self.vocabulary.tables
@@ -605,7 +606,7 @@ cdef class Pipeline:
             encode_words(&self.vocabulary.tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
             _fuse(scratch, n_before, self.normalizing.fused)
-        if scratch.counts_only:  # the next group overwrites these ids while the first-level cache holds them
+        if scratch.counts_only:  # the next group overwrites these ids while they are in the first-level cache
             scratch.n_counted += scratch.ids.n
             scratch.ids.n = 0
         elif scratch.out != NULL and not move_ids(scratch.out, &scratch.ids):
@@ -629,10 +630,10 @@ cdef class Pipeline:
         return 0
 
     cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:
-        """Copy the pieces of data[start:end] without the bytes that have no token; False if there are none.
+        """Copy the pieces of data[start:end] without the bytes that have no token; return False if there are none.
 
-        Ensures: on True, scratch.kept holds the pieces and scratch.ends where they end in it; a piece without
-        any byte left is gone. On False nothing has changed.
+        Ensures: on True, scratch.kept has the pieces and scratch.ends their ends in it; a piece without any byte
+        left is gone. On False nothing has changed.
         """
         cdef const uint32_t* ids = self.vocabulary.tables.byte_ids
         cdef size_t i, at, n_kept = 0, before
@@ -665,7 +666,7 @@ cdef int _add_symbol(Scratch* scratch, const Match* match) except -1 nogil:
 
 
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
-    """Replace each run of ids `fused` by one of them, from scratch.ids.items[start] on."""
+    """Replace each run of ids `fused` by a single one, from scratch.ids.items[start] on."""
     cdef uint32_t* ids = scratch.ids.items
     cdef size_t i, n = start
     cdef bint is_fused, after = scratch.after_fused
@@ -679,7 +680,7 @@ cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
 
 
 cdef int _normalize_with_offsets(Normalizer normalizer, const uint8_t* data, size_t n, Normalized* out) except -1 nogil:
-    """Normalize a whole text, and note places. Requires: all of out is 0."""
+    """Normalize a whole text, and record places. Requires: all of `out` is 0."""
     if n >= NONE - 1:
         with gil:
             raise OverflowError(f"{n} bytes of text: places are counted up to 2**32 - 2; cut the text")

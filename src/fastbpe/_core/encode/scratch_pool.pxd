@@ -19,54 +19,54 @@ from fastbpe._core.split.stages cimport Staged
 cdef struct Scratch:
     # Output
     Ids ids  # the ids so far; while counting, only the ids of the last pieces
-    PyObject* out  # list to which ids move as long as that works without the GIL, or NULL
+    PyObject* out  # list to which ids are moved as long as this works without the GIL, or NULL
     Ids other_ids  # spare memory for ids, whose n is unused: see parallel.pyx
     bint counts_only  # ids are counted and dropped
     size_t n_counted  # ids so far, if counts_only
-    # What is noted beside the ids, if somebody asks. Whoever sets these owns them
-    Spans* spans  # the span of each id, in bytes; NULL: nothing is noted
+    # Data recorded along with the ids, on request. The code that sets these owns them.
+    Spans* spans  # the span of each id, in bytes; NULL: not recorded
     PyObject* found  # list of (index of the id, text) of each special, added or unknown Unigram token, or NULL
     PyObject* words  # list of the number of ids up to the end of each token or piece, or NULL
-    bint notes_texts  # words gets the text of each token or piece instead, and spans stays empty
+    bint notes_texts  # `words` gets the text of each token or piece instead, and `spans` stays empty
     # State of the steps of a text
-    bint at_start  # the text at hand begins where the whole text does
-    bint begins_with_space  # the next text between tokens begins with a space that a step put there; with spans
-    size_t base  # in code-point mode, offset of the text at hand in the normalized text between tokens
-    bint after_fused  # the last id is `Normalizing.fused`: several of it in a row become one
-    float total  # of the scores of the sentence so far, of a vocabulary of SENTENCE
-    Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
-    bint keeps_runs  # several in a row stay, even if `Normalizing.fused` is set
+    bint at_start  # the current text begins where the whole text does
+    bint begins_with_space  # the next text between tokens begins with a space that a step inserted; with spans
+    size_t base  # in code-point mode, offset of the current text in the normalized text between tokens
+    bint after_fused  # the last id is `Normalizing.fused`: several in a row become one
+    float total  # total of the scores of the sentence so far, with SENTENCE
+    Dropout* dropout  # merge with dropout instead of the cache; NULL: no dropout. The code that sets it owns it
+    bint keeps_runs  # runs of unknown ids stay, even if `Normalizing.fused` is set
     # Buffers of the steps
     Buffer utf8  # the text
     Buffer changed  # normalized text, in byte mode
-    Places places  # of its bytes, if spans are noted
+    Places places  # places of its bytes, if spans are recorded
     Normalized normalized  # normalized text, in code-point mode
-    Buffer prefixed  # text with a space put before it
+    Buffer prefixed  # text with a space inserted before it
     Ends ends  # pieces
     Buffer kept  # pieces without the bytes that have no token
     Staged staged  # pieces that stages changed
     size_t n_first  # bytes at the start of normalized text that come from the first character of the whole text
-    Ids trace  # traces of pieces of characters, see merge.spelling
-    Ids heads  # heads and ids of pieces, see merge.segmented; ids of words, see cache.two_phases
-    Ends word_ends  # of the words of pieces
-    const Phases* phases  # of a vocabulary with superwords, whose words the cache holds; NULL: of another
-    Buffer steps  # best paths to the places of a text; bits of ids that may join, see encode.superwords
-    Ids beyond  # ids whose bytes lie beyond their piece: index, and start and end within the piece
+    Ids trace  # traces of pieces of characters: see merge.spelling
+    Ids heads  # heads and ids of pieces: see merge.segmented; ids of words: see cache.two_phases
+    Ends word_ends  # ends of the words of pieces
+    const Phases* phases  # for a vocabulary with superwords, whose words are in the cache; NULL: any other
+    Buffer steps  # best paths to the positions of a text; bits of ids that may join: see encode.superwords
+    Ids beyond  # ids whose bytes are beyond their piece: index, start and end in the piece
     Cache cache
-    Cache tracing  # the same for traces; not started before the first one
+    Cache tracing  # a second cache, for traces; started when first needed
     # The thread
     Watch watch
-    size_t n_held  # units encoded since the GIL was last given up, plus a charge for each call
-    Scratch* next  # in the pool's list of spare ones
+    size_t n_held  # units encoded since the GIL was last released, plus a charge for each call
+    Scratch* next  # next in the pool's list of spare scratches
 
 
 cdef struct Kept:
-    # What a pool keeps between calls. All but the neighbours changes only under the lock.
+    # Data that a pool keeps between calls. Everything but the neighbours changes only under the lock.
     Lock lock
     Scratch* spare  # linked by Scratch.next
-    size_t n_scratches  # lent and spare
-    size_t cache_limit  # bytes of each cache
-    size_t shared_bytes  # bytes that the caches of all scratches may take, of one kind; never changes
+    size_t n_scratches  # number of scratches, lent and spare
+    size_t cache_limit  # limit of each cache, in bytes
+    size_t shared_bytes  # bytes that the caches of one kind may take in all scratches; never changes
     Ids arena
     # Neighbours in the list of all living pools, under the lock of the list; NULL at its ends.
     Kept* before
@@ -77,7 +77,7 @@ cdef class ScratchPool:
     cdef Vocabulary _vocabulary
     cdef TwoPhases _phases
     cdef readonly size_t cache_bytes
-    cdef uint64_t _seed  # secret of the caches' hash
+    cdef uint64_t _seed  # secret seed of the caches' hashes
     cdef Kept _kept
     cdef bint _is_listed
     cdef Scratch* take(self) except NULL
@@ -95,7 +95,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef inline void note_token(Scratch* scratch, size_t n) noexcept nogil:
-    """Note that n bytes of normalized text end with an added token: what is left may be of the first character, too."""
+    """Record that n bytes of normalized text end with an added token; the rest may be from the first character."""
     scratch.n_first -= min(scratch.n_first, n)
     scratch.at_start = scratch.at_start and scratch.n_first > 0
 

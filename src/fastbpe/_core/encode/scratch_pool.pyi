@@ -1,4 +1,4 @@
-"""Scratch: the buffers and the piece cache that one thread encodes with; and the pool that lends them."""
+"""Scratch: the buffers and the piece cache of a thread that encodes; and the pool that lends them."""
 
 from typing import final
 

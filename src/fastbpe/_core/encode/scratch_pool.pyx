@@ -1,4 +1,4 @@
-"""Scratch: the buffers and the piece cache that one thread encodes with; and the pool that lends them.
+"""Scratch: the buffers and the piece cache of a thread that encodes; and the pool that lends them.
 
 A pipeline's pool lends one scratch to each call and keeps it afterwards, so that the next call finds warm memory
 and a full cache.
@@ -31,11 +31,11 @@ cdef enum:
     MAX_KEPT_BYTES = 1 << 20
     MAX_KEPT_ARENA_IDS = 1 << 23  # ids written, not capacity: memory that was never touched costs nothing
     MAX_KEPT_SCRATCHES = 64
-    UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts before others may have the GIL
-    UNITS_PER_CALL = 1 << 6  # units that a call costs beside the units of its text
+    UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts to encode before the GIL is offered to other threads
+    UNITS_PER_CALL = 1 << 6  # charge for a call, in units, in addition to those of its text
 
-cdef Kept* _newest = NULL  # head of the list of what all living pools keep; under _list_lock
-cdef Lock _list_lock  # taken before the lock of a pool, where both are
+cdef Kept* _newest = NULL  # head of the list of the Kept of all living pools; protected by _list_lock
+cdef Lock _list_lock  # acquired before the lock of a pool, if both are needed
 
 
 @cython.final
@@ -62,9 +62,9 @@ cdef class ScratchPool:
         _free_spare(&self._kept)
 
     cdef Scratch* take(self) except NULL:
-        """Lend a scratch, warm if one is spare.
+        """Lend a scratch, a warm one if possible.
 
-        Requires: the GIL. The caller hands it back to give().
+        Requires: the GIL. The caller returns the scratch with give().
         """
         cdef Scratch* scratch
         cdef size_t limit
@@ -87,7 +87,7 @@ cdef class ScratchPool:
         return scratch
 
     cdef Scratch* _new(self, size_t limit) except NULL:
-        """Make a scratch that is counted already."""
+        """Create a scratch that has already been counted."""
         try:
             return _new(self._seed, limit)
         except MemoryError:
@@ -119,13 +119,13 @@ cdef class ScratchPool:
             _free(scratch)
 
     cdef Ids take_arena(self, size_t capacity) noexcept:
-        """Lend a block for the ids of several threads; its capacity is 0 without memory.
+        """Lend a block for the ids of several threads; its capacity is 0 if out of memory.
 
         capacity: ids.
 
-        A block that was given back has its pages: for fresh ones the system would take a third of a warm call.
+        A block that was given back still has its pages: fresh pages would take the system a third of a warm call.
 
-        Requires: the GIL. The caller hands the block back to give_arena(), with n as far as ids were written.
+        Requires: the GIL. The caller returns the block with give_arena(); its n is then the number of ids written.
         """
         cdef Ids arena
         lock(&self._kept.lock)
@@ -142,7 +142,7 @@ cdef class ScratchPool:
         return arena
 
     cdef void give_arena(self, Ids arena) noexcept:
-        """Take a block back; keep the larger of it and the spare one.
+        """Take a block back; keep it or the spare one, whichever is larger.
 
         Requires: the GIL.
         """
@@ -166,16 +166,16 @@ cdef class ScratchPool:
         return total
 
 
-# What pools keep
+# The memory that pools keep
 
 cdef void _count_scratches(Kept* kept, Py_ssize_t n_more) noexcept:
-    """Count scratches that are made or freed, and share the bytes of caches out to all evenly. Requires: the lock."""
+    """Count scratches that are created or freed, and divide the cache memory among all. Requires: the lock."""
     kept.n_scratches += n_more
     kept.cache_limit = kept.shared_bytes // max(kept.n_scratches, <size_t> 1)
 
 
 cdef size_t _free_spare(Kept* kept) noexcept:
-    """Free the spare scratches and the arena; return how many bytes. Threads that encode now keep theirs.
+    """Free the spare scratches and the arena; return the number of bytes. Threads that are encoding keep theirs.
 
     Requires: the GIL.
     """
@@ -203,7 +203,7 @@ cdef size_t _free_spare(Kept* kept) noexcept:
 
 
 cdef void _list(Kept* kept) noexcept:
-    """Add to the list of what all living pools keep."""
+    """Add a Kept to the list of all living pools."""
     global _newest
     lock(&_list_lock)
     kept.after = _newest
@@ -226,10 +226,10 @@ cdef void _unlist(Kept* kept) noexcept:
 
 
 cdef size_t free_scratches() noexcept:
-    """Free the memory that all pools keep for their next calls; return how many bytes.
+    """Free the memory that all pools keep for their next calls; return the number of bytes.
 
-    Requires: the GIL. A pool that dies meanwhile waits for the list. The memory is freed under the lock of the list,
-    for which only pools that are born or die wait.
+    Requires: the GIL. The memory is freed under the lock of the list, for which only pools that are being created
+    or destroyed wait.
     """
     cdef Kept* kept
     cdef size_t n_bytes = 0
@@ -247,7 +247,7 @@ cdef size_t free_scratches() noexcept:
 cdef Scratch* _new(uint64_t seed, size_t cache_limit) except NULL:
     """Allocate a scratch with empty buffers.
 
-    seed: secret of the cache's hash.
+    seed: secret seed of the cache's hashes.
     cache_limit: bytes that the cache may take.
     """
     cdef Scratch* scratch = <Scratch*> calloc(1, sizeof(Scratch))
@@ -275,7 +275,7 @@ cdef void _reset(Scratch* scratch) noexcept nogil:
 
 
 cdef void _trim(Scratch* scratch) noexcept nogil:
-    """Free the buffers that have grown large, so that a long text does not hold memory for ever."""
+    """Free the buffers that have grown large, so that a long text does not take memory for ever."""
     if scratch.ids.capacity > MAX_KEPT_IDS:
         ids_free(&scratch.ids)
     if scratch.other_ids.capacity > MAX_KEPT_IDS:
@@ -342,11 +342,10 @@ cdef size_t _staged_bytes(const Scratch* scratch) noexcept nogil:
 
 
 cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil:
-    """Copy a text with a space before it, and let data and n be the copy.
+    """Copy a text with a space before it, and make data and n refer to the copy.
 
-    Requires: data does not point into scratch.prefixed, which the copy overwrites. A pipeline puts a space
-        before a text once at most: the dummy prefix of sentencepiece excludes the prefix of a Hugging Face
-        pre-tokenizer.
+    Requires: data does not point into scratch.prefixed, which the copy overwrites. A pipeline puts at most one
+        space before a text: the dummy prefix of sentencepiece excludes the prefix of a Hugging Face pre-tokenizer.
     """
     scratch.prefixed.n = 0
     buffer_add(&scratch.prefixed, b" ", 1)
@@ -357,7 +356,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef int offer_gil(Scratch* scratch, size_t n_units) except -1:
-    """Release the GIL from time to time, before a short text is encoded under it.
+    """Release the GIL from time to time, before a short text is encoded while holding it.
 
     n_units: units of the text.
     """

@@ -1,1 +1,1 @@
-"""Encoding of pieces whose best path may depend on the pieces before them."""
+"""Encodes pieces whose best path may depend on the pieces before them."""

@@ -1,8 +1,8 @@
-"""Encoding of pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
+"""Encodes pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
 
-The piece cache holds for each piece the path that is best without rounding, and how sure it is (see
-merge.segmented). The total goes on from piece to piece: the scores of cached paths are added one by one, as
-sentencepiece adds them. Pieces that are not sure at their total, and long ones, are searched from it.
+The piece cache stores for each piece the path that is best without rounding, and how sure it is (see
+merge.segmented). The total continues from piece to piece: the scores of cached paths are added one by one, in
+sentencepiece's order. Pieces that are not sure at their total, and long pieces, are searched from it.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -22,9 +22,9 @@ from fastbpe._core.split.splitter cimport UNMATCHED
 cdef int encode_words(
     const Tables* tables, const uint8_t* data, size_t n, size_t start, Scratch* scratch
 ) except -1 nogil:
-    """Append the ids of the pieces of data[start:] of a vocabulary of any kind.
+    """Append the ids of the pieces of data[start:], for any kind of vocabulary.
 
-    Requires: scratch.ends holds the pieces; of SENTENCE, scratch.total is the total before them.
+    Requires: scratch.ends has the pieces; with SENTENCE, scratch.total is the total before them.
     """
     if tables.segmenting != NULL and tables.segmenting.kind == SENTENCE:
         return _encode_words(tables, data, n, start, scratch)
@@ -41,14 +41,14 @@ cdef int _encode_words(
     cdef float total = scratch.total
     cdef Ids* ids = &scratch.ids
     cdef const uint32_t* item
-    for k in range(n_ends):  # a piece without an entry in the cache is left out, as unmatched text is
+    for k in range(n_ends):  # a piece without an entry in the cache is skipped, like unmatched text
         end = ends[k]
         if end - at > MAX_MARGIN_BYTES:
             ends[k] |= UNMATCHED
         at = end
     scratch.heads.n = 0
     encode_pieces(&scratch.cache, tables, data, n, start, ends, n_ends, &scratch.heads)
-    ids_reserve(ids, at - start)  # at most one for each byte
+    ids_reserve(ids, at - start)  # at most one per byte
     item = scratch.heads.items
     at = start
     for k in range(n_ends):

@@ -1,4 +1,4 @@
-"""Encoding and decoding of sequences of integers."""
+"""Encodes and decodes sequences of integers."""
 
 from typing import final
 

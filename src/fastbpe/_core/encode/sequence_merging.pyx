@@ -1,10 +1,10 @@
-"""Encoding and decoding of sequences of integers.
+"""Encodes and decodes sequences of integers.
 
 Sequences are merged one after another, or in jobs: some whole sequences, or a part of a long one. Parts of a
-sequence overlap, and two of them are joined at a token that both have. That is exact: merging turns a sequence into
-tokens t1 … tn if and only if it turns each two neighbours alone into themselves (merge_long has the proof), and each
-two neighbours of the joined list are neighbours in one of the parts. If two parts have no token in common where they
-overlap, the whole sequence is merged at once.
+sequence overlap, and two of them are joined at a token that both contain. This is exact: merging turns a sequence
+into tokens t1 … tn if and only if it turns each two neighbours alone into themselves (merge_long has the proof),
+and each two neighbours of the joined list are neighbours in one of the parts. If two parts have no common token
+where they overlap, the whole sequence is merged at once.
 """
 
 cimport cython
@@ -20,16 +20,16 @@ from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 
 cdef enum:
-    JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, and of the whole ones of a job
-    OVERLAP_SYMBOLS = 1 << 12  # symbols that two parts share, at least
-    OVERLAP_TOKENS = 32  # an overlap is at least this number of longest tokens
-    MIN_OVERLAPS = 16  # a part is at least this number of overlaps long
-    NOGIL_SYMBOLS = 1 << 12  # symbols from which giving up the GIL pays
-    CHECKED_SEQUENCES = 1 << 7  # sequences between two looks at the clock, for signals
+    JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, or of the whole sequences of a job
+    OVERLAP_SYMBOLS = 1 << 12  # smallest overlap of two parts, in symbols
+    OVERLAP_TOKENS = 32  # smallest overlap, in longest tokens
+    MIN_OVERLAPS = 16  # length of the shortest part, in overlaps
+    NOGIL_SYMBOLS = 1 << 12  # number of symbols from which releasing the GIL pays
+    CHECKED_SEQUENCES = 1 << 7  # sequences between two checks of the clock, for signals
 
 
 cdef struct Ends:
-    # Growing array. Starts as all zeros; its owner frees the items.
+    # Growing array. Initialize with zeros; its owner frees the items.
     size_t* items
     size_t n
     size_t capacity
@@ -38,8 +38,8 @@ cdef struct Ends:
 def plan(SequenceVocabulary vocabulary not None, Sequences sequences not None):
     """Divide sequences into jobs: a list of (first, last, start, end).
 
-    A job is the sequences first to last (exclusive), all of items[start:end]. If last is first, it is a part of a
-    sequence; if last is -1, it is the last part.
+    A job is the sequences first to last (exclusive), which are all of items[start:end]. If last equals first, it
+    is a part of a sequence; if last is -1, it is the last part.
     """
     cdef size_t overlap = max(<size_t> OVERLAP_SYMBOLS, OVERLAP_TOKENS * <size_t> vocabulary.tables.max_token_bytes)
     cdef size_t size = max(<size_t> JOB_SYMBOLS, MIN_OVERLAPS * overlap)
@@ -70,7 +70,7 @@ cdef class Merged:
     cdef SequenceVocabulary _vocabulary
     cdef Ids _ids
     cdef Ends _ends  # end of each sequence's ids
-    cdef size_t _behind  # of a part of a sequence: where it ends in the items
+    cdef size_t _behind  # for a part of a sequence: its end in the items
     cdef Watch _watch
 
     def __cinit__(self, SequenceVocabulary vocabulary not None):
@@ -115,7 +115,7 @@ cdef class Merged:
         return 0
 
     def merge_part(self, Sequences sequences not None, size_t start, size_t end):
-        """Append the ids of items[start:end], a part of a sequence, and end no sequence."""
+        """Append the ids of items[start:end], a part of a sequence, without ending the sequence."""
         with nogil:
             ids_expect(&self._ids, end - start)
             self._merge(sequences, start, end)
@@ -136,9 +136,9 @@ cdef class Merged:
         self._ends.n += job._ends.n
 
     def append_part(self, Merged part not None, size_t start):
-        """Append the ids of the next part of a sequence, and join both; return False if they share no token.
+        """Append the ids of the next part of a sequence, and join both; return False if they have no common token.
 
-        part: the ids of items[start:]. The first part of a sequence has nothing to be joined to.
+        part: the ids of items[start:]. The first part of a sequence is joined to nothing.
         """
         cdef const uint32_t* lengths = self._vocabulary.lengths
         cdef size_t i = self._ids.n, k = 0, here = self._behind, there = start
@@ -149,7 +149,7 @@ cdef class Merged:
         while i and here > start:
             i -= 1
             here -= lengths[self._ids.items[i]]
-        # Two tokens that begin at the same position and are equal are a token in common.
+        # Two equal tokens that begin at the same position are a common token.
         while i < self._ids.n and k < part._ids.n:
             if here < there:
                 here += lengths[self._ids.items[i]]
@@ -168,12 +168,12 @@ cdef class Merged:
         return False
 
     def drop_parts(self):
-        """Drop the ids after the last sequence that was ended."""
+        """Drop the ids after the last sequence that has ended."""
         self._ids.n = self._ends.items[self._ends.n - 1] if self._ends.n else 0
         self._behind = 0
 
     def end_parts(self):
-        """End the sequence of the parts that were appended."""
+        """End the sequence of the parts that have been appended."""
         ends_reserve(&self._ends, 1)
         self._ends.items[self._ends.n] = self._ids.n
         self._ends.n += 1
@@ -191,7 +191,7 @@ cdef class Merged:
         return _lists(&self._ids, &self._ends)
 
     def arrays(self):
-        """Return (ids, offsets) as arrays of uint32 and int64, and be empty afterwards."""
+        """Return (ids, offsets) as arrays of uint32 and int64, and become empty."""
         return _arrays(&self._ids, &self._ends)
 
 
@@ -226,7 +226,7 @@ cdef list _lists(const Ids* ids, const Ends* ends):
 
 
 cdef tuple _arrays(Ids* ids, const Ends* ends):
-    """Make arrays of ids, which are empty afterwards, and of offsets."""
+    """Make arrays of ids, which become empty, and of offsets."""
     cdef Array offsets = int64_array(ends.n + 1)
     cdef size_t i
     for i in range(ends.n):
@@ -267,5 +267,5 @@ cdef class Expanded:
         return _lists(&self._symbols, &self._ends)
 
     def arrays(self):
-        """Return (symbols, offsets) as arrays of uint32 and int64, and be empty afterwards."""
+        """Return (symbols, offsets) as arrays of uint32 and int64, and become empty."""
         return _arrays(&self._symbols, &self._ends)

@@ -1,1 +1,1 @@
-"""Short texts to lists of ids: the work of Pipeline.encode() with less around it."""
+"""Encodes short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call."""

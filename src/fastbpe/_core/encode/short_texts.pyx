@@ -1,10 +1,10 @@
 """Encodes short texts to lists of ids: Pipeline.encode() with less overhead, for the most common call.
 
-Such a call waits mostly for cache lines of the piece cache. So it prefetches them as early as it can. While they
+Such a call mostly waits for cache lines of the piece cache, so it prefetches them as early as possible. While they
 arrive, it searches for disallowed tokens and allocates the list.
 """
 
-# Tried without gain: this path for str objects that are not ASCII, transcoded first.
+# Tried and dropped: this path for str objects that are not ASCII, transcoded first: no gain.
 
 from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
@@ -21,11 +21,11 @@ from fastbpe.errors import PatternError
 
 cdef enum:
     KEY_BYTES = 16  # bytes from a piece's start that are read to make its key
-    SPARE_ITEMS = 4  # spare list items beyond one for each piece: enough for nearly all short texts
+    SPARE_ITEMS = 4  # list items in addition to one per piece: enough for nearly all short texts
 
 
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
-    """Return the list of a text's ids. None: Pipeline.encode() must encode the text, and raises any error.
+    """Return the list of a text's ids; None: Pipeline.encode() must encode the text, and raise any error.
 
     disallowed: as in Pipeline.encode(). No special tokens are allowed.
 
@@ -39,15 +39,15 @@ cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
 
 
 cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, SpecialMatcher disallowed):
-    """Do the work of short_list() with a scratch of the caller. Overwrites the scratch's ids."""
+    """Do the work of short_list() with the caller's scratch, whose ids are overwritten."""
     cdef const uint8_t* data = <const uint8_t*> PyUnicode_DATA(text)
-    cdef const uint8_t* split = data  # the text to split, which may have a space put before it
+    cdef const uint8_t* split = data  # the text to split, which may have a space inserted before it
     cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text), n_split = n, capacity
     cdef uint8_t* copy
     cdef Match match
     cdef list out
     offer_gil(scratch, n)
-    # Keys are made from a copy that has KEY_BYTES readable bytes after it: no check for the end of the text is needed.
+    # Keys are made from a copy with KEY_BYTES readable bytes after it, so the end of the text needs no check.
     buffer_reset(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
     copy = scratch.prefixed.items
     memcpy(copy + 1, data, n)
@@ -72,7 +72,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
         return None
     capacity = scratch.ends.n + SPARE_ITEMS
     if pipeline.normalizing is not None:
-        capacity += scratch.ends.n // 2  # a word of sentencepiece has several ids more often
+        capacity += scratch.ends.n // 2  # words of sentencepiece have several ids more often
     out = new_list(capacity)
     look_up_group(
         &scratch.cache, &pipeline.vocabulary.tables, copy, 0, scratch.ends.items, scratch.ends.n, &scratch.ids

@@ -16,7 +16,7 @@ cdef struct Span:
 
 
 cdef struct Spans:
-    # Spans of the ids of a text, in order. Their starts rise, and so do their ends.
+    # Spans of the ids of a text, in order. Their starts never decrease, and neither do their ends.
     Span* items
     size_t n
     size_t capacity
@@ -32,8 +32,8 @@ cdef struct Cursor:
 
 cdef struct Walk:
     # Progress through a text
-    Cursor cursor  # at the end of the last span
-    Cursor begun  # at its start
+    Cursor cursor  # end of the last span
+    Cursor begun  # start of the last span
 
 
 cdef int spans_grow(Spans* spans) except -1 nogil

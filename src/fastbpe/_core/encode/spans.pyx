@@ -1,4 +1,4 @@
-"""Spans of ids in a text: collected in bytes of its UTF-8, then turned to characters and to lists of tuples."""
+"""Spans of ids in a text: collected in bytes of its UTF-8, then converted to characters and to lists of tuples."""
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -15,12 +15,12 @@ from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._utils.suggestions import choose_one_of
 
 cdef enum:
-    FIRST_SPANS = 64  # capacity of spans at first
-    MIN_ASCII_BYTES = 64  # of a stretch of ASCII whose characters are not counted one token at a time
+    FIRST_SPANS = 64  # initial capacity of spans
+    MIN_ASCII_BYTES = 64  # shortest stretch of ASCII whose characters are not counted token by token
     SHARED_STARTS = 1 << 13  # lists share the tuples of spans that start below it
-    SHARED_LENGTHS = 16  # and are shorter than this
-    PLACES_AHEAD = 24  # spans between the prefetch of a place and its use
-    TUPLES_AHEAD = 12  # and the same for the tuple there
+    SHARED_LENGTHS = 16  # and that are shorter than this
+    PLACES_AHEAD = 24  # distance, in spans, at which places are prefetched
+    TUPLES_AHEAD = 12  # distance, in spans, at which the tuples there are prefetched
 
 cdef object _CHARACTER = "char"
 cdef extern from *:
@@ -58,9 +58,9 @@ cdef int spans_grow(Spans* spans) except -1 nogil:
 
 
 cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil:
-    """Allocate n + n_more spans at once, an estimate, to spare the copies of a growing buffer.
+    """Allocate memory for an estimated n + n_more spans at once, to avoid the copies of a growing buffer.
 
-    Without memory nothing happens: spans_grow() enlarges the buffer then.
+    Does nothing if memory is short: then spans_grow() enlarges the buffer.
     """
     cdef size_t capacity = spans.n + n_more
     cdef Span* items
@@ -77,7 +77,7 @@ cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil:
 # From bytes to characters
 
 cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept nogil:
-    """Set the lengths of the character at the cursor, by the rule of utf8_text."""
+    """Set the lengths of the character at the cursor, by the same rule as utf8_text."""
     cdef uint32_t c = data[cursor.at]
     cursor.n_units = 1
     cursor.n_bytes = 1 + (c >= 0x80) + (c >= 0x800) + (c >= 0x10000)
@@ -87,9 +87,9 @@ cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept n
 
 
 cdef void _to_characters(const Unit* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
-    """Replace spans in bytes by spans in characters.
+    """Convert spans in bytes to spans in characters.
 
-    Requires: starts do not fall, nor do ends; a span may begin before the end of the one before it.
+    Requires: neither starts nor ends decrease; a span may begin before the end of the previous one.
     """
     cdef Cursor cursor = walk.cursor, begun = walk.begun
     cdef size_t i
@@ -105,7 +105,7 @@ cdef void _to_characters(const Unit* data, size_t n, Spans* spans, Walk* walk) n
 
 
 cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byte) noexcept nogil:
-    """Move to the character that has the byte at an offset."""
+    """Move to the character that contains the byte at an offset."""
     while cursor.at < n:
         _measure(data, n, cursor)
         if cursor.byte + cursor.n_bytes > byte:
@@ -115,7 +115,7 @@ cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byt
 
 
 cdef size_t move_to(const Text* text, Cursor* cursor, size_t byte) noexcept nogil:
-    """Move to the character that has a byte, and return its index; beyond the text, return the number of bytes."""
+    """Move to the character that has a byte, and return its index; after the text, return the number of bytes."""
     cdef const uint8_t* data = <const uint8_t*> text.data
     if text.is_utf8:
         while cursor.at < text.n and cursor.at <= byte:
@@ -152,14 +152,14 @@ cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans, Walk*
 
 
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
-    """Replace spans in bytes of a text's UTF-8 by spans in its characters, each with all that it touches."""
+    """Convert spans in bytes of a text's UTF-8 to spans in its characters, including each character they touch."""
     cdef Cursor first = Cursor(0, 0, 0, 0)
     cdef Walk walk = Walk(first, first)
     to_characters_on(text, spans, &walk)
 
 
 cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for spans that follow the spans of the last call with this walk."""
+    """Do the same for spans that follow the spans of the previous call with this walk."""
     if text.is_utf8:
         _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 1:
@@ -185,14 +185,14 @@ cdef bint is_ascii(const uint8_t* data, size_t n) noexcept nogil:
 
 
 cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) noexcept nogil:
-    """Replace spans in bytes of UTF-8 by spans in a SpanUnit, each with all characters that it touches.
+    """Convert spans in bytes of UTF-8 to spans in a SpanUnit, including every character that they touch.
 
-    The slow twin is to_characters() and to_unit(), which do so for str with surrogates.
+    The slow twin is to_characters() and to_unit(), which do this for str with surrogates.
     """
     cdef size_t i, start, end, at = 0, counted = 0, n_bytes
     cdef uint64_t word, kept
     cdef size_t ascii_end = 0  # data[at:ascii_end] is ASCII, if it is not empty
-    cdef size_t next_scan = 0  # offset from which to look for ASCII again
+    cdef size_t next_scan = 0  # offset at which to search for ASCII again
     if unit == BYTES:
         for i in range(spans.n):
             start, end = spans.items[i].start, spans.items[i].end
@@ -241,12 +241,12 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
 
 
 cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t end, int unit) noexcept nogil:
-    """Count the characters, or the UTF-16 units of characters, whose first byte lies in data[start:end]."""
+    """Count the characters, or their UTF-16 units, whose first byte is in data[start:end]."""
     cdef size_t count = 0
     cdef uint64_t word
     while start < end and start + 8 <= n:
         word = load64(data + start)
-        if end - start < 8:  # let the bytes beyond be 0x80, which begin no character
+        if end - start < 8:  # set the bytes after `end` to 0x80, which begins no character
             word = word & ~(<uint64_t> -1 << 8 * (end - start)) | HIGH_BITS << 8 * (end - start)
         count += 8 - _sum_of_bytes(word >> 7 & ~(word >> 6))
         if unit == UTF16:
@@ -260,12 +260,12 @@ cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t 
 
 
 cdef inline uint64_t _sum_of_bytes(uint64_t word) noexcept nogil:
-    """Add up the lowest bits of the eight bytes."""
+    """Sum up the lowest bits of the eight bytes."""
     return (word & LOW_BITS) * LOW_BITS >> 56
 
 
 cdef inline size_t _width_around(const uint8_t* data, size_t at, int unit) noexcept nogil:
-    """Return the units of the character that has the continuation byte data[at]."""
+    """Return the number of units of the character that contains the continuation byte data[at]."""
     while at and data[at] & 0xC0 == 0x80:
         at -= 1
     return 1 + (unit == UTF16 and data[at] >= 0xF0)
@@ -274,7 +274,7 @@ cdef inline size_t _width_around(const uint8_t* data, size_t at, int unit) noexc
 # From characters to other units
 
 cdef int span_unit(object unit) except -1:
-    """Turn the argument unit= into a SpanUnit. Raises ValueError."""
+    """Convert the argument unit= to a SpanUnit. Raises ValueError."""
     if unit is _CHARACTER or unit == "char":
         return CHARACTERS
     if unit == "byte":
@@ -285,13 +285,13 @@ cdef int span_unit(object unit) except -1:
 
 
 def check_unit(unit):
-    """Return the unit of spans; ValueError unless it is "char", "byte" or "utf16"."""
+    """Return the unit of spans; raise ValueError unless it is "char", "byte" or "utf16"."""
     span_unit(unit)
     return unit
 
 
 cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
-    """Replace spans in characters of a text by spans in another unit."""
+    """Convert spans in characters of a text to spans in another unit."""
     if unit == CHARACTERS:
         return
     if text.is_utf8:
@@ -305,7 +305,7 @@ cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
 
 
 cdef void _to_unit(const Unit* data, size_t n, Spans* spans, int unit) noexcept nogil:
-    """Do the same for a str. The walk goes back where a span begins before the end of the previous span."""
+    """Do the same for a str. The walk goes back if a span begins before the end of the previous span."""
     cdef size_t i, at = 0, counted = 0
     cdef Span* span
     if unit == UTF16 and Unit is not uint32_t:
@@ -330,7 +330,7 @@ cdef inline void _walk_to(
 
 
 cdef inline size_t _width(const Unit* data, size_t n, size_t at, int unit) noexcept nogil:
-    """Return the units of an item of a str. Each surrogate of a pair has 2 of the 4 bytes of their character."""
+    """Return the units of an item of a str. Each surrogate of a pair has 2 of the 4 bytes of its character."""
     cdef uint32_t c = data[at]
     if unit == UTF16:
         return 1 + (c >= 0x10000)
@@ -386,7 +386,7 @@ cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
 
 
 cdef Array spans_array(Spans* spans, size_t n_units=0):
-    """Make an int64 array of start, end, start, end, … of the memory of the spans, which are empty afterwards.
+    """Make an int64 array of start, end, start, end, … from the memory of the spans, which become empty.
 
     n_units: length of the text; 0: do not reuse the memory.
     """
@@ -400,7 +400,7 @@ cdef Array spans_array(Spans* spans, size_t n_units=0):
 
 cdef struct Shared:
     # Tuples (start, end) that lists share. Each tuple is untracked, as in add_span().
-    PyObject** places  # by start and length; NULL: the tuple was not made yet. Place 0 stays NULL.
+    PyObject** places  # by start and length; NULL: there is no tuple yet. Place 0 stays NULL.
     size_t n_starts  # spans that start at n_starts or later, or are not shorter than SHARED_LENGTHS, have place 0
 
 cdef PyObject* _no_place = NULL
@@ -410,8 +410,9 @@ cdef Shared _shared = Shared(&_no_place, 0)
 cdef list spans_list(const Spans* spans):
     """Return (start, end) of each span.
 
-    Equal neighbours are one tuple, and others share the int between them. Lists share the tuples of short spans near
-    the start of their texts: documents of 2 KB, which have most of their tuples in common, take half the time.
+    Equal consecutive spans share one tuple, and adjacent spans share the int between them. Lists share the tuples
+    of short spans near the start of their texts: documents of 2 KB, which have most of their tuples in common,
+    take half the time.
     """
     cdef list out = new_list(spans.n)
     hide(out)
@@ -422,9 +423,9 @@ cdef list spans_list(const Spans* spans):
 cdef object append_spans(list out, const Spans* spans, object end):
     """Append (start, end) of each span to a list; return the last end.
 
-    end: int of the last span before, or 0.
+    end: last end of the previous spans (int), or 0.
 
-    The reference count of a shared tuple is a cache miss, unless it is prefetched.
+    The reference count of a shared tuple is a cache miss unless it is prefetched.
 
     Requires: the list has capacity for them, and is hidden: other threads may run in between.
     """
@@ -448,7 +449,7 @@ cdef object append_spans(list out, const Spans* spans, object end):
             add_item(out, <object> found)
             continue
         if made is not None and span.start == spans.items[i - 1].start and span.end == spans.items[i - 1].end:
-            add_item(out, made)  # another id of the same character's bytes
+            add_item(out, made)  # another id for bytes of the same character
             continue
         start = end if span.start == last else offset_int(ints, span.start)
         last = span.end
@@ -469,7 +470,7 @@ cdef inline PyObject** _place(const Shared* shared, const Span* span) noexcept n
 cdef Shared _shared_tuples(const Ints* ints) noexcept:
     """Return the tuples that lists share, and allocate their places at the first call. Requires: the GIL.
 
-    There are none without memory, and none where each int is a new one: no place may be written without the GIL.
+    There are none if memory is short, or if no ints are cached: without a GIL no place may be written.
     """
     cdef PyObject** places
     if not _shared.n_starts and ints.n:
@@ -480,9 +481,9 @@ cdef Shared _shared_tuples(const Ints* ints) noexcept:
 
 
 cdef Shared _share(const Ints* ints, const Span* span, tuple made) noexcept:
-    """Keep a new tuple for other lists. Returns the tuples that lists share now.
+    """Keep a new tuple for other lists. Returns the tuples that lists now share.
 
-    A collection may have run while the tuple was made, and with it anything: even free_shared_tuples().
+    A garbage collection while the tuple was made may have run any code, even free_shared_tuples().
     """
     cdef Shared shared = _shared_tuples(ints)
     cdef PyObject** place = _place(&shared, span)
@@ -493,7 +494,7 @@ cdef Shared _share(const Ints* ints, const Span* span, tuple made) noexcept:
 
 
 cdef size_t free_shared_tuples() noexcept:
-    """Free the places, and each tuple that no list has; return the size of the places. Requires: the GIL."""
+    """Free the places, and each tuple that is in no list; return the size of the places. Requires: the GIL."""
     cdef Shared dropped = _shared
     cdef size_t i, n = 1 + SHARED_STARTS * SHARED_LENGTHS
     if not dropped.n_starts:

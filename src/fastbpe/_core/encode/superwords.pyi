@@ -1,1 +1,1 @@
-"""Encoding of the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
+"""Encodes the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""

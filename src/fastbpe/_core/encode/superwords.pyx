@@ -1,4 +1,4 @@
-"""Encoding of the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
+"""Encodes the pieces of a text, in two phases if the vocabulary has superwords (see cache.two_phases)."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -17,7 +17,7 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.safe_cuts cimport border_of
 
 cdef enum:
-    COPIED_IDS = 4  # ids that are copied at once
+    COPIED_IDS = 4  # ids that are copied together
 
 
 cdef int encode_byte_pieces(
@@ -26,7 +26,7 @@ cdef int encode_byte_pieces(
 ) except -1 nogil:
     """Append the ids of the pieces of a text.
 
-    tables: of the whole vocabulary.
+    tables: tables of the whole vocabulary.
     data, n, start, ends, n_ends: as for encode_pieces().
     """
     cdef Ids* ids = &scratch.heads
@@ -53,10 +53,10 @@ cdef int encode_byte_pieces(
 cdef void _join_within_pieces(
     const Phases* phases, size_t at, const size_t* ends, size_t n_ends, const Ids* ids, uint64_t* joins
 ) noexcept nogil:
-    """Set bit i of `joins` if a superword within a piece may have ids i - 1 and i.
+    """Set bit i of `joins` if ids i - 1 and i may be in the same superword inside a piece.
 
-    at: where the first piece begins.
-    ids: what the first phase makes of the pieces.
+    at: start of the first piece.
+    ids: result of the first phase for the pieces.
     joins: all 0.
     """
     cdef size_t k, end, i = 0
@@ -79,7 +79,7 @@ cdef void _join_pieces(
 ) noexcept nogil:
     """Do the same for superwords of whole pieces: bit i is set only if both ids are pieces."""
     cdef size_t k, end, i = 0
-    cdef bint is_open = False  # id i - 1 is a piece that the next one may go on with
+    cdef bint is_open = False  # id i - 1 is a piece that the next one may continue
     for k in range(n_ends):
         end = ends[k] & ~UNMATCHED
         if at == end:
@@ -100,9 +100,9 @@ cdef void _join_pieces(
 
 
 cdef int _merge_joined(const Tables* tables, const Ids* ids, const uint64_t* joins, Ids* out) except -1 nogil:
-    """Append the ids, those of each stretch of bits merged.
+    """Append the ids, merging each stretch marked in `joins`.
 
-    Requires: space for ids.n + COPIED_IDS ids behind out.n, and for COPIED_IDS behind ids.n.
+    Requires: space for ids.n + COPIED_IDS ids after out.n, and for COPIED_IDS after ids.n.
     """
     cdef const uint32_t* items = ids.items
     cdef uint32_t* to = out.items + out.n
@@ -110,8 +110,8 @@ cdef int _merge_joined(const Tables* tables, const Ids* ids, const uint64_t* joi
     cdef uint32_t merged
     while i < ids.n:
         end = _next_bit(joins, i, ids.n, 0)
-        first = end - 1 if end < ids.n else end  # of the next stretch
-        while True:  # a loop of one round, mostly
+        first = end - 1 if end < ids.n else end  # start of the next stretch
+        while True:  # usually one round
             memcpy(to, items + i, COPIED_IDS * sizeof(uint32_t))
             to += COPIED_IDS
             i += COPIED_IDS
@@ -139,7 +139,7 @@ cdef int _merge_joined(const Tables* tables, const Ids* ids, const uint64_t* joi
 
 
 cdef inline size_t _next_bit(const uint64_t* bits, size_t i, size_t n, uint64_t flips) noexcept nogil:
-    """Find the first set bit from i on, at most n; with flips of all ones the first that is not set."""
+    """Find the first set bit from i on, at most n; if flips is all ones, the first bit that is not set."""
     cdef size_t word = i >> 6
     cdef uint64_t found = (bits[word] ^ flips) >> (i & 63)
     if found:
@@ -153,11 +153,11 @@ cdef inline size_t _next_bit(const uint64_t* bits, size_t i, size_t n, uint64_t 
 
 
 cdef size_t n_complete(const Phases* phases, const uint8_t* data, const Ends* ends, size_t first) noexcept nogil:
-    """Count the pieces of a text up to the last border that no superword crosses, 0 without such a border.
+    """Count the pieces of a text up to the last border that no superword crosses; 0 if there is none.
 
-    first: borders after earlier pieces are known to be crossed.
+    first: borders before this piece are known to be crossed.
 
-    Requires: the second phase joins whole pieces, and text follows the last of them.
+    Requires: the second phase joins whole pieces, and there is text after the last piece.
     """
     cdef size_t k = ends.n, end
     while k > first:

@@ -10,7 +10,7 @@ def encode_part(
 ) -> tuple[list[int], bool]:
     """Encode text[start:end] as a part of the text. It begins at 0 or a cut and ends at a cut or the text's end.
 
-    after_fused: the second result for the part before; False at the beginning of a text.
+    after_fused: the second result for the previous part; False at the beginning of a text.
 
-    Returns (ids, after_fused): after_fused tells whether the last id is one that repeats only once in a row.
+    Returns (ids, after_fused): after_fused tells whether the last id is one whose repetitions become a single id.
     """

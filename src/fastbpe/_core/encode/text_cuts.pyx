@@ -1,7 +1,7 @@
 """Parts of a text between safe cuts, each encoded as a part of the whole text.
 
-`Pipeline.cut` finds the cuts, and `Pipeline.may_cut` tells whether it may. Two characters beside a position decide
-whether it is a cut. So a cut stays one when text is added on either side.
+`Pipeline.cut` finds the cuts, and `Pipeline.may_cut` tells whether cutting is allowed. Whether a position is a cut
+depends only on the two characters around it, so a cut remains one when text is added on either side.
 """
 
 from fastbpe._core.common.hash_tables cimport NONE
@@ -12,18 +12,18 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 
 cdef enum:
-    NOGIL_UNITS = 1 << 13  # units of a part from which giving up the GIL pays
+    NOGIL_UNITS = 1 << 13  # shortest part, in units, for which releasing the GIL pays
 
 
 def may_cut(Pipeline pipeline not None, SpecialMatcher allowed, SpecialMatcher disallowed):
-    """Tell whether the parts of a text between safe cuts have the ids of the whole."""
+    """Tell whether the parts of a text between safe cuts have the ids of the whole text."""
     return pipeline.may_cut(allowed, disallowed)
 
 
 def cut_near(Pipeline pipeline not None, str text not None, size_t start, size_t near):
-    """Find the last safe cut in (start, near], or else the next one, or else the text's length.
+    """Return the last safe cut in (start, near], or else the next one, or else the text's length.
 
-    The two characters beside a position decide whether it is one; text before and after them does not matter.
+    Whether a position is a cut depends only on the two characters around it.
     """
     cdef Text view
     text_of(text, &view)
@@ -38,8 +38,8 @@ def encode_part(
 ):
     """Encode text[start:end] as a part of the text, which begins at 0 or a cut and ends at a cut or the text's end.
 
-    after_fused: the second result for the part before; False at the beginning of a text. Without effect if the
-        tokenizer makes no several ids one.
+    after_fused: the second result for the previous part; False at the beginning of a text. Has no effect if the
+        tokenizer does not fuse ids.
 
     Returns (ids, after_fused): after_fused tells whether the last id is `Normalizing.fused`.
     """

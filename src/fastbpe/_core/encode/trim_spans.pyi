@@ -1,4 +1,4 @@
-"""Trim white space off the spans of tokens."""
+"""Trims white space off the spans of tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import final

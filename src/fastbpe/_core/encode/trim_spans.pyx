@@ -1,4 +1,4 @@
-"""Trim white space off the spans of tokens, as the post-processors of a tokenizer.json do.
+"""Trims white space off the spans of tokens, like the post-processors of a tokenizer.json.
 
 The slow twin is `tests/reference/measuring.trimmed`.
 """
@@ -15,10 +15,11 @@ from fastbpe._core.encode.spans cimport BYTES, CHARACTERS, Span, Spans, add_span
 
 @cython.final
 cdef class SpanTrimmer:
-    """Trimmer of spans, once for each post-processor that trims.
+    """Trimmer of spans, which trims once for each post-processor that does so.
 
-    prefixed: for each of these, True if a space was put before the text; the first token then keeps one space.
-    tokens: function that gives the bytes of each id; called at the first text.
+    prefixed: for each of these post-processors, True if a space was inserted before the text; the first token then
+        keeps one space.
+    tokens: function that returns the bytes of each id; called at the first text.
     blank_characters: characters that are trimmed off the text of special and added tokens.
     """
 
@@ -31,7 +32,7 @@ cdef class SpanTrimmer:
         free(self._blanks)
 
     def __call__(self, ids, spans, found):
-        """Return the trimmed spans; found: (index, text) of the ids that are special or added tokens."""
+        """Return the trimmed spans. found: (index, text) of the ids that are special or added tokens."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Spans out = Spans(NULL, 0, 0)
         try:
@@ -63,14 +64,14 @@ cdef class SpanTrimmer:
             self._blanks, self._n_ids, blanks = blanks, n, NULL
             set_flag(&self._has_blanks)
         unlock(&self._lock)
-        free(blanks)  # if another thread has been faster
+        free(blanks)  # if another thread was faster
         return 0
 
     cdef int trim(self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit) except -1:
         """Trim the spans of n ids.
 
         found: (index + first, text) of the ids that are special or added tokens.
-        unit: SpanUnit in which the spans count. White space lies below U+10000 and has one UTF-16 unit.
+        unit: SpanUnit of the spans. White space is below U+10000 and has one UTF-16 unit.
         """
         cdef size_t i, next_found, at = 0, n_found = len(found)
         cdef Blanks blanks

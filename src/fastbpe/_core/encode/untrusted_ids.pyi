@@ -1,4 +1,4 @@
-"""Guard of untrusted text: replaces ids that merging may still give it."""
+"""Guard of untrusted text: replaces special ids that merging may still produce."""
 
 from typing import final
 

@@ -1,7 +1,7 @@
-"""Guard of untrusted text: replaces ids that merging may still give it.
+"""Guard of untrusted text: replaces special ids that merging may still produce.
 
-Special tokens are not looked for in untrusted text. But where the trained vocabulary has the same bytes as a
-token, merging makes its id all the same.
+Special tokens are not searched for in untrusted text. But if the trained vocabulary has the same bytes as a
+special token, merging still produces its id.
 """
 
 cimport cython
@@ -15,7 +15,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 cdef class Guard:
     """Replacer of ids by sequences of other ids.
 
-    spelled: id to the list of ids that takes its place.
+    spelled: maps an id to the list of ids that replaces it.
     """
 
     def __cinit__(self, dict spelled not None):
@@ -26,7 +26,7 @@ cdef class Guard:
         self._is_replaced = bytes(is_replaced)
 
     cdef int replace(self, Ids* ids, size_t start) except -1:
-        """Replace ids from index start on. Most texts have no such ids: one pass over the ids finds out."""
+        """Replace ids from index start on. Most texts have no such ids, which one pass over the ids detects."""
         cdef const uint8_t* is_replaced = <const uint8_t*> PyBytes_AS_STRING(self._is_replaced)
         cdef size_t i, n_flags = <size_t> len(self._is_replaced)
         cdef list out

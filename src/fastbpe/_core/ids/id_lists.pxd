@@ -17,9 +17,9 @@ cdef extern from *:
 cdef class Array:
     cdef void* _items
     cdef Py_ssize_t _n
-    cdef size_t _capacity  # ids that the memory holds; 0: the array is not of ids
+    cdef size_t _capacity  # ids that fit into the memory; 0: the array is not of ids
     cdef size_t _n_units  # length of their text, in characters or bytes; 0: the memory is not reused
-    cdef Py_ssize_t _item_size  # bytes
+    cdef Py_ssize_t _item_size  # bytes of an item
     cdef const char* _format  # struct format character of an item
 
 
@@ -42,17 +42,17 @@ cdef int show_all(list lists) except -1
 
 
 cdef inline void hide(object container) noexcept:
-    """Untrack a new list or tuple: the garbage collector, and so gc.get_objects(), cannot reach it until show().
+    """Untrack a new list or tuple: the garbage collector and gc.get_objects() cannot reach it until show().
 
-    Required for a list that is filled while Python code may run (a collection, another thread, a signal handler):
-    its items may not be valid objects yet, and nobody may resize it. It also spares collections that would walk
-    through it.
+    Required for a list that is filled while Python code may run (a garbage collection, another thread, a signal
+    handler): its items may not be valid objects yet, and nobody may resize it. It also saves the garbage collector
+    from traversing it.
     """
     PyObject_GC_UnTrack(container)
 
 
 cdef inline list show(list out):
-    """Track a hidden list again, since its new owner may append anything and so make a cycle; return it."""
+    """Track a hidden list again, because its new owner may append anything and so create a cycle; return it."""
     PyObject_GC_Track(out)
     return out
 
@@ -68,8 +68,8 @@ cdef inline void add_item(list out, object item) noexcept:
 cdef inline tuple add_span(list out, object start, object end):
     """Append the tuple (start, end) of two ints to a list, and return it.
 
-    The tuple stays untracked, since it cannot be part of a cycle; CPython untracks such tuples at the first
-    collection.
+    The tuple stays untracked, because it cannot be part of a cycle; CPython untracks such tuples at the first
+    garbage collection.
     Requires: len(out) is below its capacity.
     """
     cdef tuple span = (start, end)

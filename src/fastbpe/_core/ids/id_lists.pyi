@@ -1,4 +1,4 @@
-"""Outputs of ids: an array with memory of its own, or a list of ints from a table of ints made once."""
+"""Outputs of ids: an array that owns its memory, or a list of ints from a table of ints made once."""
 
 from typing import final
 

@@ -1,6 +1,6 @@
-"""Outputs of ids: an array with memory of its own, or a list of ints from a table of ints made once (int_table).
+"""Outputs of ids: an array that owns its memory, or a list of ints from a table of ints made once (int_table).
 
-Lists are filled through their C struct: one allocation of the right size, and no reference counting for each int.
+Lists are filled through their C struct: one allocation of the right size, and no reference counting per int.
 """
 
 # Tried and dropped: writing items past the caches (non-temporal stores): slower.
@@ -57,7 +57,7 @@ cdef extern from *:
         PyMem_Free(FASTBPE_LIST_ITEMS(list));
         return fastbpe_set_items(list, items, n);
     }
-    #else /* free threading: the memory of the items has a header, so only Python may replace it */
+    #else /* free threading: the items' memory has a header, so only Python may replace it */
     #define FASTBPE_LISTS_GROW 0
     static int fastbpe_set_items(PyObject *list, PyObject **items, size_t n) { return 0; }
     static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_CAPACITY(list); }
@@ -90,12 +90,12 @@ cdef extern from "simd/fill.h" nogil:
     bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
 
 cdef enum:
-    TURN_IDS = 1 << 15  # ids made between two sleeps of lists_in_turns: about 0.3 ms if their ints are new
-    IDS_PER_LIST = 16  # ids whose time a list takes
-    SHOWN_PER_TURN = 1 << 16  # lists that are tracked between two sleeps
-    PART_IDS = 1024  # ids that are written to a list before its size is set: an exception finds a valid list
-    MIN_SPARE_BYTES = 1 << 20  # of the smallest array whose memory is kept; malloc reuses smaller ones well
-    MAX_SPARE_BYTES = 1 << 25  # and of the largest
+    TURN_IDS = 1 << 15  # ids to make between two sleeps of lists_in_turns: about 0.3 ms if their ints are new
+    IDS_PER_LIST = 16  # cost of a list, in ids
+    SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
+    PART_IDS = 1024  # ids to write to a list before its size is set: it is then valid at an exception
+    MIN_SPARE_BYTES = 1 << 20  # smallest array whose memory is kept; malloc reuses smaller ones well
+    MAX_SPARE_BYTES = 1 << 25  # largest array whose memory is kept
 
 cdef double TURN_SLEEP = 1e-4  # seconds; a waiting thread takes about half of it to wake up
 
@@ -103,20 +103,20 @@ cdef struct Spare:
     # Memory of one dropped array, kept for the next one of similar size.
     void* items
     size_t capacity  # items
-    size_t n_units  # length of the text that the array was of
+    size_t n_units  # length of the text whose ids the array had
 
-cdef Spare[2] _spares  # of arrays of ids, and of spans; under _spares_lock
+cdef Spare[2] _spares  # for arrays of ids and of spans; protected by _spares_lock
 cdef Lock _spares_lock
 
 
 @cython.final
 cdef class Array:
-    """Integers in memory of their own, exported by the buffer protocol: numpy wraps them without a copy."""
+    """Integers in their own memory, exported by the buffer protocol: numpy wraps them without a copy."""
 
     def __dealloc__(self):
         cdef void* dropped = self._items
         cdef Spare* spare = &_spares[self._item_size == sizeof(int64_t)]
-        # Keep this array's memory in place of the spare one, unless that fits a text of this length too.
+        # Keep this array's memory instead of the spare one, unless the spare one also fits a text of this length.
         if MIN_SPARE_BYTES <= self._capacity * self._item_size <= MAX_SPARE_BYTES:
             lock(&_spares_lock)
             if not self._n_units <= spare.n_units <= 2 * self._n_units:
@@ -145,7 +145,7 @@ cdef class Array:
 cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
     """Reuse the memory of a dropped array for the ids of a text of n_units, if its text was 1 to 2 times as long.
 
-    Its pages are mapped already, and page faults are a large part of a call with several threads.
+    Its pages are already mapped, and page faults are a large part of the time of a call with several threads.
 
     Returns the length of that text, or 0: then ids is unchanged. Requires: the GIL; `ids` owns no memory.
     """
@@ -285,7 +285,7 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 
 
 cdef void expect_items(list out, size_t n_more) noexcept:
-    """Enlarge the capacity of a list to n_more items beyond its size. Without memory, the capacity does not change."""
+    """Enlarge the capacity of a list to n_more items beyond its size. Does nothing if memory is short."""
     cdef size_t n = <size_t> len(out) + n_more
     if n > list_capacity(<PyObject*> out):
         grow_list(<PyObject*> out, n)

@@ -17,14 +17,14 @@ cdef extern from *:
     size_t INT_BYTES "sizeof(PyLongObject)"
 
 cdef enum:
-    BLOCK_INTS = 128  # ints that are made at once, a page of 4 KB
+    BLOCK_INTS = 128  # ints that are made together, a page of 4 KB
 
 
 cdef struct Ints:
     void* first  # array of ints: int_at(first, i) is the int of id i
-    uint32_t n  # ints of the array, made or not; 0: there is no array, as this Python's ints have another layout
-    uint8_t* made  # by block: its ints exist; one more, which is never made, for ids from n on
-    uint32_t n_row  # the ints of all ids below exist, so `made` need not be read
+    uint32_t n  # size of the array; 0: there is no array, because this Python's ints have another layout
+    uint8_t* made  # by block: whether its ints exist; an extra block, never made, is for ids from n on
+    uint32_t n_row  # the ints of all ids below it exist, so `made` need not be read
     size_t n_looked_up  # ids for which `made` was read since n_row was last updated
 
 
@@ -35,7 +35,7 @@ cdef void looked_up(Ints* ints, size_t n) noexcept
 
 
 cdef inline object offset_int(Ints* ints, size_t offset):
-    """The int of an offset in a text, from the table if it is below ints.n."""
+    """Return the int of an offset in a text, from the table if it is below ints.n."""
     if offset >= ints.n:
         return offset
     if not ints.made[offset // BLOCK_INTS]:
@@ -44,5 +44,5 @@ cdef inline object offset_int(Ints* ints, size_t offset):
 
 
 cdef inline size_t int_value(const Ints* ints, const PyObject* item) noexcept nogil:
-    """Value of an int of the table, from its address alone; ints.n or more: the object is not in the table."""
+    """Return the value of an int of the table, from its address alone; ints.n or more: it is not in the table."""
     return (<size_t> item - <size_t> ints.first) // INT_BYTES

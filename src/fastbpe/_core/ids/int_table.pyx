@@ -1,19 +1,17 @@
 """Table of Python ints for ids and offsets: one array, made once for the whole process and never freed.
 
-The int of an id is found by computing its address. It is not read, which would be a cache miss for each id, and
-its reference count is not touched: lists are made four times as fast (docs/how/optimizations.md).
-Once many ids have been handed out, it need not even be checked that it exists
-(n_row).
+The int of an id is found by computing its address. It is not read, which would be a cache miss per id, and its
+reference count is not touched: this makes lists four times as fast (docs/how/optimizations.md). Once many ids have
+been returned, it is not even necessary to check that the int exists (n_row).
 
-Why nobody frees these ints: from Python 3.12 on they are immortal, as the ints up to 256 are. Before, each starts
-with 2**60 references; the count only falls, too slowly ever to reach 0. CPython does the same for the ints in its
-deep-frozen modules.
+These ints are never freed: from Python 3.12 on they are immortal, like the ints up to 256. Before 3.12, each
+starts with 2**60 references; the count only decreases, too slowly ever to reach 0. CPython does the same for the
+ints in its deep-frozen modules.
 
 Memory: 32 bytes for each id that a tokenizer has returned and, when there are many, for the ids between them: 3.2 MB
-    for the
-100,000 ids of cl100k. Offsets below MAX_INTS use the table too, so it takes 32 MB at most.
+for the 100,000 ids of cl100k. Offsets below MAX_INTS use the table too, so it takes at most 32 MB.
 
-On Pythons whose ints have another layout (32 bits, free threading, PyPy) there is no table, and each id becomes a
+If a Python's ints have another layout (32 bits, free threading, PyPy), there is no table, and each id becomes a
 new int.
 """
 
@@ -34,7 +32,7 @@ cdef extern from *:
     #define FASTBPE_DIGIT ob_digit[0]
     #endif
 
-    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* to copy from: the int 0, and one of one digit */
+    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* templates: the int 0, and an int of one digit */
 
     static void fastbpe_copy_int(PyLongObject *to, PyObject *from, PyObject *small) {
         memset(to, 0, sizeof *to);
@@ -72,15 +70,15 @@ cdef extern from "simd/fill.h" nogil:
     size_t FB_INT_BYTES
 
 cdef enum:
-    MAX_INTS = 1 << 20  # ints of the table; larger ids, which few vocabularies have, become new ints each time
+    MAX_INTS = 1 << 20  # size of the table; larger ids, which few vocabularies have, become new ints each time
     UPDATE_ROW_IDS = 1 << 16  # look-ups in `made` after which n_row is updated
 
-cdef uint8_t _never_made = 0  # `made` where there is no array
+cdef uint8_t _never_made = 0  # `made` if there is no array
 cdef Ints _ints = Ints(NULL, 0, &_never_made, 0, 0)
 
 
 cdef Ints* kept_ints() except NULL:
-    """Return the table, and allocate it at the first call. Requires: the GIL. Without one there is no array.
+    """Return the table; the first call allocates it. Requires: the GIL. Without a GIL there is no array.
 
     The memory for all ints is reserved at once; the system provides pages as blocks are made.
     """
@@ -109,9 +107,9 @@ cdef void make_block(Ints* ints, size_t block) noexcept:
 
 
 cdef void looked_up(Ints* ints, size_t n) noexcept:
-    """Count n look-ups in `made`. After UPDATE_ROW_IDS of them, make the ints of a longer row and raise n_row.
+    """Count n look-ups in `made`. After UPDATE_ROW_IDS of them, make the ints of a longer row and increase n_row.
 
-    The row reaches up to the last block at which at least a quarter of the blocks so far are made. Requires: the
+    The row extends to the last block up to which at least a quarter of the blocks have been made. Requires: the
     GIL.
     """
     cdef size_t block, n_made = 0, n_blocks = 0

@@ -1,4 +1,4 @@
-"""Ids of texts copied into the rows of a padded matrix, and a mask of the places that they fill."""
+"""Copies ids of texts into the rows of a padded matrix, and fills a mask of the positions that they take."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ids of texts copied into the rows of a padded matrix, and a mask of the places that they fill."""
+"""Copies ids of texts into the rows of a padded matrix, and fills a mask of the positions that they take."""
 
 from libc.stdint cimport int64_t, uint32_t
 
@@ -7,7 +7,7 @@ def fill_rows(
     const uint32_t[::1] ids not None, const int64_t[::1] starts not None, const int64_t[::1] counts not None,
     const int64_t[::1] columns not None, int64_t[:, ::1] out not None
 ):
-    """Copy ids[starts[i] : starts[i] + counts[i]] into row i of a matrix, from column columns[i] on.
+    """Copy ids[starts[i] : starts[i] + counts[i]] into row i of a matrix, starting at column columns[i].
 
     Raises:
         ValueError: a row reaches beyond the ids or the matrix, or the numbers of rows differ.
@@ -26,7 +26,7 @@ def fill_rows(
 
 
 def fill_mask(const int64_t[::1] counts not None, const int64_t[::1] columns not None, int64_t[:, ::1] out not None):
-    """Write counts[i] ones into row i of a matrix, from column columns[i] on.
+    """Write counts[i] ones into row i of a matrix, starting at column columns[i].
 
     Raises:
         ValueError: a row reaches beyond the matrix, or the numbers of rows differ.

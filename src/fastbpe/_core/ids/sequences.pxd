@@ -4,9 +4,9 @@ from fastbpe._core.common.id_buffer cimport Ids
 
 
 cdef class Sequences:
-    cdef Ids items  # of all sequences, end to end
+    cdef Ids items  # integers of all sequences, end to end
     cdef size_t* ends  # sequence i is items[ends[i - 1]:ends[i]]
-    cdef int64_t* counts  # how often each counts
+    cdef int64_t* counts  # number of times that each sequence counts
     cdef readonly size_t n
     cdef size_t _capacity
     cdef uint32_t _limit

@@ -1,6 +1,6 @@
 """Sequences of integers, read from lists, arrays and other objects, and kept end to end.
 
-Each integer is checked as it is copied, so that later passes may trust it and other threads may change the source.
+Each integer is checked when it is copied, so later passes can trust it and other threads may change the source.
 """
 
 cimport cython
@@ -32,10 +32,10 @@ ctypedef fused Item:
 
 cdef enum:
     SIGNALS_EVERY = 1 << 20  # items of a list between two checks for signals
-    NOGIL_ITEMS = 1 << 16  # items of an array from which giving up the GIL pays
+    NOGIL_ITEMS = 1 << 16  # size of an array from which releasing the GIL pays
 
 cdef object INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # formats; lower case: signed
-cdef object SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})  # not of this machine
+cdef object SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})  # foreign byte order
 
 
 @cython.final
@@ -43,9 +43,9 @@ cdef class Sequences:
     """Sequences of integers from 0 to limit - 1.
 
     limit: one more than the greatest integer.
-    of_ids: the integers are ids, and one outside the limits is an InvalidTokenError; False: they are symbols, and
-        it is a ValueError.
-    is_one: only one sequence will be added: errors name no index.
+    of_ids: the integers are ids, and one outside the limits raises InvalidTokenError; False: they are symbols, and
+        it raises ValueError.
+    is_one: only one sequence will be added, so errors contain no index.
     first: index of the first sequence, for errors.
     """
 
@@ -73,11 +73,11 @@ cdef class Sequences:
         self.n = self._capacity = 0
 
     def add(self, sequence, int64_t count=1):
-        """Append a sequence: a list, tuple, range, or any array of integers in one dimension.
+        """Append a sequence: a list, tuple, range, or any one-dimensional array of integers.
 
-        count: how often it counts.
+        count: number of times that it counts.
 
-        Raises ValueError (InvalidTokenError for ids) or TypeError, with the place, and then adds nothing.
+        Raises ValueError (InvalidTokenError for ids) or TypeError, with the position, and then adds nothing.
         """
         cdef size_t before = self.items.n
         self._reserve()
@@ -91,7 +91,7 @@ cdef class Sequences:
         self.n += 1
 
     cdef int add_ids(self, const uint32_t* ids, size_t n, int64_t count) except -1:
-        """Append a sequence of integers that are below the limit, which is not checked."""
+        """Append a sequence of integers that are below the limit. This is not checked."""
         self._reserve()
         ids_reserve(&self.items, n)
         memcpy(self.items.items + self.items.n, ids, n * sizeof(uint32_t))
@@ -124,11 +124,11 @@ cdef class Sequences:
     # Errors
 
     cdef str _place(self, size_t position):
-        """Name the position of an integer in the sequence that is being read."""
+        """Describe the position of an integer in the sequence that is being read."""
         return f"position {position}" if self._is_one else f"position {position} of sequence {self._first + self.n}"
 
     cdef object _bad(self, object item, size_t position):
-        """Make the error for an integer outside the limits."""
+        """Create the error for an integer outside the limits."""
         where = self._place(position)
         if self._of_ids:
             return InvalidTokenError(
@@ -162,7 +162,7 @@ cdef class Sequences:
         return self._read_items(sequence)
 
     cdef int _read_items(self, object items) except -1:
-        """Read a list, a tuple, or any iterable. Other threads run in between: a list is read as they leave it."""
+        """Read a list, a tuple, or any iterable. Other threads run in between and may change a list."""
         cdef size_t position = 0
         cdef int64_t value = 0
         cdef int overflow
@@ -184,10 +184,10 @@ cdef class Sequences:
         return 0
 
     cdef int64_t _value(self, object item, size_t position) except -1:
-        """Turn an item that is not an int within the limits into one, or raise the error that it deserves."""
+        """Convert an item that is not an int within the limits to one, or raise its error."""
         kind = type(item).__name__
         try:
-            if kind in ("bool", "bool_"):  # also numpy's
+            if kind in ("bool", "bool_"):  # including numpy's
                 raise TypeError
             number = operator.index(item)
         except TypeError:
@@ -209,12 +209,12 @@ cdef class Sequences:
         try:
             PyObject_GetBuffer(sequence, &view, PyBUF_STRIDES | PyBUF_FORMAT)
         except ValueError as error:  # an array of dates, for example
-            raise TypeError(f"{where}a sequence must hold integers: {error}") from None
+            raise TypeError(f"{where}a sequence must contain integers: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
             if view.ndim != 1:
                 raise ValueError(
-                    f"{where}a sequence has one dimension, not {view.ndim}"
+                    f"{where}a sequence must have one dimension, not {view.ndim}"
                     + (": batches take the rows of an array" if view.ndim == 2 else "")
                 )
             if not view.shape[0]:  # numpy.array([]) has floats
@@ -222,9 +222,9 @@ cdef class Sequences:
             if code == b"O" or (code[:1] in SWAPPED and code[1:] in INTEGERS):
                 return self._read_items(list(sequence))
             if code.lstrip(b"@=<>!") not in INTEGERS:
-                raise TypeError(f"{where}a sequence must hold integers, not items of format {code.decode()!r}")
+                raise TypeError(f"{where}a sequence must contain integers, not items of format {code.decode()!r}")
             n, is_signed = <size_t> view.shape[0], code.islower()
-            if not self.items.n:  # one long array: on huge pages
+            if not self.items.n:  # a single long array goes on huge pages
                 ids_expect(&self.items, n)
             ids_reserve(&self.items, n)
             if n < NOGIL_ITEMS:
@@ -243,7 +243,7 @@ cdef class Sequences:
 cdef size_t _copy_any(
     const Py_buffer* view, size_t n, bint is_signed, uint32_t limit, uint32_t* out
 ) noexcept nogil:
-    """Copy an array of integers; return n, or the position of the first that is not below the limit."""
+    """Copy an array of integers; return n, or the position of the first one that is not below the limit."""
     if view.itemsize == 1:
         return _copy[int8_t](view, n, limit, out, 0) if is_signed else _copy[uint8_t](view, n, limit, out, 0)
     if view.itemsize == 2:
@@ -254,14 +254,14 @@ cdef size_t _copy_any(
 
 
 cdef size_t _copy(const Py_buffer* view, size_t n, uint32_t limit, uint32_t* out, Item kind) noexcept nogil:
-    """Copy integers of the type of `kind`, whose value is unused; see _copy_any()."""
+    """Copy integers of the type of `kind`, whose value is not used; see _copy_any()."""
     cdef const char* p = <const char*> view.buf
     cdef Py_ssize_t stride = view.strides[0]
     cdef size_t i
     cdef Item item
     for i in range(n):
         memcpy(&item, p, sizeof(Item))  # arrays need not be aligned
-        if <uint64_t> item >= limit:  # a negative one is far above
+        if <uint64_t> item >= limit:  # a negative one becomes a large number
             return i
         out[i] = <uint32_t> item
         p += stride

@@ -11,9 +11,9 @@ cdef extern from *:
 
 
 cdef struct Characters:
-    # All that encoding reads of a code-point vocabulary beside its Tables, whose tokens are the symbols.
+    # Everything that encoding reads of a code-point vocabulary besides its Tables, whose tokens are the symbols.
     const uint32_t* ids  # by symbol: its id; or EXPANDED | index in expansions, if it stands for several ids
-    const uint32_t* expansions  # at each such index: the number of ids, then the ids
+    const uint32_t* expansions  # from each such index on: the number of ids, then the ids
     const uint32_t* ties  # by symbol: the first symbol of the same priority
     uint32_t tied_from  # the first symbol that shares its priority with another, or NONE
     uint32_t unknown_id  # id of a character that no token has
@@ -37,11 +37,11 @@ cdef extern from "simd/word_facts.h" nogil:
 
 
 cdef struct Pieces:
-    # The pieces of the model that merging can make, in order of priority.
+    # The pieces of the model that can result from merging, in order of priority.
     const uint8_t* data  # bytes of all pieces of the model, end to end
-    const uint32_t* ends  # end of each in data, by id
+    const uint32_t* ends  # by id: end of the piece in data
     size_t n  # number of pieces in `order`
-    uint32_t* order  # their ids
+    uint32_t* order  # ids of these pieces
     bint marks_spaces  # as in Characters
     bint splits  # no piece has a U+2581 after its first character
 
@@ -50,11 +50,11 @@ cdef class CodePoints:
     cdef Characters characters
     cdef fb_words words
     cdef readonly bint marks_spaces  # U+2581 becomes a space before merging
-    cdef readonly bint by_words  # in no piece a space follows another character, so words are merged apart
-    cdef readonly size_t n_pieces  # the first symbols are pieces, the others characters
-    cdef readonly bytes token_bytes  # of the symbols, as a Vocabulary takes them
+    cdef readonly bint by_words  # no piece has a space after another character, so words are merged separately
+    cdef readonly size_t n_pieces  # the first n_pieces symbols are pieces, the others characters
+    cdef readonly bytes token_bytes  # bytes of the symbols, in the form that a Vocabulary takes
     cdef readonly bytes token_ends
-    cdef readonly list expanded  # symbols that stand for several ids, which expand() sets
+    cdef readonly list expanded  # symbols that stand for several ids; expand() sets these
     cdef bytes _ids  # memory of characters.ids
     cdef bytes _ties  # memory of characters.ties
     cdef bytes _expansions  # memory of characters.expansions
@@ -63,7 +63,7 @@ cdef class CodePoints:
     cdef uint8_t* _has_behind  # some piece has another character after it
     cdef uint8_t* _has_before  # some piece has another character before it
     # Pairs of neighbouring characters in pieces:
-    cdef uint64_t* _pairs  # Bloom filter of those with a character from U+0800 on, see fb_pair_bit
+    cdef uint64_t* _pairs  # Bloom filter of the pairs with a character from U+0800 on, see fb_pair_bit
     cdef uint64_t[128][2] _ascii_pairs  # bit set of ASCII pairs: [first][second >> 6], bit second & 63
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1

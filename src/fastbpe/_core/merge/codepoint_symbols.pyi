@@ -1,4 +1,4 @@
-"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces that give the safe cuts."""
+"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces for finding safe cuts."""
 
 from typing import final
 
@@ -24,7 +24,7 @@ class CodePoints:
 
     @property
     def by_words(self) -> bool:
-        """True if in no piece a space follows another character, so that words are merged apart."""
+        """True if no piece has a space after another character, so that words are merged separately."""
 
     @property
     def n_pieces(self) -> int:
@@ -32,7 +32,7 @@ class CodePoints:
 
     @property
     def token_bytes(self) -> bytes:
-        """Bytes of the symbols, as a Vocabulary takes them."""
+        """Bytes of the symbols, in the form that a Vocabulary takes."""
 
     @property
     def token_ends(self) -> bytes:
@@ -40,7 +40,7 @@ class CodePoints:
 
     @property
     def expanded(self) -> list[int]:
-        """Symbols that stand for several ids, which `expand` sets."""
+        """Symbols that stand for several ids; `expand` sets these."""
 
     def expand(self, expansions: list[list[int]]) -> None: ...
     def ids(self) -> list[int]: ...

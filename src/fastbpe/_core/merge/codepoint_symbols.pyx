@@ -1,12 +1,12 @@
-"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces that give the safe cuts.
+"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces for finding safe cuts.
 
-sentencepiece has no list of merges: two neighbours may be merged if their text together is a piece, the best score
+sentencepiece has no list of merges: two neighbours may be merged if their joined text is a piece, the best score
 first. So each piece becomes a symbol, numbered by its score, and the priority of a pair is the number of the
-symbol that it makes, as with ranks. Characters that are not a piece but occur in pieces are symbols too, after all
-others.
+resulting symbol, as with ranks. Characters that are not a piece but occur in pieces are symbols too, numbered
+after all others.
 
-If the model escapes spaces, symbols have a space for U+2581 (METASPACE): one byte for three, so that more words
-are short enough for the keys of the piece cache.
+If the model escapes spaces, symbols have a space instead of U+2581 (METASPACE): one byte instead of three, so that
+more words are short enough for the keys of the piece cache.
 """
 
 cimport cython
@@ -23,7 +23,7 @@ from fastbpe.errors import VocabularyError
 
 cdef enum:
     N_CODE_POINTS = 0x110000
-    MAX_SYMBOLS = (1 << 21) - 1  # ids of a ranked table, less one for characters that no token has
+    MAX_SYMBOLS = (1 << 21) - 1  # ids of a ranked table, minus one for characters without a token
     SPACE = 0x20
     METASPACE = 0x2581
 
@@ -38,17 +38,17 @@ cdef enum:  # types of pieces, as sentencepiece's model files number them
 
 cdef struct Scored:
     # A piece to sort.
-    uint32_t score  # sort key, the least first
+    uint32_t score  # sort key, lowest first
     uint32_t id
 
 
 cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
-    """Turn the bits of a float into an integer of the same order. -0.0 comes before 0.0, as in sentencepiece."""
+    """Convert the bits of a float to an integer of the same order; -0.0 comes before 0.0, as in sentencepiece."""
     return ~bits if bits >> 31 else bits | 0x80000000u
 
 
 cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexcept nogil:
-    """Sort by eleven bits of the scores from `shift` on, stably: one pass of a radix sort (LSD)."""
+    """Sort stably by eleven bits of the scores, starting at bit `shift`: one pass of a radix sort (LSD)."""
     cdef size_t[2049] starts
     cdef size_t i
     memset(starts, 0, sizeof(starts))
@@ -62,12 +62,12 @@ cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexce
 
 
 cdef inline void _set(uint8_t* bits, uint32_t c) noexcept nogil:
-    """Put a code point into a bit set."""
+    """Add a code point to a bit set."""
     bits[c >> 3] |= <uint8_t> (1 << (c & 7))
 
 
 cdef inline bint _has(const uint8_t* bits, uint32_t c) noexcept nogil:
-    """Tell whether a bit set has a code point."""
+    """Tell whether a bit set contains a code point."""
     return bits[c >> 3] >> (c & 7) & 1
 
 
@@ -75,11 +75,11 @@ cdef inline bint _has(const uint8_t* bits, uint32_t c) noexcept nogil:
 cdef class CodePoints:
     """The pieces of a code-point model as symbols.
 
-    piece_bytes, piece_ends, scores, types: as a CodePointModel has them.
+    piece_bytes, piece_ends, scores, types: as in a CodePointModel.
     escapes: U+2581 stands for spaces.
-    unknown_id: id of characters that no piece has.
+    unknown_id: id of characters that are in no piece.
     byte_ids: 256 ids; such characters become the ids of their bytes. None: they become unknown_id.
-    splits: pieces with a U+2581 behind their first character are left out.
+    splits: leave out pieces with a U+2581 after their first character.
     """
 
     def __cinit__(
@@ -90,7 +90,7 @@ cdef class CodePoints:
         cdef uint64_t* found
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
-            raise VocabularyError(f"{n} types do not go with {len(piece_ends)} and {len(scores)} bytes")
+            raise VocabularyError(f"{n} types do not match {len(piece_ends)} and {len(scores)} bytes")
         self.characters.unknown_id = unknown_id
         self.characters.has_bytes = byte_ids is not None
         if byte_ids is not None:
@@ -132,7 +132,7 @@ cdef class CodePoints:
         free(self._pairs)
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1:
-        """Put the pieces that merging can make into pieces.order, the best score first, on ties by id."""
+        """Put the pieces that can result from merging into pieces.order, best score first, ties by id."""
         cdef Scored* one
         cdef Scored* other
         cdef uint32_t last = NONE, score
@@ -165,9 +165,9 @@ cdef class CodePoints:
         return 0
 
     cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1:
-        """Leave out pieces that no text can become; gather the pairs of neighbouring characters in the others.
+        """Leave out pieces that cannot occur in a text; gather the pairs of neighbouring characters in the others.
 
-        found: working space for as many pairs as the pieces have bytes.
+        found: working space for as many pairs as there are bytes in the pieces.
         """
         cdef size_t i, at, end, n = 0, n_pairs = 0, n_bits = 1 << 10
         cdef uint32_t c = 0, last
@@ -195,7 +195,7 @@ cdef class CodePoints:
                 self.by_words = self.by_words and (c != SPACE or last == SPACE)
                 last = c
         pieces.n = n
-        while n_bits < 16 * n_pairs:  # 16 bits for each pair, so few others share its bit
+        while n_bits < 16 * n_pairs:  # 16 bits per pair, so few pairs share a bit
             n_bits *= 2
         self._pairs = <uint64_t*> calloc(n_bits // 64, 8)
         if self._pairs == NULL:
@@ -207,7 +207,7 @@ cdef class CodePoints:
         return 0
 
     cdef int _write_tokens(self, const Pieces* pieces) except -1:
-        """Write the tokens of the Vocabulary: the pieces in order, then the characters that are not a piece."""
+        """Write the tokens of the Vocabulary: the pieces in order, then the characters that are not pieces."""
         cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
         cdef uint32_t c = 0
         cdef list others = self._lone_characters()
@@ -243,7 +243,7 @@ cdef class CodePoints:
         return 0
 
     cdef list _lone_characters(self):
-        """List the characters that occur in pieces and are not a piece."""
+        """List the characters that occur in pieces and are not pieces."""
         cdef list out = []
         cdef size_t i
         cdef uint8_t others
@@ -257,7 +257,7 @@ cdef class CodePoints:
     cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1:
         """Fill characters.ids and characters.ties, and list the symbols whose ids expand() must set.
 
-        These are unused pieces, and with byte fallback characters that are not a piece.
+        These are unused pieces, and with byte fallback also characters that are not pieces.
         """
         cdef size_t n = len(self.token_ends) // 4, i
         cdef uint32_t first = 0
@@ -283,7 +283,7 @@ cdef class CodePoints:
         return 0
 
     def expand(self, list expansions not None):
-        """Set the ids of each symbol in `expanded`: a list of ids, no more than the symbol has bytes."""
+        """Set the ids of each symbol in `expanded`: a list of ids, at most as many as the symbol has bytes."""
         cdef uint32_t* ids = <uint32_t*> PyBytes_AS_STRING(self._ids)
         cdef list flat = []
         cdef size_t i = 0
@@ -299,7 +299,7 @@ cdef class CodePoints:
         self.characters.expansions = to
 
     def ids(self):
-        """List the id of each symbol; the unknown id for symbols that are not a piece."""
+        """List the id of each symbol; the unknown id for symbols that are not pieces."""
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
     cdef void _set_words(self) noexcept:
@@ -327,8 +327,8 @@ cdef class CodePoints:
 def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, bytes unknown not None):
     """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32.
 
-    A piece adds its text with spaces for U+2581; a byte piece its byte; a control symbol nothing; the unknown
-    piece `unknown`.
+    A piece adds its text with spaces instead of U+2581, a byte piece its byte, a control symbol nothing, and the
+    unknown piece `unknown`.
     """
     cdef size_t n = len(types), i, at = 0, end, n_bytes = 0
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
@@ -362,7 +362,7 @@ def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types 
 
 
 cdef inline size_t _begin(const Pieces* pieces, size_t i) noexcept nogil:
-    """Offset in data of piece number i of the order."""
+    """Offset in data of the piece at index i of the order."""
     return pieces.ends[pieces.order[i] - 1] if pieces.order[i] else 0
 
 
@@ -375,7 +375,7 @@ cdef inline size_t _character(const Pieces* pieces, size_t at, size_t end, uint3
 
 
 cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
-    """Decode the character at data[at], with a space for an escaped U+2581; return its length in bytes.
+    """Decode the character at data[at], an escaped U+2581 as a space; return its length in bytes.
 
     Requires: valid UTF-8.
     """
@@ -386,7 +386,7 @@ cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* 
 
 
 cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nogil:
-    """Tell whether a text can become a piece: it is valid UTF-8, and has no space if U+2581 stands for spaces."""
+    """Tell whether a piece can occur in text: it is valid UTF-8, and has no space if U+2581 stands for spaces."""
     cdef uint8_t high = 0
     cdef bint has_space = False
     cdef size_t i, n_bytes, start = at

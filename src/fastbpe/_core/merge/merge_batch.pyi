@@ -1,4 +1,4 @@
 """Used only from Cython and tests: see the .pxd."""
 
 def use_path(path: str) -> None:
-    """Merge by the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""
+    """Use the kernels of this instruction set from now on, like FASTBPE_SIMD at import. For tests."""

@@ -1,15 +1,16 @@
 """Merges a batch of new pieces at once, for ranked vocabularies.
 
-Merging one piece waits on memory: each merge looks up two new pairs, whose slots lie anywhere in a table of
-megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software pipelining
-by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn. This is about
-twice as fast as one piece after another. simd/merging.h does the same with AVX2 or AVX-512, and is faster still.
+Merging one piece waits on memory: each merge looks up two new pairs, whose slots are anywhere in a table of
+several megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software
+pipelining by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn.
+This is about twice as fast as merging one piece after another. simd/merging.h does the same with AVX2 or AVX-512,
+and is even faster.
 """
 
 # Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.
 # Tried and dropped: both slots of a step in one vector, four ids collected at a time, single loads of symbols: no gain.
-# Tried and dropped: finished pieces that keep taking turns, which saves a branch for each: slower.
-# Tried and dropped: a cache line of its own for the pairs at the ends of pieces: slower.
+# Tried and dropped: letting finished pieces keep taking turns, which saves a branch per piece: slower.
+# Tried and dropped: a separate cache line for the pairs at the ends of pieces: slower.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
@@ -50,7 +51,7 @@ cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").enc
 
 
 def use_path(str path not None):
-    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    """Choose the instruction set like FASTBPE_SIMD at import; "": the best. For tests, while nothing encodes."""
     global _merge
     _merge = fb_choose_merge(path.encode())
 
@@ -69,13 +70,13 @@ cdef struct Lane:
     uint32_t at  # position of the symbol that was merged last; its two new pairs were prefetched
     uint32_t left  # position of the symbol before it
     uint32_t right  # position of the symbol after it
-    bint has_left  # there is a symbol before it, so `left` holds
-    bint has_right  # there is a symbol after it, so `right` holds
+    bint has_left  # there is a symbol before it, so `left` is valid
+    bint has_right  # there is a symbol after it, so `right` is valid
     int32_t keys[MAX_PIECE_BYTES + 1]  # rank << 6 | position of the pair that begins there; NO_KEY: no such pair
 
 
 cdef void merge_batch(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
-    """Merge n pieces; store the ids of each in it.
+    """Merge n pieces; store the ids of each piece in it.
 
     Requires: n <= MAX_PIECES, and ranked tables (tables.byte_keys != NULL).
     """
@@ -106,7 +107,7 @@ cdef void _merge_by_width(const Tables* tables, BatchPiece** pieces, size_t n) n
 
 
 cdef void _merge_interleaved(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
-    """Merge up to FB_ABREAST pieces in turns; the next piece takes the lane of a finished piece."""
+    """Merge up to FB_ABREAST pieces in turns; the next piece takes over the lane of a finished piece."""
     cdef Lane[FB_ABREAST] lanes
     cdef Lane* active[FB_ABREAST]
     cdef size_t i, n_kept, n_begun = min(n, <size_t> FB_ABREAST), n_active = n_begun
@@ -127,7 +128,7 @@ cdef void _merge_interleaved(const Tables* tables, BatchPiece** pieces, size_t n
 
 
 cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* m) noexcept nogil:
-    """Put a piece into a lane: one symbol a byte, or a character."""
+    """Put a piece into a lane: one symbol per byte, or per character."""
     cdef uint32_t i
     lane.piece = m
     lane.n_keys = (m.n_bytes + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS
@@ -148,9 +149,9 @@ cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* m) noexcep
 
 
 cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
-    """Read the keys of the pairs prefetched last, do the best merge, and prefetch its two new pairs.
+    """Read the keys of the last prefetched pairs, do the best merge, and prefetch its two new pairs.
 
-    Returns False if no pair can be merged: then the piece has its ids.
+    Returns False if no pair can be merged: then the piece is done.
     """
     cdef uint32_t* ids = lane.piece.ids
     cdef int32_t best = NO_KEY, left_key, right_key
@@ -187,7 +188,7 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
 
 
 cdef inline void _collect(const Tables* tables, Lane* lane) noexcept nogil:
-    """Move the ids of the symbols that are left to the front of m.ids, in place."""
+    """Move the ids of the remaining symbols to the front of m.ids, in place."""
     cdef BatchPiece* m = lane.piece
     cdef uint64_t rest = lane.alive
     cdef uint32_t n = 0, at

@@ -6,8 +6,8 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef struct Waiting:
     # A pair in the priority queue.
-    uint64_t key  # priority << 32 | position: the least is the best pair, leftmost on ties
-    uint32_t merged  # symbol that it makes; no two pairs of one position in the queue make the same
+    uint64_t key  # priority << 32 | position: the lowest is the best pair, leftmost on ties
+    uint32_t merged  # resulting symbol; two queued pairs at the same position never have the same
 
 
 cdef struct Link:
@@ -15,19 +15,19 @@ cdef struct Link:
     uint32_t id  # NONE: merged into the symbol before it
     uint32_t previous  # position of the symbol before it; NONE: it is the first
     uint32_t next  # position of the symbol after it; NONE: it is the last
-    uint32_t merged  # symbol that it makes with the next one; NONE: no pair, or one that was dropped for good
+    uint32_t merged  # result of merging it with the next symbol; NONE: no pair, or one that was dropped for good
 
 
 cdef struct Dropout:
-    # State of merge_with_dropout(). Set rate and state, and all else to 0; give it back with dropout_free().
+    # State of merge_with_dropout(). Set rate and state, and all else to 0; free with dropout_free().
     double rate  # probability with which a pair is dropped, 0 to 1
-    uint64_t state  # of the random number generator, SplitMix64; the seed at first
-    int* abandoned  # flag that another thread sets when nobody wants the ids any more; NULL: nobody can
+    uint64_t state  # state of the random number generator, SplitMix64; initially the seed
+    int* abandoned  # flag that another thread sets once the ids are no longer needed; NULL: no flag
     const uint32_t* makers  # by id, the two ids of the only pair that may make it; NULL: any pair may
     Waiting* heap  # priority queue, a binary heap
     size_t n_heap
     size_t heap_capacity
-    Waiting* dropped  # pairs that were dropped since the last one that was not; byte level only
+    Waiting* dropped  # pairs dropped since the last pair that was not; byte level only
     size_t n_dropped
     size_t dropped_capacity
     Link* links  # linked list, indexed by position

@@ -1,14 +1,14 @@
 """BPE dropout (Provilkov et al. 2020): merging that drops pairs at random.
 
-The symbols form a linked list, the pairs wait in a binary heap. The two originals differ in how
-they treat the best pair when it is dropped:
+The symbols form a linked list, and the pairs wait in a binary heap. The two original libraries differ in how they
+treat the best pair when it is dropped:
 
 - Code points, as in sentencepiece: it is never merged at its position.
 - Bytes, as in tokenizers: it waits until some other pair is taken, and is then queued again. Merging ends when all
-  pairs that are left are dropped one after another, so with a rate near 1 it takes 1 / (1 - rate) draws for each merge.
+  remaining pairs are dropped in a row, so a rate near 1 takes 1 / (1 - rate) draws per merge.
 
 The queue may have an outdated entry, whose symbols were merged with others. As in the originals, bytes draw for it as
-for any entry, and code points skip it without a draw. With a rate of 0 the ids equal the ids of merge_piece.
+for any entry, and code points skip it without a draw. With a rate of 0 the ids equal those of merge_piece.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef double rate_of(object dropout) except -1:
-    """Return an argument dropout= as a number. Raises ValueError outside 0 to 1, TypeError for no number."""
+    """Convert dropout= to a number. Raises ValueError if it is not from 0 to 1, TypeError if not a number."""
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)):
         from numbers import Real  # here: few numbers are of other types, such as numpy's float32
 
@@ -42,7 +42,7 @@ cdef double rate_of(object dropout) except -1:
 
 
 cdef int check_abandoned(int* abandoned) except -1:
-    """Raise RuntimeError if a flag, or NULL, is set."""
+    """Raise RuntimeError if the flag is set; NULL: no flag."""
     if abandoned != NULL and is_set(abandoned):
         raise RuntimeError("abandoned: the call that this was done for has ended")
     return 0
@@ -123,7 +123,7 @@ cdef int _no_memory(size_t n) except -1 nogil:
 
 
 cdef bint _reserve_links(Dropout* dropout, size_t n) noexcept nogil:
-    """Make space for the symbols of a piece of n bytes; False without memory."""
+    """Make space for the symbols of a piece of n bytes; False if out of memory."""
     cdef void* grown
     if n > dropout.links_capacity:
         grown = realloc(dropout.links, n * sizeof(Link))
@@ -135,7 +135,7 @@ cdef bint _reserve_links(Dropout* dropout, size_t n) noexcept nogil:
 
 
 cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout) noexcept nogil:
-    """Make the list of symbols and queue their pairs; False without memory."""
+    """Make the list of symbols and queue their pairs; False if out of memory."""
     cdef Link* links = dropout.links
     cdef size_t at = 0, n_bytes
     cdef uint32_t last = NONE
@@ -158,9 +158,9 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
 
 
 cdef bint _link_spelled(const Tables* tables, const uint8_t* piece, size_t* n, Dropout* dropout) except -1 nogil:
-    """Do the same for a piece of characters; False without memory.
+    """Do the same for a piece of characters; False if out of memory.
 
-    n: the bytes of the piece; becomes the number of its symbols, whose positions are 0 to n - 1.
+    n: the bytes of the piece; receives the number of its symbols, whose positions are 0 to n - 1.
     """
     cdef Link* links = dropout.links
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)
@@ -182,7 +182,7 @@ cdef bint _link_spelled(const Tables* tables, const uint8_t* piece, size_t* n, D
 
 
 cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) noexcept nogil:
-    """Look up the pair that begins at position `at` and queue it; False without memory."""
+    """Look up the pair that begins at position `at` and queue it; False if out of memory."""
     cdef Link* links = dropout.links
     cdef Merge pair
     links[at].merged = NONE
@@ -214,7 +214,7 @@ cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
 
 
 cdef inline bint _put_aside(Dropout* dropout, Waiting item) noexcept nogil:
-    """Keep a pair that was dropped, for _queue_again(); False without memory."""
+    """Keep a pair that was dropped, for _queue_again(); False if out of memory."""
     cdef size_t capacity
     cdef void* grown
     if dropout.n_dropped == dropout.dropped_capacity:
@@ -230,7 +230,7 @@ cdef inline bint _put_aside(Dropout* dropout, Waiting item) noexcept nogil:
 
 
 cdef inline bint _queue_again(Dropout* dropout) noexcept nogil:
-    """Queue the pairs that were put aside; False without memory."""
+    """Queue the pairs that were put aside; False if out of memory."""
     while dropout.n_dropped:
         dropout.n_dropped -= 1
         if not _push(dropout, dropout.dropped[dropout.n_dropped]):
@@ -239,7 +239,7 @@ cdef inline bint _queue_again(Dropout* dropout) noexcept nogil:
 
 
 cdef inline bint _push(Dropout* dropout, Waiting item) noexcept nogil:
-    """Push a pair onto the heap; False without memory."""
+    """Push a pair onto the heap; False if out of memory."""
     cdef Waiting* heap = dropout.heap
     cdef size_t at = dropout.n_heap, parent, capacity
     if at == dropout.heap_capacity:

@@ -1,20 +1,20 @@
 """Merges long pieces in linear time: a linked list of symbols, and a priority queue of their pairs.
 
-The queue is `pair_queue`: a heap for short pieces, buckets for pieces of BUCKETS_FROM_BYTES and more of a ranked
-vocabulary.
+The queue is `pair_queue`: a heap for short pieces, buckets for pieces of a ranked vocabulary with
+BUCKETS_FROM_BYTES or more.
 
-Windows. The piece is merged in overlapping windows, so that the list and the queue stay in the second-level cache.
-Why the result is exact: merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if
-it turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
+The piece is merged in overlapping windows, so that the list and the queue fit into the second-level cache. The
+result is exact because merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if it
+turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
 
 - "Only if": no merge crosses the boundary between two tokens of the result, so each side is merged as if the other
-  were not there.
-- "If": the first merge to cross a boundary would also be done in the text of the two neighbours alone.
+  did not exist.
+- "If": the first merge to cross a boundary would also happen in the text of the two neighbours alone.
 
-So two windows can be joined at a token that both have: take the tokens of the first window up to a boundary near
-its end, start the second window at this boundary, and check that its first token is the one that follows in the
-first window. It nearly always is. If not, text after the window reaches further back into it: all starts again
-with windows twice as long.
+So two windows can be joined at a token that both contain: take the tokens of the first window up to a boundary
+near its end, start the second window at this boundary, and check that its first token is the next token of the
+first window. It nearly always is. If not, the text after the window affects tokens further back in it, and merging
+starts again with windows twice as long.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -29,17 +29,17 @@ from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
-    BUCKETS_FROM_BYTES = 1 << 13  # shortest piece that gets buckets: below, clearing them costs as much as a heap
+    BUCKETS_FROM_BYTES = 1 << 13  # shortest piece with buckets; below, clearing them costs as much as a heap
     BUCKET_WINDOW_BYTES = 1 << 14  # window of a piece that has buckets
-    HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has a heap alone
-    MIN_WINDOW_TOKENS = 32  # a window is at least this number of longest tokens long
+    HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has only a heap
+    MIN_WINDOW_TOKENS = 32  # length of the shortest window, in longest tokens
     OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
-    IDS_CLEARED_PER_SYMBOL = 16  # buckets to clear for each symbol of a sequence, at most
+    IDS_CLEARED_PER_SYMBOL = 16  # limit on the buckets to clear per symbol of a sequence
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
 
 
 cdef struct Node:
-    # A symbol in the linked list of a window. Its position is the number of its first byte, or character.
+    # A symbol in the linked list of a window. Its position is the index of its first byte or character.
     uint32_t id  # NONE: merged into the symbol before it
     uint32_t previous  # position; NONE: it is the first
     uint32_t next  # position; NONE: it is the last
@@ -47,21 +47,21 @@ cdef struct Node:
 
 
 cdef struct Window:
-    # A part of a long piece that is merged by itself; see the module's docstring.
+    # A part of a long piece that is merged separately; see the module's docstring.
     const uint8_t* piece  # start of the part, if it is text
     const uint32_t* symbols  # start of the part, if it is a sequence of base symbols; NULL: it is text
-    size_t n_bytes  # of text; of a sequence, the number of symbols
+    size_t n_bytes  # bytes of text; for a sequence, the number of symbols
     Node* nodes  # by position
-    uint32_t n  # base symbols: bytes, or characters
-    uint32_t capacity  # of `nodes`
+    uint32_t n  # number of base symbols: bytes or characters
+    uint32_t capacity  # capacity of `nodes`
 
 
 cdef int merge_linked(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append the ids that merging makes of a piece of any length.
+    """Append the ids that merging yields for a piece of any length.
 
-    limit: pairs of this priority or a greater one are not merged; NONE: all pairs are.
+    limit: pairs of this or a greater priority are not merged; NONE: all pairs are.
     Requires: `out` has space for n more ids.
     """
     cdef bint has_buckets = n >= BUCKETS_FROM_BYTES and tables.pairs.ranked != NULL
@@ -75,14 +75,14 @@ cdef int merge_linked(
 cdef int merge_symbols(
     const Tables* tables, const uint32_t* symbols, size_t n, Ids* out, Ids* parts
 ) except -1 nogil:
-    """Append the ids that merging makes of a sequence of n > 0 base symbols, which are ids themselves.
+    """Append the ids that merging yields for a sequence of n > 0 base symbols, which are ids themselves.
 
-    parts: gets the number of base symbols of each id; NULL: unwanted.
+    parts: receives the number of base symbols of each id; NULL: not needed.
 
     Requires: max_token_bytes of the tables is at least the number of base symbols of any id; no characters; each
         symbol is below n_ids.
     """
-    # Buckets are cleared once a call, so a large vocabulary needs a longer sequence to make them pay.
+    # Buckets are cleared once per call, so with a large vocabulary they pay only for a longer sequence.
     cdef bint has_buckets = tables.pairs.ranked != NULL and (
         n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)
     )
@@ -98,16 +98,16 @@ cdef int _merge_windows(
     const Tables* tables, const uint8_t* piece, const uint32_t* symbols, size_t n, uint32_t limit, bint has_buckets,
     size_t size, Ids* out, Ids* parts,
 ) except -1 nogil:
-    """Append the ids of a piece, merged in windows of `size` bytes, or more where the windows cannot be joined.
+    """Append the ids of a piece, merged in windows of `size` bytes, or more if the windows cannot be joined.
 
-    piece, symbols: the piece, as text or as a sequence of base symbols; the other is NULL.
+    piece, symbols: the piece, as text or as a sequence of base symbols; the other argument is NULL.
     has_buckets: use the bucket queue, which needs ranked tables.
     parts: as in merge_symbols().
     """
     cdef Queue queue
     cdef Window window
     cdef size_t at = 0, n_before = out.n
-    cdef uint32_t expected = 0  # base symbols of the window's first token, as the window before has it
+    cdef uint32_t expected = 0  # base symbols of the window's first token according to the previous window
     cdef bint done
     memset(&window, 0, sizeof(window))
     try:
@@ -146,7 +146,7 @@ cdef int _merge_windows(
 
 
 def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece not None, size_t size):
-    """Return the ids of one piece that is not empty, merged in windows of `size` bytes or more. For tests."""
+    """Return the ids of one non-empty piece, merged in windows of `size` bytes or more. For tests."""
     cdef Ids ids = Ids(NULL, 0, 0)
     try:
         ids_reserve(&ids, len(piece))
@@ -160,14 +160,14 @@ def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece no
 
 
 cdef size_t _whole_characters(const Tables* tables, const uint8_t* piece, size_t end, size_t n) noexcept nogil:
-    """First offset from `end` on, n at most, that does not lie within a base symbol."""
+    """Return the first offset from `end` on, at most n, that is not within a base symbol."""
     while tables.characters != NULL and end < n and piece[end] >> 6 == 2:
         end += 1
     return end
 
 
 cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
-    """Make space for the symbols of a window; False without memory."""
+    """Make space for the symbols of a window; False if out of memory."""
     cdef size_t i, n = window.n_bytes
     if tables.characters != NULL:
         for i in range(window.n_bytes):
@@ -183,7 +183,7 @@ cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
 
 
 cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nogil:
-    """Make the list of a window's base symbols and queue their pairs; False without memory."""
+    """Make the list of a window's base symbols and queue their pairs; False if out of memory."""
     cdef Node* nodes = window.nodes
     cdef uint32_t i, n = window.n
     cdef size_t at = 0, n_bytes
@@ -205,7 +205,7 @@ cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nog
 
 
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
-    """Merge until the queue is empty. Returns False without memory; raises what a signal handler raises."""
+    """Merge until the queue is empty. Returns False if out of memory; raises any exception of a signal handler."""
     cdef uint64_t best
     cdef uint32_t at, right, after
     while queue_take(queue, &best):
@@ -234,7 +234,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
 
 
 cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue* queue) noexcept nogil:
-    """Look up the pair that begins at position `at` and queue it; False without memory."""
+    """Look up the pair that begins at position `at` and queue it; False if out of memory."""
     cdef Merge pair
     nodes[at].priority = NONE
     if nodes[at].next == NONE:
@@ -254,11 +254,11 @@ cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
 cdef size_t _collect(
     const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out, Ids* parts
 ) noexcept nogil:
-    """Append the ids of a merged window up to a boundary near its end; return the bytes that they cover.
+    """Append the ids of a merged window up to a boundary near its end; return the number of bytes that they cover.
 
     is_last: the window ends the piece, so all of its ids are appended.
     expected: receives the number of base symbols of the next id, which the next window must start with; 0: there
-        is not a next id, or no boundary far enough from the window's end.
+        is no next id, or no boundary far enough from the window's end.
     """
     cdef const uint8_t* piece = window.piece
     cdef size_t at = 0, end

@@ -1,4 +1,4 @@
-"""Merges one piece: the pair of least priority first, leftmost on ties, until no pair is left."""
+"""Merges one piece: the pair of lowest priority first, leftmost on ties, until no pair is left."""
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer
@@ -9,4 +9,4 @@ def symbol_makers(vocabulary: Vocabulary) -> dict[int, tuple[int, int]]:
     """Return {symbol: (left symbol, right symbol)}: the last merge of each symbol of a code-point vocabulary."""
 
 def merge_pieces(vocabulary: Vocabulary, pieces: list[bytes]) -> list[tuple[int, ...]]:
-    """Return the ids that merging makes of each piece, token or not. Code points: valid UTF-8."""
+    """Return the ids that merging yields for each piece, token or not. Code points: valid UTF-8."""

@@ -1,12 +1,11 @@
-"""Merges one piece: the pair of least priority first, leftmost on ties, until no pair is left.
+"""Merges one piece: the pair of lowest priority first, leftmost on ties, until no pair is left.
 
 Three methods give the same result:
 
 - _merge_ranked(), up to 64 bytes of a ranked vocabulary: rank and position of a pair fit into one 32-bit key, so
-  the best pair is the minimum of an array, which the compiler vectorizes. A bit mask tells which symbols are left.
+  the best pair is the minimum of an array, which the compiler vectorizes. A bit mask marks the remaining symbols.
 - _merge_short(), up to 64 bytes of other vocabularies: arrays that shrink, and a linear search.
-- merge_long, longer pieces: a linked list and a priority queue, since a linear search costs the square of the
-  length.
+- merge_long, longer pieces: a linked list and a priority queue, because a linear search takes quadratic time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -32,7 +31,7 @@ cdef enum:
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
-    """Append the ids of a piece. One id if the piece is a token and the vocabulary looks whole pieces up."""
+    """Append the ids of a piece: one id if the piece is a token and the vocabulary looks whole pieces up."""
     cdef uint32_t token
     if tables.segmenting != NULL:
         return segment_piece(tables, piece, n_bytes, out)
@@ -51,10 +50,10 @@ cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes
 cdef int merge_piece(
     const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append the ids that merging makes of a piece, even if the whole piece is a token.
+    """Append the ids that merging yields for a piece, even if the whole piece is a token.
 
-    limit: merge only pairs whose priority is below it. NONE: merge all pairs, as the caller must want of a vocabulary
-        of characters.
+    limit: merge only pairs whose priority is below it. NONE: merge all pairs; required for a vocabulary of
+        characters.
     """
     if tables.spelling != NULL:
         return merge_spelled(tables, piece, n_bytes, False, out)
@@ -73,7 +72,7 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
 
     Requires: ranked tables, and space for n ids in `out`.
     """
-    cdef uint32_t ids[MAX_SCAN_BYTES]  # of the symbols, each at the position of its first byte
+    cdef uint32_t ids[MAX_SCAN_BYTES]  # ids of the symbols, each at the position of its first byte
     cdef int32_t keys[MAX_SCAN_BYTES + VECTOR_KEYS]  # rank << 6 | position of the pair that begins there
     cdef int32_t best
     cdef size_t i, at, right, n_keys = n + VECTOR_KEYS - n % VECTOR_KEYS, n_out = 0
@@ -133,7 +132,7 @@ cdef size_t _merge_short(
 
 
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
-    """Return the ids that merging makes of a piece, even if the whole piece is a token."""
+    """Return the ids that merging yields for a piece, even if the whole piece is a token."""
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef list out = []
     cdef size_t k
@@ -153,13 +152,11 @@ def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not Non
 def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
     """Return {merged id: (left id, right id)}: for each token, the last merge of its bytes, the only one that makes it.
 
-    `tests/reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not make it:
-    it occurs only as a whole piece.
-
-    A vocabulary that does not merge has none.
+    `tests/reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not
+    yield it: such a token occurs only as a whole piece. For a vocabulary that does not merge the dict is empty.
 
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
-        vocabulary of ranks, where the priority is the id.
+        vocabulary of ranks, in which the priority is the id.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
@@ -194,7 +191,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
 
 
 cdef object _last_pair(const Tables* tables, const Ids* ids):
-    """Merge a sequence of ids; return (left id, right id) of the last merge if one id is left, else None."""
+    """Merge a sequence of ids; return (left id, right id) of the last merge if one id is left, otherwise None."""
     cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None: merged into the symbol before it
     cdef list behind = list(range(1, len(symbols) + 1)), before = list(range(-1, len(symbols) - 1)), heap = []
     cdef Py_ssize_t at, right, n_left = len(symbols)
@@ -220,7 +217,7 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
 
 
 cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
-    """Push the pair that begins at position `at`, if the pair table has it."""
+    """Push the pair that begins at position `at`, if it is in the pair table."""
     cdef Merge pair = _find_pair(tables, left, right)
     if pair.priority != NONE:
         heappush(heap, (pair.priority, at, (left, right), pair.id))
@@ -228,7 +225,7 @@ cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t le
 
 
 cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right) noexcept nogil:
-    """Look a pair up. With a ranked table of symbols, a pair has the priority of the symbol it makes."""
+    """Look a pair up. With a ranked table of symbols, the priority of a pair is its merged symbol."""
     cdef Merge pair = find_merge(&tables.pairs, left, right)
     if pair.id != NONE and tables.characters != NULL and tables.pairs.ranked != NULL:
         pair.priority = tables.characters.ties[pair.id]
@@ -238,7 +235,8 @@ cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right
 def symbol_makers(Vocabulary vocabulary not None):
     """Return {symbol: (left symbol, right symbol)}: for each symbol, the only merge that makes it.
 
-    Like recover_merges(), for a code-point vocabulary and in symbols. The parts of a symbol may have any priorities.
+    Like recover_merges(), but for a code-point vocabulary and in symbols. The parts of a symbol may have any
+    priorities.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length
@@ -275,7 +273,7 @@ def symbol_makers(Vocabulary vocabulary not None):
 
 
 cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32_t* last) noexcept nogil:
-    """Merge at most MAX_SCAN_BYTES symbols in place, and store the last pair. False: several symbols are left."""
+    """Merge at most MAX_SCAN_BYTES symbols in place; store the last pair. Returns False if several are left."""
     cdef Merge pairs[MAX_SCAN_BYTES]
     cdef size_t i, at
     for i in range(n - 1):
@@ -300,9 +298,9 @@ cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32
 
 
 def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
-    """Return for each piece (bytes) the tuple of ids that merging makes of it, even if the whole piece is a token.
+    """Return for each piece (bytes) the tuple of ids that merging yields, even if the whole piece is a token.
 
-    Bytes that have no token are left out. Pieces of a code-point vocabulary must be valid UTF-8.
+    Bytes without a token are left out. Pieces of a code-point vocabulary must be valid UTF-8.
     """
     cdef Ids ids
     cdef bytes piece
@@ -323,7 +321,7 @@ def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
 
 
 cdef int _check_merges(Vocabulary vocabulary) except -1:
-    """Refuse a vocabulary that does not merge."""
+    """Raise ValueError if a vocabulary does not merge."""
     if vocabulary.tables.segmenting != NULL:
-        raise ValueError("the tokens of this vocabulary are not made by merging")
+        raise ValueError("this vocabulary does not build its tokens by merging")
     return 0

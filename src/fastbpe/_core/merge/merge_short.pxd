@@ -1,4 +1,4 @@
-"""Merging of a few symbols, by a linear search for the best pair."""
+"""Merges a few symbols, with a linear search for the best pair."""
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memmove
@@ -7,7 +7,7 @@ from fastbpe._core.common.hash_tables cimport Merge, find_merge
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    MAX_SHORT = 64  # most symbols
+    MAX_SHORT = 64  # limit on the number of symbols
 
 
 cdef inline size_t merge_in_place(
@@ -16,10 +16,10 @@ cdef inline size_t merge_in_place(
     """Merge n <= MAX_SHORT symbols in place, and return the number of ids.
 
     limit: merge only pairs whose priority is below it. NONE: merge all pairs.
-    lengths: length of each symbol, which becomes the length of each id; NULL: unwanted.
+    lengths: length of each symbol, replaced by the length of each id; NULL: not needed.
     """
     cdef uint32_t priorities[MAX_SHORT]  # of the pair (symbol i, symbol i + 1)
-    cdef uint32_t merged[MAX_SHORT]  # id that this pair makes
+    cdef uint32_t merged[MAX_SHORT]  # id that this pair is merged into
     cdef Merge pair
     cdef size_t i, at
     cdef uint32_t best

@@ -1,11 +1,11 @@
 """Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
-`tests/reference/__init__.py` states the condition and proves it. The pair table gets only the list's pairs. Other splits
-of a token into two tokens never stand side by side in a merged text.
+`tests/reference/__init__.py` states the condition and proves it. The pair table gets only the pairs of the list.
+Other ways to split a token into two tokens never occur side by side in a merged text.
 
 Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not: some tokens
 of Llama 3 have parts with greater ids than their own. For these, and for the tokens that contain them, `_settle`
-merges the token's bytes by the list and sees which merge makes it.
+merges the token's bytes by the list and finds the merge that makes it.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -25,10 +25,10 @@ from array import array
 from fastbpe._core.merge.merge_piece import recover_merges
 
 cdef enum:
-    MIN_LEFT = 3  # least number of ids that merging must leave of a token that no pair makes: two ids would be a pair
+    MIN_LEFT = 3  # fewest ids that merging must leave of a token that no pair makes: two ids would be a pair
     MAX_UNSURE = 4096  # _settle() gives up if there are more unsure tokens
     MAX_COMPARED = 1 << 26  # comparisons of bytes after which _settle() gives up looking for tokens inside others
-    MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; the time grows with the square of the length
+    MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; takes quadratic time in the length
 
 
 cdef struct Parts:
@@ -43,21 +43,21 @@ cdef struct Ranking:
     const uint8_t* merges  # uint32 triples (left id, right id, merged id), which need not be aligned
     size_t n_merges
     Parts* parts  # by token
-    uint8_t* unsure  # by token: 1 if _is_left() could not decide about the token, or the token contains such a token
-    uint64_t* slots  # ranked pair table, filled so far
-    uint32_t shift  # 64 - log2 of its slots
+    uint8_t* unsure  # by token: 1 if _is_left() could not decide about it, or about a token inside it
+    uint64_t* slots  # ranked pair table, being filled
+    uint32_t shift  # 64 - log2 of the number of its slots
 
 
 def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bint whole_piece_first):
     """Return the buffers of a ranked Vocabulary, and the ids of tokens of several bytes that no merge makes.
 
-    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if the fast check
-    cannot decide; then ranks may still give the same ids.
+    Ranks give the same ids as the list if left_apart() is true for the returned ids. Returns None if the fast
+    check cannot decide; ranks may still give the same ids then.
 
     token_bytes, token_ends: as in build_look_ups().
     merges: uint32 triples (left id, right id, merged id), best first.
     whole_piece_first: True: a piece that is a token becomes that token without merging. False: each token of several
-        bytes must have exactly one merge in the list, and that merge must make it.
+        bytes must have exactly one merge in the list, and merging must use it.
     """
     cdef Tables t
     cdef Ranking ranking
@@ -92,9 +92,9 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
     """Put the merge that makes each token into the pair table. Returns False if the merges are not in the order of ids.
 
-    unmade: receives the tokens of several bytes without a merge that surely makes them. Those that have merges are
-        marked as unsure. Without whole_piece_first, the function returns False at such a token, and at a token that
-        has several merges.
+    unmade: receives the tokens of several bytes for which no merge is certain to make them. Those that have merges
+        are marked as unsure. If whole_piece_first is False, the function returns False at such a token, and at a
+        token that has several merges.
     """
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, start = 0, length
@@ -116,7 +116,7 @@ cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) exc
                 break
             if not is_sound(t, merge) or (merge[0] == parts.left and merge[1] == parts.right):
                 return False
-            # A token may have several merges, but the parts of all but one never stand side by side.
+            # A token may have several merges, but the parts of all but one never occur side by side.
             makes = parts.left == NONE and _is_left(ranking, merge[0], merge[1], i)
             if not makes and not whole_piece_first:
                 return False
@@ -132,7 +132,7 @@ cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) exc
 
 
 cdef bint _put(const Ranking* ranking, Parts parts, uint32_t token) noexcept nogil:
-    """Put the merge that makes a token into the pair table. False: the table is too full around its slot."""
+    """Put the merge that makes a token into the pair table. Returns False if there is no space near its slot."""
     cdef size_t at = ranked_slot(ranking.slots, ranking.shift, parts.left, parts.right)
     if is_far(at, pair_home(parts.left, parts.right, ranking.shift), (<size_t> 1 << (64 - ranking.shift)) - 1):
         return False
@@ -144,11 +144,11 @@ cdef bint _put(const Ranking* ranking, Parts parts, uint32_t token) noexcept nog
 cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
     """Tell whether `left` and `right`, side by side, are still there when the merges of rank `token` start.
 
-    Only a merge across the boundary between them could prevent that. The function follows the two symbols at the
-    boundary back in time: before a token was made, its part next to the boundary stood there. For each two symbols
-    that stood at the boundary together, it checks that their pair has no rank at which it would have been merged. Of
-    equal ranks the leftmost pair comes first: a token on the left is made before a pair across the boundary, and a
-    token on the right is made after it.
+    Only a merge across the boundary between them could prevent this. The function follows the two symbols at the
+    boundary back in time: before a token was made, its part next to the boundary was there. For each two symbols
+    that were at the boundary together, it checks that their pair has no rank at which it would have been merged.
+    Of equal ranks the leftmost pair comes first: a token on the left is made before a pair across the boundary,
+    and a token on the right after it.
     """
     cdef const Parts* parts = ranking.parts
     cdef uint32_t left_until = token, right_until = token - 1, found
@@ -175,11 +175,11 @@ cdef bint _settle(const Ranking* ranking, list unmade) except -1:
     """Find the last merge of each unsure token, and of each token that contains one, and put it into the table.
 
     The merges of all other tokens are right. While their bytes are merged, by the list or by ranks, no merge of an
-    unsure token can come up: its bytes do not occur inside them.
+    unsure token can happen, because its bytes do not occur inside them.
 
     Returns:
-        False: one of the tokens is made by another merge than the one that `_fill` put, or the tokens are too many or
-        too long.
+        False if one of the tokens is made by another merge than the one of `_fill`, or if the tokens are too many
+        or too long.
     """
     cdef uint32_t i
     cdef Parts last
@@ -203,7 +203,7 @@ cdef bint _settle(const Ranking* ranking, list unmade) except -1:
 
 
 cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
-    """Mark the tokens that contain an unsure token. False: the search would take too long."""
+    """Mark the tokens that contain an unsure token. Returns False if the search would take too long."""
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, k, start, length, at, n_left, needle, n = <uint32_t> len(unsure)
     cdef uint64_t n_compared = 0
@@ -250,7 +250,7 @@ cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
 cdef Parts _last_merge(const Ranking* ranking, uint32_t token) noexcept nogil:
     """Merge the bytes of an unsure token by the list. Returns the last merge; (NONE, NONE) if several ids are left.
 
-    Two tokens side by side spell one token at most. Its id serves as the priority of their merge, since the list is
+    Two adjacent tokens spell at most one token. Its id serves as the priority of their merge, because the list is
     in the order of ids.
     """
     cdef const Tables* t = ranking.tables
@@ -307,7 +307,7 @@ cdef bint _is_listed(const Ranking* ranking, uint32_t left, uint32_t right, uint
 
 
 cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token) noexcept nogil:
-    """Tell whether a part is made before its token: the part is a byte, or has a merge and a lower id."""
+    """Tell whether a part exists before its token is made: it is a byte, or has a merge and a lower id."""
     cdef const Tables* t = ranking.tables
     if part >= t.n_ids:
         return False
@@ -317,13 +317,13 @@ cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token)
 
 
 cdef inline uint32_t _rank(const Ranking* ranking, uint32_t left, uint32_t right) noexcept nogil:
-    """Return the rank of a pair in the table so far, or NONE."""
+    """Return the rank of a pair in the table filled so far, or NONE."""
     cdef uint64_t word = ranking.slots[ranked_slot(ranking.slots, ranking.shift, left, right)]
     return NONE if word == NO_PAIR else <uint32_t> (word & RANKED_MASK)
 
 
 def left_apart(Vocabulary vocabulary not None, list ids not None):
-    """Tell whether merging the bytes of each of these tokens leaves at least three ids: then no pair makes it."""
+    """Tell whether merging the bytes of each of these tokens leaves three ids or more, so no pair makes it."""
     cdef const Tables* t = &vocabulary.tables
     cdef uint32_t i
     cdef Ids out
@@ -370,7 +370,7 @@ def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None
     - no two tokens have the same bytes;
     - every token of several bytes has a last merge; or the vocabulary looks whole pieces up, and merging the token's
       bytes leaves at least three ids;
-    - the list has the last merges of the tokens in the order of the tokens' ids.
+    - the list has the last merges of the tokens in the order of their ids.
 
     listed, merges: as in last_merges().
     """

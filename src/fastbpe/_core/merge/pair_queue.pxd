@@ -1,10 +1,10 @@
 """Priority queue of the pairs of a long piece: the best pair comes first, the leftmost of equals.
 
-A binary heap, for short pieces and for vocabularies without ranks. Otherwise a bucket queue: one bucket of positions
-for each rank. Only pairs of the rank at hand, or of a better rank that a merge has created since, are in a heap.
-So most steps cost O(1) and no cache miss, where a heap costs O(log n) of them.
+For short pieces and for vocabularies without ranks it is a binary heap. Otherwise it is a bucket queue: one bucket
+of positions per rank. Only pairs of the current rank, or of a better rank that a merge has created since, are in a
+heap. So most steps take O(1) time without a cache miss, where a heap has O(log n) of both.
 
-Functions return False without memory. They are inline: `merge_long` calls them for each pair.
+Functions return False if out of memory. They are inline because `merge_long` calls them for each pair.
 
 Tried and dropped: prefetching the next symbols and slots of a bucket. Windows fit into the second-level cache, so the
 prefetches only took time (docs/how/optimizations.md).
@@ -17,14 +17,14 @@ from libc.string cimport memset
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    CHUNK_POSITIONS = 14  # positions in a chunk, which fill its cache line
-    UNSORTED = 1 << 31  # flag in Bucket.tail: the positions do not rise
+    CHUNK_POSITIONS = 14  # positions in a chunk; they fill its cache line
+    UNSORTED = 1 << 31  # flag in Bucket.tail: the positions are not in ascending order
     MIN_HEAP_ITEMS = 64  # capacity of a new heap
 
 
 cdef struct Heap:
-    # Binary heap, the least item first.
-    uint64_t* items  # priority << 32 | position, so the least is the best pair, leftmost on ties
+    # Binary heap, lowest item first.
+    uint64_t* items  # priority << 32 | position, so the lowest is the best pair, leftmost on ties
     size_t n
     size_t capacity
 
@@ -43,18 +43,18 @@ cdef struct Bucket:
 
 
 cdef struct Queue:
-    # The priority queue of pairs. Entries are never removed: the reader skips those whose pair is gone.
-    uint32_t limit  # pairs of this priority or a greater one are not queued
-    Heap heap  # pairs of a rank below `rank`; without buckets all pairs
+    # The priority queue of pairs. Entries are never removed: the reader skips entries whose pair is gone.
+    uint32_t limit  # pairs of this or a greater priority are not queued
+    Heap heap  # pairs with a rank below `rank`; without buckets all pairs
     Heap ranks  # ranks whose buckets are not empty
     Bucket* buckets  # by rank; NULL: all pairs are in the heap
     Chunk* chunks  # memory of all chunks
     uint32_t n_chunks  # chunks handed out so far
-    uint32_t capacity  # of `chunks`
+    uint32_t capacity  # capacity of `chunks`
     uint32_t free  # number of the first chunk in the free list; NONE: the list is empty
-    uint32_t rank  # rank at hand + 1; 0: none yet; NONE: there are no buckets
-    uint32_t sweep  # number of the chunk at hand; NONE: the bucket at hand is done
-    uint32_t next  # index of its next position
+    uint32_t rank  # current rank + 1; 0: none yet; NONE: there are no buckets
+    uint32_t sweep  # number of the current chunk; NONE: the current bucket is done
+    uint32_t next  # index of the next position in it
     size_t n_taken  # pairs taken so far
 
 
@@ -62,7 +62,7 @@ cdef struct Queue:
 
 
 cdef inline bint _reserve(Heap* heap, size_t capacity) noexcept nogil:
-    """Enlarge a heap; False without memory."""
+    """Enlarge a heap; False if out of memory."""
     cdef uint64_t* items = <uint64_t*> realloc(heap.items, capacity * sizeof(uint64_t))
     if items == NULL:
         return False
@@ -72,7 +72,7 @@ cdef inline bint _reserve(Heap* heap, size_t capacity) noexcept nogil:
 
 
 cdef inline bint _push(Heap* heap, uint64_t item) noexcept nogil:
-    """Push an item; False without memory."""
+    """Push an item; False if out of memory."""
     cdef size_t at = heap.n, parent
     if heap.n == heap.capacity and not _reserve(heap, max(2 * heap.capacity, <size_t> MIN_HEAP_ITEMS)):
         return False
@@ -88,7 +88,7 @@ cdef inline bint _push(Heap* heap, uint64_t item) noexcept nogil:
 
 
 cdef inline uint64_t _pop(Heap* heap) noexcept nogil:
-    """Take the least item. Requires: heap.n > 0."""
+    """Take the lowest item. Requires: heap.n > 0."""
     cdef uint64_t* items = heap.items
     cdef uint64_t least = items[0], item
     cdef size_t at = 0, child = 1
@@ -109,7 +109,7 @@ cdef inline uint64_t _pop(Heap* heap) noexcept nogil:
 
 
 cdef inline bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
-    """Enlarge the memory of the chunks; False without memory."""
+    """Enlarge the memory of the chunks; False if out of memory."""
     cdef Chunk* chunks
     if capacity >= <uint32_t> UNSORTED:
         return False
@@ -122,10 +122,10 @@ cdef inline bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
 
 
 cdef inline bint queue_open(Queue* queue, uint32_t limit, size_t n_ranks, uint32_t n_chunks) noexcept nogil:
-    """Start an empty queue; False without memory. The caller frees it with queue_close, also after a failure.
+    """Start an empty queue; False if out of memory. The caller frees it with queue_close, even after a failure.
 
-    limit: pairs of this priority or a greater one are not queued.
-    n_ranks, n_chunks: number of buckets, and of the chunks to begin with. 0: no buckets.
+    limit: pairs of this or a greater priority are not queued.
+    n_ranks, n_chunks: number of buckets, and initial number of chunks. 0: no buckets.
     """
     memset(queue, 0, sizeof(queue[0]))
     queue.limit = limit
@@ -150,13 +150,13 @@ cdef inline void queue_close(Queue* queue) noexcept nogil:
 
 
 cdef inline void queue_restart(Queue* queue) noexcept nogil:
-    """Begin a window: no rank is at hand. Requires: the queue is empty."""
+    """Begin a window, without a current rank. Requires: the queue is empty."""
     if queue.buckets != NULL:
         queue.rank = 0
 
 
 cdef inline uint32_t _new_chunk(Queue* queue) noexcept nogil:
-    """Take a chunk from the free list or from unused memory; return its number, NONE without memory."""
+    """Take a chunk from the free list or from unused memory; return its number, NONE if out of memory."""
     cdef uint32_t number = queue.free
     if number != NONE:
         queue.free = queue.chunks[number].next
@@ -179,7 +179,7 @@ cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
 
 
 cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uint32_t at) noexcept nogil:
-    """Append a position to the bucket of its rank; False without memory."""
+    """Append a position to the bucket of its rank; False if out of memory."""
     cdef uint32_t number, last, unsorted
     cdef Chunk* chunk
     if bucket.head == NONE:
@@ -208,16 +208,16 @@ cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uin
 
 
 cdef inline bint queue_put(Queue* queue, uint32_t rank, uint32_t at) noexcept nogil:
-    """Queue a pair: in the heap if its rank is at hand or better, else in its bucket; False without memory."""
+    """Queue a pair: in the heap if its rank is current or better, else in its bucket; False if out of memory."""
     if rank < queue.rank:
         return _push(&queue.heap, <uint64_t> rank << 32 | at)
     return _put_in_bucket(queue, &queue.buckets[rank], rank, at)
 
 
 cdef inline bint _start_bucket(Queue* queue, uint32_t rank) noexcept nogil:
-    """Make the bucket of a rank the one at hand. If its positions do not rise, the heap takes and sorts them.
+    """Make the bucket of a rank the current one. If its positions are not ascending, the heap sorts them.
 
-    Returns False without memory.
+    Returns False if out of memory.
     """
     cdef Bucket* bucket = &queue.buckets[rank]
     cdef uint32_t number = bucket.head, i
@@ -236,9 +236,9 @@ cdef inline bint _start_bucket(Queue* queue, uint32_t rank) noexcept nogil:
 
 
 cdef inline bint queue_take(Queue* queue, uint64_t* best) noexcept nogil:
-    """Take the best pair: the next of the bucket at hand, or a better one from the heap.
+    """Take the best pair: the next of the current bucket, or a better one from the heap.
 
-    Returns False if the queue is empty, and also without memory; then heap.items is NULL.
+    Returns False if the queue is empty, or if out of memory; in that case heap.items is NULL.
     """
     cdef const Chunk* chunk
     while True:

@@ -9,14 +9,15 @@ from fastbpe._core.segment.best_path cimport RESET, Step
 
 
 cdef enum:
-    MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() takes of a vocabulary of SENTENCE
-    # A head is the number of ids, and above it the exponent: 20 bits, which an entry of the cache holds best.
+    MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() accepts with the method SENTENCE
+    # A head is the number of ids, and above it the exponent, in 20 bits, for which an entry of the cache has
+    # space.
     COUNT_BITS = 11
     COUNT_MASK = (1 << COUNT_BITS) - 1
-    BIAS = 200  # of the exponent
+    BIAS = 200  # bias of the exponent
     MOST = 0  # exponent of a margin of 1 or more, which is always enough: u is less while totals are below RESET
-    SIGNIFICAND = 24  # bits of a float's: u is 2 ** (exponent of the total - 24)
-    FLOAT_BIAS = 127  # of the exponent of a float
+    SIGNIFICAND = 24  # bits of the significand of a float: u is 2 ** (exponent of the total - 24)
+    FLOAT_BIAS = 127  # bias of a float's exponent
 
 cdef extern from *:
     """
@@ -31,17 +32,17 @@ cdef int add_path(const Tables* tables, const uint8_t* text, size_t n, const Ste
 
 
 cdef inline size_t n_ids_of(uint32_t head) noexcept nogil:
-    """Return the number of ids behind a head."""
+    """Return the number of ids that follow a head."""
     return head & COUNT_MASK
 
 
 cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) noexcept nogil:
-    """Tell whether a piece has the ids behind a head, where its text follows a total.
+    """Tell whether a piece has the ids that follow a head, if the text before the piece has this total.
 
     greatest: greatest absolute score.
     n: bytes of the piece.
 
-    A total that might be taken off all is not sure.
+    A total that might be reset is not sure.
     """
     cdef float most = fabsf(total) + greatest * <float> n
     cdef uint32_t bits
@@ -52,7 +53,7 @@ cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) n
 cdef inline void add_token(
     const Tables* tables, const uint8_t* text, size_t n, uint32_t token, Ids* out
 ) noexcept nogil:
-    """Append the id of a token, or of a character without one the unknown id or the ids of its bytes.
+    """Append the id of a token; for a character without a token, the unknown id or the ids of its bytes.
 
     Requires: space for n ids.
     """

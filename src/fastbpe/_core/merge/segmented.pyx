@@ -1,16 +1,16 @@
-"""Ids of a piece of a vocabulary that cuts pieces without merging (see segment.segmenter).
+"""Ids of a piece of a vocabulary that segments pieces without merging (see segment.segmenter).
 
-With tokenizers' rules a piece has the same ids wherever it stands, so the piece cache holds them, or their trace (see
-merge.spelling).
+With tokenizers' rules a piece has the same ids wherever it occurs, so the piece cache stores them, or their trace
+(see merge.spelling).
 
 With sentencepiece's rules the best path through a piece may depend on the total before it: rounding of the sum
-decides between paths that are nearly as good. The cache holds the path P that is best without rounding, behind a
-head that says how much better it is than any other. Rounded addition never turns the order of two sums around, so
-the path Q that sentencepiece takes has a rounded total that is not less than P's. Each total differs from the exact
-one by half a unit in the last place for each token, u at most, so Q is P if the margin is greater than u times the
-number of characters (the most tokens that Q may have) plus the number of tokens of P. The head holds the exponent
-of the margin divided by that number, rounded down; u is a power of two, so comparing exponents is the test. Where it
-fails the piece is searched again from its total: 0.01 to 1 % of the words of a text.
+decides between paths that are nearly equal. The cache stores the path P that is best without rounding, after a
+head that says how much better P is than any other path. Rounded addition never reverses the order of two sums, so
+the path Q that sentencepiece takes has a rounded total that is not less than P's. Each total differs from the
+exact one by half a unit in the last place per token, which is at most u. So Q is P if the margin is greater than u
+times the number of characters (the most tokens that Q may have) plus the number of tokens of P. The head contains
+the exponent of the margin divided by that number, rounded down; u is a power of two, so comparing exponents is the
+test. If it fails, the piece is searched again from its total: this happens for 0.01 to 1 % of the words of a text.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -27,13 +27,13 @@ from fastbpe._core.segment.segmenter cimport SENTENCE, UNIGRAM, WORD_PIECE, Segm
 from fastbpe.errors import VocabularyError
 
 cdef enum:
-    STACK_BYTES = 128  # longest piece whose steps lie on the stack
+    STACK_BYTES = 128  # longest piece whose steps are on the stack
 
 
 cdef int segment_piece(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except -1 nogil:
-    """Append the ids of a piece, or its trace if the tables' spelling traces, or its head and ids of SENTENCE.
+    """Append the ids of a piece, or its trace if the tables' spelling traces; with SENTENCE its head and ids.
 
-    Requires: of SENTENCE, n <= MAX_MARGIN_BYTES.
+    Requires: with SENTENCE, n <= MAX_MARGIN_BYTES.
     """
     cdef const Segmenting* segmenting = tables.segmenting
     cdef size_t first = out.n, n_ids
@@ -60,7 +60,7 @@ cdef int segment_piece(const Tables* tables, const uint8_t* piece, size_t n, Ids
 
 
 cdef int _add(const Tables* tables, uint32_t token, uint32_t length, Ids* out) except -1 nogil:
-    """Append an id, or its items of a trace. length: bytes that it stands for, perhaps with SHARED."""
+    """Append an id, or its items in a trace. length: bytes that it stands for, possibly with SHARED."""
     ids_reserve(out, 2)
     if tables.spelling.traces:
         out.items[out.n] = token | min(length, <uint32_t> 255) << 24
@@ -91,7 +91,7 @@ cdef int _raise_unknown(const uint8_t* text, size_t n) except -1 nogil:
 # tokenizers' WordPiece
 
 cdef size_t _add_longest(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the longest token at each place of a piece, or the unknown id for all of it; return how many ids."""
+    """Append the longest token at each position of a piece, or one unknown id for the piece; return how many."""
     cdef const Unit* units = tables.segmenting.units
     cdef size_t at = 0, end, longest, n_ids = 0, n_characters = 0, first = out.n, i
     cdef uint32_t node, token = NONE
@@ -124,7 +124,7 @@ cdef size_t _add_longest(const Tables* tables, const uint8_t* piece, size_t n, I
 # tokenizers' Unigram
 
 cdef size_t _add_unigram(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the ids of the best path through a piece; return how many."""
+    """Append the ids of the best path through a piece; return their number."""
     cdef WideStep[STACK_BYTES + 1] short_steps
     cdef WideStep* steps = short_steps
     if n > STACK_BYTES:
@@ -144,7 +144,7 @@ cdef size_t _add_unigram(const Tables* tables, const uint8_t* piece, size_t n, I
 cdef size_t _add_steps(
     const Tables* tables, const uint8_t* piece, size_t n, const WideStep* steps, Ids* out
 ) except? <size_t> -1 nogil:
-    """Append the ids of a path. Unknown tokens in a row, also those written out, are one text, which is looked up."""
+    """Append the ids of a path. Consecutive unknown tokens are one text, looked up even if it was written out."""
     cdef uint32_t unknown = tables.spelling.unknown_id, token
     cdef size_t at = 0, run = 0, end, n_ids = 0  # run: bytes of the unknown tokens that end at `at`
     while at < n:
@@ -162,7 +162,7 @@ cdef size_t _add_steps(
 
 
 cdef size_t _add_run(const Tables* tables, const uint8_t* text, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the ids of n bytes without tokens; return how many. Each id stands for all n bytes."""
+    """Append the ids of n bytes without tokens; return their number. Each id stands for all n bytes."""
     cdef const Spelling* spelling = tables.spelling
     cdef uint32_t found
     cdef size_t i
@@ -197,7 +197,7 @@ cdef int _add_with_head(const Tables* tables, const uint8_t* piece, size_t n, Id
         add_token(tables, piece + at, end - at, steps[end].id, out)
         n_tokens += 1
         at = end
-    # 1.01: the sums in double are rounded, too.
+    # 1.01, because the sums in double precision are rounded, too.
     margin /= 1.01 * <double> (n_characters + n_tokens)
     if margin < 1:
         frexp(margin, &exponent)
@@ -218,9 +218,9 @@ cdef int add_path(const Tables* tables, const uint8_t* text, size_t n, const Ste
 
 
 def best_ids(Vocabulary vocabulary not None, list pieces not None):
-    """Return for each piece (bytes) the tuple of ids of its best path, as if it stood at the beginning of a text.
+    """Return for each piece (bytes) the tuple of ids of its best path, as if the piece began a text.
 
-    Requires: the vocabulary is of SENTENCE.
+    Requires: the method of the vocabulary is SENTENCE.
     """
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef bytes piece

@@ -5,12 +5,12 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef class SequenceVocabulary:
-    cdef Tables tables  # n_ids, pairs and max_token_bytes, which counts symbols; the rest is empty
+    cdef Tables tables  # uses n_ids, pairs and max_token_bytes, which counts symbols here; the rest is empty
     cdef readonly uint32_t base_size
     cdef readonly bytes packed_merges  # uint32 pairs (left id, right id), best first
     cdef const uint32_t* _merges  # into packed_merges
-    cdef uint32_t* lengths  # symbols of each id
-    cdef size_t _max_depth  # waiting right halves while a token is expanded, at most
+    cdef uint32_t* lengths  # number of symbols of each id
+    cdef size_t _max_depth  # greatest number of right halves that wait while a token is expanded
     cdef object _pairs  # owner of the pair table
     cdef int _measure(self) except -1
     cdef int _build_pairs(self) except -1

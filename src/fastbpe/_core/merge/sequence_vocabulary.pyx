@@ -1,8 +1,8 @@
 """Vocabulary over sequences of integers: base symbols 0 … base_size - 1, and the merges of a list. Immutable.
 
-The id of merge i is base_size + i, so a pair's priority is the id that it makes, and the ranked pair table of byte
-mode serves as it is. It holds the listed pairs only. A token is kept as its two halves, and never written out: a
-list of n merges takes O(n) memory, however long the tokens are.
+The id of merge i is base_size + i, so a pair's priority is its merged id, and the ranked pair table of byte mode
+can be used as it is. It contains only the pairs of the list. A token is stored as its two halves and never written
+out, so a list of n merges takes O(n) memory, however long the tokens are.
 """
 
 cimport cython
@@ -19,11 +19,11 @@ from fastbpe._core.merge.table_builder cimport colliding, empty_table
 
 from fastbpe.errors import VocabularyError
 
-# Most ids: the ranked pair table holds no more.
+# Limit of the number of ids: the ranked pair table cannot have more.
 MAX_SEQUENCE_IDS = MAX_RANKED_IDS
 
 cdef enum:
-    AHEAD = 8  # merges ahead whose slot is prefetched
+    AHEAD = 8  # how many merges ahead to prefetch slots
 
 
 @cython.final
@@ -33,14 +33,14 @@ cdef class SequenceVocabulary:
     base_size: number of base symbols, 1 or more.
     merges: bytes – uint32 pairs (left id, right id), best first.
 
-    Raises VocabularyError if a merge names an id that no earlier one makes, a pair appears twice, or there are too
-    many ids.
+    Raises VocabularyError if a merge uses an id that no earlier merge makes, a pair appears twice, or there are
+    too many ids.
     """
 
     def __cinit__(self, uint32_t base_size, bytes merges not None):
         cdef size_t n_merges = <size_t> len(merges) // 8
         if len(merges) % 8 or not base_size:
-            raise VocabularyError(f"base_size={base_size}, and {len(merges)} bytes of merges: not whole pairs of ids")
+            raise VocabularyError(f"base_size={base_size}: {len(merges)} bytes of merges are not whole id pairs")
         if n_merges + base_size > <size_t> MAX_RANKED_IDS:
             raise VocabularyError(
                 f"{base_size} base symbols and {n_merges} merges: the limit is {MAX_RANKED_IDS} ids together"
@@ -79,7 +79,7 @@ cdef class SequenceVocabulary:
                     raise VocabularyError(f"merge {i - self.base_size}: a token of {length} symbols is too long")
                 self.lengths[i] = <uint32_t> length
                 self.tables.max_token_bytes = max(self.tables.max_token_bytes, <uint32_t> length)
-                # The right half waits while the left one is expanded; then nothing of this id waits any more.
+                # The right half waits while the left one is expanded; nothing else of this id waits.
                 waiting[i] = max(waiting[left] + 1, waiting[right])
                 self._max_depth = max(self._max_depth, <size_t> waiting[i])
         finally:
@@ -111,7 +111,7 @@ cdef class SequenceVocabulary:
         return 0
 
     cdef int expand(self, const uint32_t* ids, size_t n, size_t n_symbols, Ids* out) except -1 nogil:
-        """Append the symbols of n ids, n_symbols together.
+        """Append the symbols of n ids, n_symbols in total.
 
         Requires: every id is below n_ids.
         """
@@ -155,7 +155,7 @@ cdef class SequenceVocabulary:
         return self.tables.max_token_bytes
 
     def merges(self):
-        """List the merges, (left id, right id) each."""
+        """List the merges, each as (left id, right id)."""
         cdef uint32_t i
         return [
             (self._merges[2 * i], self._merges[2 * i + 1]) for i in range(self.tables.n_ids - self.base_size)

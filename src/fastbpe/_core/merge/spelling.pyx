@@ -1,12 +1,12 @@
-"""Merges a piece whose base symbols are characters as the tokens of a tokenizer.json spell them.
+"""Merges a piece whose base symbols are characters, spelled like the tokens of a tokenizer.json.
 
-A character is looked up with the prefix or suffix that its place in the piece asks for. One without a token becomes
-the tokens of its bytes, the unknown token, or nothing. Then the pairs of ids merge as in any vocabulary. All of it
-depends on the piece alone, so the piece cache holds the result.
+A character is looked up with the prefix or suffix for its position in the piece. A character without a token
+becomes the tokens of its bytes, the unknown token, or nothing. Then the pairs of ids merge as in any vocabulary.
+All of this depends only on the piece, so the piece cache can store the result.
 
-A trace of a piece is the number of its ids, and then each with its length in the piece, in bytes: `id | length << 24`;
-a length of 255 or more follows as the next item, and so does one with SHARED, whose bytes the next id stands for,
-too. So a cache can hold it as it holds ids.
+A trace of a piece is the number of its ids, and then each id with its length in the piece, in bytes:
+`id | length << 24`. If the length is 255 or more, or has the flag SHARED (the next id stands for the same bytes),
+it follows as the next item. A cache can store a trace like ids.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -101,7 +101,7 @@ cdef int _add_all(
 
 
 cdef size_t most_symbols(const Tables* tables, size_t n) noexcept nogil:
-    """Return how many base symbols a piece of n bytes has at most."""
+    """Return the maximum number of base symbols of a piece of n bytes."""
     if tables.spelling.has_bytes:
         return n * (1 + tables.spelling.n_prefix) + tables.spelling.n_suffix
     return n
@@ -112,14 +112,14 @@ cdef size_t spell_piece(
 ) except? <size_t> -1 nogil:
     """Write the ids of the base symbols of a piece, and their lengths in bytes; return their number.
 
-    A character in bytes comes before an unknown one that waits to be fused, as in tokenizers.
+    As in tokenizers, a character in bytes is appended before an unknown one that waits to be fused.
 
     Requires: UTF-8, and space for most_symbols().
     """
     cdef const Spelling* spelling = tables.spelling
     cdef uint8_t spelled[2 * MAX_AFFIX_BYTES + CHARACTER_BYTES]
     cdef size_t at = 0, n_bytes, n_spelled, n_ids = 0, i
-    cdef size_t waiting = 0  # bytes of an unknown token that more characters may join; 0: none waits
+    cdef size_t waiting = 0  # bytes of an unknown token that more characters may join; 0: no such token
     cdef uint32_t found
     while at < n:
         n_bytes = min(fb_char_bytes(piece[at]), n - at)
@@ -168,7 +168,7 @@ def base_symbols(Vocabulary vocabulary not None, bytes piece not None):
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)
     cdef size_t n = <size_t> len(piece), most, i
     if vocabulary.tables.spelling == NULL:
-        raise ValueError("this vocabulary is not one of characters")
+        raise ValueError("this is not a vocabulary of characters")
     most = most_symbols(&vocabulary.tables, n)
     try:
         ids_reserve(&ids, most)

@@ -1,7 +1,7 @@
-"""Code-point vocabularies: the symbols that a piece starts with, and the ids that its last symbols stand for.
+"""Code-point vocabularies: the initial symbols of a piece, and the ids that its final symbols stand for.
 
-Merging works on symbols (see codepoint_symbols): a symbol is a number below n_ids, by priority. A character that
-no token has is the symbol n_ids, which takes part in no pair.
+Merging works on symbols (see codepoint_symbols): a symbol is a number below n_ids, ordered by priority. A
+character without a token is the symbol n_ids, which is in no pair.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -14,7 +14,7 @@ from fastbpe._core.merge.vocabulary cimport Tables, find_token
 
 
 cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t* n_bytes) noexcept nogil:
-    """Symbol of the character at `text`, n_ids if no token has it; store its length in bytes in *n_bytes.
+    """Symbol of the character at `text`, n_ids if it has no token; store its length in bytes in *n_bytes.
 
     Requires: a code-point vocabulary, and valid UTF-8. U+2581 is the symbol of a space if the model escapes
         spaces.
@@ -60,9 +60,9 @@ cdef inline uint64_t begin_characters(
 
 
 cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n, int32_t best) noexcept nogil:
-    """Key of the leftmost pair with the priority of `best`.
+    """Key of the leftmost pair with the same priority as `best`.
 
-    Symbols of the same score share their priority.
+    Symbols with the same score have the same priority.
     """
     cdef const uint32_t* ties = tables.characters.ties
     cdef uint32_t first = ties[best >> 6]
@@ -76,9 +76,9 @@ cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n
 cdef inline size_t spell(
     const Tables* tables, uint32_t symbol, const uint8_t* text, size_t n_bytes, uint32_t* out
 ) noexcept nogil:
-    """Write the ids of the symbol that was made of text[:n_bytes]; return their number, n_bytes at most.
+    """Write the ids of the symbol that covers text[:n_bytes]; return their number, at most n_bytes.
 
-    A character that no token has becomes the ids of its bytes (byte fallback), or the unknown id.
+    A character without a token becomes the ids of its bytes (byte fallback), or the unknown id.
     """
     cdef uint32_t token = tables.characters.unknown_id
     cdef const uint32_t* expansion

@@ -1,12 +1,13 @@
 """Builds the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table.
 
-For ranks, every split of a token into two tokens is a pair. A token of n bytes has n - 1 split points; a Bloom
-filter of all tokens rejects nearly all that do not give two tokens, and look-ups confirm the rest. All of it waits
-on memory, so what a step reads is prefetched some tokens ahead.
+For ranks, every split of a token into two tokens is a pair. A token of n bytes has n - 1 split points. A Bloom
+filter of all tokens rejects nearly all split points that do not give two tokens, and look-ups confirm the rest.
+All of this waits on memory, so each step prefetches its data some tokens ahead.
 """
 
 # Tried and dropped: storing only the one pair that makes each token: half the table, but no gain with a cold cache.
-# Tried and dropped: a bit map (a bit for a quarter slot) of absent pairs: slower; no code waits for the lines it saves.
+# Tried and dropped: a bit map (a bit per quarter slot) of absent pairs: slower; no code waits for the lines it
+#   saves.
 # Tried and dropped: tables on huge pages: less processor time, but the same elapsed time.
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
@@ -31,39 +32,39 @@ from fastbpe.errors import VocabularyError
 
 cdef enum:
     CACHE_LINE_BYTES = 64
-    AHEAD = 8  # entries ahead whose slot is prefetched when a table is filled
-    MAX_FILTERED_BYTES = 64  # longest token that is split with the filter; few are longer
-    STAGES = 3  # of the pipeline in _each_split()
-    STAGE_TOKENS = 2  # tokens between two stages: the time that a prefetch gets
+    AHEAD = 8  # how many entries ahead to prefetch slots while filling a table
+    MAX_FILTERED_BYTES = 64  # longest token that is split with the filter; few tokens are longer
+    STAGES = 3  # stages of the pipeline in _each_split()
+    STAGE_TOKENS = 2  # tokens between two stages: time for a prefetch to complete
     BACKWARD_SEED = 64  # start of the filter's backward hashes, so that they differ from the forward ones
-    FILTER_BITS = 16  # bits of the filter for each token, which sets two of them
+    FILTER_BITS = 16  # bits of the filter per token; a token sets two bits
 
 
 cdef struct Split:
-    # A token as two tokens.
+    # A token split into two tokens.
     uint32_t left
     uint32_t right
     uint32_t merged
 
 
 cdef struct Filter:
-    # Bloom filter of all tokens. It holds two hashes of each: one from the first byte on, one from the last byte
-    # back, since these extend to prefixes and to suffixes of a token byte by byte.
+    # Bloom filter of all tokens. It contains two hashes of each token: one computed from the first byte on, one
+    # from the last byte backwards, because these extend byte by byte to all prefixes and suffixes.
     uint64_t* bits
-    uint32_t shift  # 64 - log2 of the words of 64 bits
+    uint32_t shift  # 64 - log2 of the number of 64-bit words
 
 
 cdef struct SplitPoint:
-    # A place where a token may split into two tokens.
+    # A position at which a token may split into two tokens.
     uint64_t left_hash  # hash_bytes() of the part before it
-    uint64_t right_hash  # and of the part after it
+    uint64_t right_hash  # hash_bytes() of the part after it
     uint32_t at  # offset in token_bytes
-    uint32_t left  # token that may be the part before it: it has the tag of the hash
-    uint32_t right  # token that may be the part after it
+    uint32_t left  # candidate for the part before it: a token with the tag of its hash
+    uint32_t right  # candidate for the part after it
 
 
 cdef struct SplitPoints:
-    # Split points of one token that the filter lets through.
+    # Split points of one token that pass the filter.
     uint32_t n  # more than MAX_FILTERED_BYTES: the token is too long, and `items` is unused
     SplitPoint items[MAX_FILTERED_BYTES]
 
@@ -98,15 +99,16 @@ def build_tables(list tokens not None, merges=None, *, bint affixed=False):
 
 
 def build_look_ups(token_bytes, token_ends, merges=None, *, bint affixed=False):
-    """Make the two other buffers of a Vocabulary from the two that hold its tokens; return all four by name.
+    """Make the other two buffers of a Vocabulary from the two that contain its tokens; return all four by name.
 
     token_bytes: bytes of all tokens, end to end.
     token_ends: uint32 array, the end of each id's token in token_bytes.
-    merges: None, for ranks: every split of a token into two tokens is a pair, whose priority is the token's id. Or
-        (left id, right id, merged id) in order of priority, as tuples or packed uint32.
-    affixed: tokens have a prefix or suffix (see `SpelledSymbols`), so two tokens of a merge need not spell the third.
+    merges: None, for ranks: every split of a token into two tokens is a pair, whose priority is the token's id.
+        Otherwise (left id, right id, merged id) in order of priority, as tuples or packed uint32.
+    affixed: tokens have a prefix or suffix (see `SpelledSymbols`), so the two tokens of a merge need not spell the
+        third.
 
-    Ranks of up to MAX_RANKED_IDS ids make a ranked pair table, "pair_lines"; else it is a wide one, "pairs".
+    Ranks of up to MAX_RANKED_IDS ids make a ranked pair table, "pair_lines"; otherwise the table is wide, "pairs".
     """
     cdef Tables t
     cdef uint32_t n_repeated
@@ -119,10 +121,10 @@ def build_look_ups(token_bytes, token_ends, merges=None, *, bint affixed=False):
 
 
 cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated):
-    """Check the two buffers that hold tokens and build the piece table; return the three by name.
+    """Check the two buffers that contain tokens and build the piece table; return the three by name.
 
-    t: becomes a view of them.
-    n_repeated: receives the number of tokens that have the bytes of an earlier one.
+    t: becomes a view of all three.
+    n_repeated: receives the number of tokens that have the same bytes as an earlier one.
     """
     cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
     cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
@@ -142,10 +144,10 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
 
 
 cdef const uint32_t[::1] _triples(merges):
-    """Return a list of merges as an array of uint32, three for each merge. An empty list gives one unused item."""
+    """Return a list of merges as an array of uint32, three per merge. An empty list becomes one unused item."""
     if isinstance(merges, (bytes, bytearray, memoryview)):
         if memoryview(merges).nbytes % 12:
-            raise VocabularyError(f"{memoryview(merges).nbytes} bytes do not hold whole merges")
+            raise VocabularyError(f"{memoryview(merges).nbytes} bytes are not a whole number of merges")
         if not len(merges):
             return array("I", b"\0\0\0\0")
         return memoryview(merges).cast("B").cast("I")
@@ -161,7 +163,7 @@ cdef const uint32_t[::1] _triples(merges):
 
 
 cdef object empty_table(size_t n_bytes, void** slots):
-    """Return a memory view of n_bytes, all 0xFF, so that every slot is empty; it starts on a cache line.
+    """Return a memory view of n_bytes bytes 0xFF, so that every slot is empty; it starts on a cache line.
 
     slots: receives the address.
     """
@@ -175,7 +177,7 @@ cdef object empty_table(size_t n_bytes, void** slots):
 
 
 cdef object _build_pieces(Tables* t, uint32_t* n_found):
-    """Build the piece table and put it into t. n_found: receives the number of tokens in it."""
+    """Build the piece table and store it in t. n_found: receives the number of tokens in it."""
     cdef int bits = table_bits(t.n_ids)
     cdef PieceSlot* slots
     table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot), <void**> &slots)
@@ -220,12 +222,12 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
 
 
 cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
-    """Find all splits of all tokens into two tokens, and build a pair table of the right size of them.
+    """Find all splits of all tokens into two tokens, and build a pair table of the right size from them.
 
-    has_repeated: some tokens have the bytes of an earlier one.
+    has_repeated: some tokens have the same bytes as an earlier one.
     """
-    # By length in bytes, whether tokens of that length exist. A long token is split only where both parts have
-    # such a length: a hostile vocabulary of a few enormous tokens would else cost the square of their length.
+    # For each length in bytes, whether a token of that length exists. A long token is split only where both parts
+    # have such a length: otherwise a hostile vocabulary of a few enormous tokens would take quadratic time.
     cdef bytearray lengths = bytearray(<size_t> t.max_token_bytes + 1)
     cdef uint8_t* has_length = <uint8_t*> PyByteArray_AS_STRING(lengths)
     cdef Splits splits = Splits(NULL, 0, 0)
@@ -248,7 +250,7 @@ cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
 
 
 cdef inline uint64_t _longer(uint64_t h, uint8_t byte) noexcept nogil:
-    """Extend the filter's hash of a text by one byte: on the right, or on the left if it runs backwards."""
+    """Extend the filter's hash of a text by one byte: on the right, or on the left if the hash runs backwards."""
     return (h + byte + 1) * GOLDEN_RATIO
 
 
@@ -258,7 +260,7 @@ cdef inline bint _may_be(const Filter* known, uint64_t h) noexcept nogil:
 
 
 cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
-    """Allocate the filter and add all tokens of fewer than MAX_FILTERED_BYTES; False without memory."""
+    """Allocate the filter and add all tokens of fewer than MAX_FILTERED_BYTES; False if out of memory."""
     cdef const uint8_t* token
     cdef uint64_t forward, backward
     cdef uint32_t i, k, n
@@ -283,7 +285,7 @@ cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
 cdef bint _each_split(
     const Tables* t, const Filter* known, const uint8_t* has_length, bint has_repeated, Splits* out
 ) noexcept nogil:
-    """Append all splits of all tokens to `out`; False without memory.
+    """Append all splits of all tokens to `out`; False if out of memory.
 
     A software pipeline of three stages, STAGE_TOKENS tokens apart: find the split points and prefetch the slots of
     both parts; look the parts up by tag and prefetch their ends; compare their bytes.
@@ -301,7 +303,7 @@ cdef bint _each_split(
         if i < 2 * STAGE_TOKENS:
             continue
         points = &ring[k % (STAGES * STAGE_TOKENS)]
-        # Of tokens with the same bytes only the lowest id, which a look-up finds, takes part in pairs.
+        # Of several tokens with the same bytes only the lowest id, which a look-up finds, is used in pairs.
         if has_repeated and find_token(t, t.token_bytes + token_start(t, k), token_length(t, k)) != k:
             continue
         if points.n > MAX_FILTERED_BYTES:
@@ -315,9 +317,9 @@ cdef bint _each_split(
 cdef inline void _find_split_points(
     const Tables* t, const Filter* known, uint32_t token, SplitPoints* points
 ) noexcept nogil:
-    """Find the points where the filter has both parts of a token, hash the parts, and prefetch their slots.
+    """Find the points at which the filter has both parts of a token, hash the parts, and prefetch their slots.
 
-    No branch on the filter's answer: about two in five are yes, and none can be predicted.
+    There is no branch on the filter's answer, because about two in five are positive and none is predictable.
     """
     cdef const uint8_t* text = t.token_bytes + token_start(t, token)
     cdef uint32_t n = token_length(t, token), at, i, n_points = 0
@@ -346,7 +348,7 @@ cdef inline void _find_split_points(
 
 
 cdef inline void _find_parts(const Tables* t, SplitPoints* points) noexcept nogil:
-    """Keep the points whose parts have the tags of tokens, note these tokens, and prefetch their ends."""
+    """Keep the points whose parts have the tags of tokens, record these tokens, and prefetch their ends."""
     cdef uint32_t i, n = 0, left, right
     if points.n > MAX_FILTERED_BYTES:
         return
@@ -362,7 +364,7 @@ cdef inline void _find_parts(const Tables* t, SplitPoints* points) noexcept nogi
 
 
 cdef inline bint _split(const Tables* t, uint32_t token, const SplitPoints* points, Splits* out) noexcept nogil:
-    """Append the splits of a token at those points whose parts really are tokens; False without memory."""
+    """Append the splits of a token at those points whose parts really are tokens; False if out of memory."""
     cdef uint32_t i, start = token_start(t, token), end = t.token_ends[token], at, left, right
     for i in range(points.n):
         at = points.items[i].at
@@ -374,7 +376,7 @@ cdef inline bint _split(const Tables* t, uint32_t token, const SplitPoints* poin
 
 
 cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token, Splits* out) noexcept nogil:
-    """Append the splits of a token that is too long for the filter; False without memory."""
+    """Append the splits of a token that is too long for the filter; False if out of memory."""
     cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at, left, right
     for at in range(start + 1, end):
         if not has_length[at - start] or not has_length[end - at]:
@@ -389,7 +391,7 @@ cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:
-    """Append a split; False without memory."""
+    """Append a split; False if out of memory."""
     cdef Split* items
     cdef size_t capacity
     if splits.n == splits.capacity:
@@ -405,7 +407,7 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
 
 
 cdef object colliding(str entry):
-    """Make the error for an entry that makes a run of a hash table too long."""
+    """Create the error for an entry that makes a run of a hash table too long."""
     return VocabularyError(
         f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary is made to collide; "
         "do not use it"
@@ -413,7 +415,7 @@ cdef object colliding(str entry):
 
 
 cdef object _ranked_table(const Splits* splits):
-    """Build a ranked pair table. Of two splits with the same parts the first, of the lower id, stays."""
+    """Build a ranked pair table. Of two splits with the same parts, the first stays, which has the lower id."""
     cdef int bits = table_bits(splits.n)
     cdef size_t mask = (<size_t> 1 << bits) - 1
     cdef bint collides = False
@@ -456,9 +458,9 @@ cdef object _wide_table(const Splits* splits):
 cdef bint _put_pair(
     PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right, uint32_t priority, uint32_t merged
 ) except -1:
-    """Store a pair unless the table has it already; True if it was new.
+    """Store a pair unless it is in the table already; return True if it was new.
 
-    Raises VocabularyError if too many pairs share its place.
+    Raises VocabularyError if too many pairs share its position.
     """
     cdef size_t at = wide_slot(slots, shift, left, right)
     cdef PairSlot* slot = &slots[at]
@@ -479,9 +481,9 @@ cdef bytes _token(const Tables* t, uint32_t i):
 
 
 cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges, bint affixed):
-    """Build a wide pair table whose priorities are places in a list of merges (see _triples).
+    """Build a wide pair table whose priorities are positions in a list of merges (see _triples).
 
-    Raises VocabularyError for a merge that does not make a token of two, or a pair that appears twice.
+    Raises VocabularyError for a merge of two tokens that do not make the third, or for a pair that appears twice.
     """
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)
@@ -505,7 +507,7 @@ cdef inline bint _are_tokens(const Tables* t, const uint32_t* merge) noexcept no
 
 
 cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
-    """Tell whether (left id, right id, merged id) are tokens, and the bytes of the first two make the third."""
+    """Tell whether (left id, right id, merged id) are tokens, and the bytes of the first two form the third."""
     cdef uint32_t left, right, merged
     if not _are_tokens(t, merge):
         return False
@@ -519,7 +521,7 @@ cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
 
 
 cdef object _unsound(const Tables* t, size_t number, uint32_t left, uint32_t right, uint32_t merged):
-    """Make the error for a merge that is not sound."""
+    """Create the error for a merge that is not sound."""
     for token_id in (left, right, merged):
         if not is_token(t, token_id):
             return VocabularyError(

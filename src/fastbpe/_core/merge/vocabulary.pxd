@@ -1,8 +1,8 @@
 """Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
 
-A Vocabulary builds no tables. It takes four buffers, which table_builder.build_tables() made or which lie in a
-memory-mapped file, checks that no look-up can read outside of them or run for ever, and keeps them alive.
-`SpelledSymbols` says how one spells base symbols that are characters.
+A Vocabulary builds no tables. It takes four buffers, from table_builder.build_tables() or from a memory-mapped
+file, checks that no look-up can read outside of them or loop for ever, and keeps them alive. `SpelledSymbols` says
+how to spell base symbols that are characters.
 """
 
 from cpython.buffer cimport Py_buffer
@@ -14,7 +14,8 @@ from fastbpe._core.segment.segmenter cimport Segmenter, Segmenting
 
 
 cdef struct Tables:
-    # All that encoding reads of a vocabulary. Views of buffers that a Vocabulary owns; read-only once it is made.
+    # Everything that encoding reads of a vocabulary. Views of buffers that a Vocabulary owns; read-only once
+    # created.
     const uint8_t* token_bytes  # bytes of all tokens, end to end
     const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: i is not a token
     uint32_t n_ids  # one more than the greatest id
@@ -23,13 +24,13 @@ cdef struct Tables:
     const PieceSlot* pieces  # hash table: id of a token by its bytes
     size_t piece_mask  # number of its slots - 1
     Pairs pairs  # hash table: priority and merged id of a pair of ids
-    uint32_t byte_ids[256]  # id of each single byte; NONE, or n_ids for code points: it is not a token
+    uint32_t byte_ids[256]  # id of each single byte; if it is not a token, NONE, or n_ids for code points
     const int32_t* byte_keys  # ranked only: pair_key() of two bytes, at first << 8 | second; else NULL
-    bint whole_piece_first  # a piece that is a token becomes that token, even if merging would make other ids of it
-    const Characters* characters  # of a code-point vocabulary, whose ids are symbols; NULL: a byte-level one
-    const Spelling* spelling  # of a vocabulary whose base symbols are characters; NULL: of another
-    const Segmenting* segmenting  # of a vocabulary that does not merge; NULL: it merges
-    int32_t tied_key  # least key (rank << 6) of a symbol that shares its priority with another; NO_KEY: none does
+    bint whole_piece_first  # a piece that is a token becomes that token, even if merging would yield other ids
+    const Characters* characters  # for a code-point vocabulary, whose ids are symbols; NULL: byte-level
+    const Spelling* spelling  # for a vocabulary whose base symbols are characters; NULL: any other
+    const Segmenting* segmenting  # for a vocabulary that does not merge; NULL: it merges
+    int32_t tied_key  # lowest key (rank << 6) of a symbol that shares its priority; NO_KEY: none does
 
 
 cdef class Vocabulary:
@@ -63,21 +64,21 @@ cdef inline uint32_t token_length(const Tables* t, uint32_t i) noexcept nogil:
 
 
 cdef inline bint is_token(const Tables* t, uint32_t i) noexcept nogil:
-    """Tell whether a number, which may be any, is the id of a token."""
+    """Tell whether a number, of any value, is the id of a token."""
     return i < t.n_ids and token_length(t, i) > 0
 
 
 cdef inline uint32_t find_token(const Tables* t, const uint8_t* piece, size_t n) noexcept nogil:
-    """Id of the token whose bytes are piece[:n], the least if several have them, or NONE."""
+    """Id of the token whose bytes are piece[:n], the lowest if there are several, or NONE."""
     return find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, piece, n)
 
 
 cdef inline uint32_t confirm_token(
     const Tables* t, uint32_t candidate, const uint8_t* piece, size_t n
 ) noexcept nogil:
-    """Id of the token whose bytes are piece[:n], or NONE, where find_tag() has found a candidate by their hash.
-
-    Requires: candidate < n_ids, n > 0. Another token of the same tag is rare; then look the bytes up again.
+    """Id of the token whose bytes are piece[:n], or NONE, given the candidate that find_tag() found by their hash.
+    Requires: candidate < n_ids, n > 0. If a different token has the same tag, which is rare, looks the bytes up.
+    up.
     """
     cdef size_t start = token_start(t, candidate)
     if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):
@@ -93,21 +94,21 @@ cdef extern from *:
     """
     #define FASTBPE_NO_SUCH_TOKEN (UINT32_MAX - 1)
     """
-    # As `Spelling.unknown_id`: the model names an unknown token that its vocabulary does not have.
+    # Value of `Spelling.unknown_id`: the model names an unknown token that is not in its vocabulary.
     const uint32_t NO_SUCH_TOKEN "FASTBPE_NO_SUCH_TOKEN"
 
 
 cdef struct Spelling:
     # How the tokens of a vocabulary of characters spell the base symbols of a piece.
-    const uint8_t* prefix  # of each character but the first one of a piece
+    const uint8_t* prefix  # of every character except the first of a piece
     size_t n_prefix
     const uint8_t* suffix  # of the last character of a piece
     size_t n_suffix
     uint32_t unknown_id  # of characters without a token; NONE: they are left out; or NO_SUCH_TOKEN
-    bint fuses  # unknown characters in a row are one token
+    bint fuses  # consecutive unknown characters are one token
     bint has_bytes  # byte fallback: a character becomes the tokens of its bytes, if all have one
-    uint32_t byte_ids[256]  # for byte fallback; NONE: the byte has no token
-    bint traces  # merging gives the length of each token, too
+    uint32_t byte_ids[256]  # for byte fallback: id of each byte; NONE: no token
+    bint traces  # merging also returns the length of each token
 
 
 cdef class SpelledSymbols:

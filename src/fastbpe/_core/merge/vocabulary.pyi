@@ -39,7 +39,7 @@ class Vocabulary:
 
     @property
     def segmenter(self) -> Segmenter | None:
-        """Rules by which pieces are cut without merging, or None."""
+        """Rules by which pieces are segmented without merging, or None."""
 
     @property
     def whole_piece_first(self) -> bool: ...

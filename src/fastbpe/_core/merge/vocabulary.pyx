@@ -1,8 +1,8 @@
 """Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
 
-A Vocabulary builds no tables. It takes four buffers, which table_builder.build_tables() made or which lie in a
-memory-mapped file, checks that no look-up can read outside of them or run for ever, and keeps them alive.
-`SpelledSymbols` says how one spells base symbols that are characters.
+A Vocabulary builds no tables. It takes four buffers, from table_builder.build_tables() or from a memory-mapped
+file, checks that no look-up can read outside of them or loop for ever, and keeps them alive. `SpelledSymbols` says
+how to spell base symbols that are characters.
 """
 
 cimport cython
@@ -26,10 +26,11 @@ from fastbpe.errors import VocabularyError
 cdef extern from *:
     bint PyUnicode_IS_ASCII(str text)
 
-# Most ids of a vocabulary. Ids index flat arrays, so even ids without a token cost memory: 2**24 ends take 64 MB.
+# Limit of ids of a vocabulary. Ids index flat arrays, so even ids without a token cost memory: 2**24 ends take 64
+# MB.
 MAX_IDS = 1 << 24
 
-# Names of the buffers, as .fbpe files have them: "pairs" for a wide pair table, "pair_lines" for a ranked one.
+# Names of the buffers, as in .fbpe files: "pairs" for a wide pair table, "pair_lines" for a ranked one.
 SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "pair_lines")
 
 cdef enum:  # indices into Vocabulary._views, and into SECTIONS
@@ -37,7 +38,7 @@ cdef enum:  # indices into Vocabulary._views, and into SECTIONS
 
 cdef enum:
     N_VIEWS = PAIRS + 1  # PAIRS is the view of either pair table
-    MIN_SLOTS = 4  # of the piece table and of a wide pair table
+    MIN_SLOTS = 4  # slots of the smallest piece table and wide pair table
 
 
 @cython.final
@@ -47,12 +48,12 @@ cdef class Vocabulary:
     token_bytes: bytes of all tokens, end to end.
     token_ends: uint32 array, the end of each id's token in token_bytes.
     pieces: hash table of tokens by their bytes.
-    pairs, pair_lines: hash table of pairs, wide or ranked; give one of the two.
+    pairs, pair_lines: hash table of pairs, wide or ranked; pass one of the two.
     whole_piece_first: a piece that is a token becomes that token without merging.
     code_points: symbols of a code-point vocabulary; None: base symbols are bytes.
-    spelled: options of a vocabulary whose base symbols are characters, with their own UTF-8; None: it is another.
-    segmenter: cuts pieces without merging, with tokens of this vocabulary; None: pieces are merged.
-    drops_bytes: bytes may lack a token; the caller must then take such bytes out of a piece before it is merged.
+    spelled: options of a vocabulary whose base symbols are characters, with their own UTF-8; None: any other.
+    segmenter: segments pieces without merging, into tokens of this vocabulary; None: pieces are merged.
+    drops_bytes: bytes may lack a token; the caller must then remove such bytes from a piece before merging it.
 
     Raises VocabularyError if the buffers contradict each other.
     """
@@ -108,7 +109,7 @@ cdef class Vocabulary:
             self._fill_byte_keys()
 
     cdef str _section(self, int view):
-        """Name of the buffer that a view shows."""
+        """Name of the buffer behind a view."""
         return SECTIONS[PAIR_LINES if view == PAIRS and self._ranked else view]
 
     def __dealloc__(self):
@@ -118,22 +119,22 @@ cdef class Vocabulary:
         free(<void*> self.tables.byte_keys)
 
     cdef int _open_view(self, int view, object source, size_t item_size, size_t* n_items) except -1:
-        """Open the next view on a buffer, and store how many items of item_size bytes it holds."""
+        """Open the next view on a buffer, and store its number of items of item_size bytes."""
         cdef Py_buffer* opened = &self._views[view]
         PyObject_GetBuffer(source, opened, PyBUF_SIMPLE)
         self._n_views = view + 1
         if <size_t> opened.len % item_size or <size_t> opened.buf % min(item_size, <size_t> 8):
             raise VocabularyError(
-                f"table {self._section(view)!r}: {opened.len} bytes do not hold whole, aligned "
+                f"table {self._section(view)!r}: {opened.len} bytes are not whole, aligned "
                 f"items of {item_size}"
             )
         n_items[0] = <size_t> opened.len // item_size
         return 0
 
     cdef int _check(self, bint drops_bytes) except -1:
-        """Check that no look-up can read outside the buffers or run for ever.
+        """Check that no look-up can read outside the buffers or loop for ever.
 
-        Fill the results of these checks in.
+        Also fills the fields that result from these checks.
         """
         cdef Tables* t = &self.tables
         cdef uint32_t n_tokens = 0, longest = 0
@@ -160,7 +161,7 @@ cdef class Vocabulary:
             byte = <uint8_t> i
             t.byte_ids[i] = find_token(t, &byte, 1)
             if t.byte_ids[i] == NONE and t.characters != NULL:
-                t.byte_ids[i] = t.n_ids  # the symbol of characters that no token has: see symbol_ids
+                t.byte_ids[i] = t.n_ids  # the symbol of characters without a token: see symbol_ids
             self.drops_bytes = self.drops_bytes or t.byte_ids[i] == NONE
             if t.byte_ids[i] == NONE and not drops_bytes:
                 raise VocabularyError(
@@ -169,7 +170,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int _check_spelling(self) except -1:
-        """Check that characters become ids of the vocabulary only."""
+        """Check that characters become only ids of the vocabulary."""
         cdef const Spelling* spelling = self.tables.spelling
         cdef size_t i
         if self._ranked:
@@ -184,9 +185,9 @@ cdef class Vocabulary:
         return 0
 
     cdef int _fill_byte_keys(self) except -1:
-        """Fill t.byte_keys, so that the keys of a piece's first pairs, two bytes each, need no hash look-up.
+        """Fill t.byte_keys, so that the keys of a piece's first pairs, of two bytes each, need no hash look-up.
 
-        Goes through the tokens of two bytes, the only ones that a pair of bytes can make.
+        Goes through the tokens of two bytes, the only ones that can result from two bytes.
         """
         cdef Tables* t = &self.tables
         cdef int32_t* keys = <int32_t*> malloc((1 << 16) * sizeof(int32_t))
@@ -226,13 +227,13 @@ cdef class Vocabulary:
 
     @property
     def whole_piece_first(self):
-        """True if a piece that is a token becomes that token, even if merging would make other ids of it."""
+        """True if a piece that is a token becomes that token, even if merging would yield other ids."""
         return bool(self.tables.whole_piece_first)
 
     def find(self, token):
-        """Return the id of the token with these bytes, the lowest if several have them, or None.
+        """Return the id of the token with these bytes, the lowest if there are several, or None.
 
-        token: bytes, or a str, which stands for its UTF-8.
+        token: bytes, or a str, which is converted to UTF-8.
         """
         cdef const uint8_t* data
         cdef size_t n
@@ -261,7 +262,7 @@ cdef class Vocabulary:
     def pair(self, uint32_t left, uint32_t right):
         """Return (priority, merged id) of a pair of ids, or None if it is not in the table.
 
-        In code-point mode pairs of the same score share their priority.
+        In code-point mode, pairs with the same score have the same priority.
         """
         cdef Merge found
         if left >= self.tables.n_ids or right >= self.tables.n_ids:
@@ -279,7 +280,7 @@ cdef class Vocabulary:
 
 
 cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_t* longest) noexcept nogil:
-    """Tell whether `token_ends` cuts n_bytes into tokens: it never falls, and ends at n_bytes.
+    """Tell whether `token_ends` cuts n_bytes into tokens: it never decreases, and ends at n_bytes.
 
     n_tokens, longest: receive the number of tokens, and the length of the longest in bytes.
     """
@@ -296,13 +297,13 @@ cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_
     return not falls and start == n_bytes
 
 
-# Few vocabularies have ids without a token. With all_are_tokens, an id is a token if it is below
-# n_ids: the loops then need no look-up and no branch, and run at the speed of memory.
+# Few vocabularies have ids without a token. If all_are_tokens is set, an id is a token if it is below n_ids: then
+# the loops need no look-up and no branch, and run at memory speed.
 
 cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens, size_t* longest) noexcept nogil:
-    """Tell whether each slot of the piece table is empty or holds a token's id, and at least one slot is empty.
+    """Tell whether each slot of the piece table is empty or contains a token's id, and at least one slot is empty.
 
-    longest: becomes the number of slots in the longest run of full lines, unless it is greater.
+    longest: raised to the number of slots in the longest run of full lines, if that is greater.
     """
     cdef size_t i, k, n_free = 0, n_strange = 0, run = 0
     cdef uint32_t token_id, n_free_here
@@ -328,7 +329,7 @@ cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens, size_t* l
 cdef bint _pairs_lead_to_tokens(
     const Tables* t, size_t n_slots, bint all_are_tokens, size_t* longest
 ) noexcept nogil:
-    """Tell whether each slot of the pair table is empty or makes a token, and at least one slot is empty.
+    """Tell whether each slot of the pair table is empty or leads to a token, and at least one slot is empty.
 
     longest: as for _pieces_lead_to_tokens().
     """
@@ -347,7 +348,7 @@ cdef bint _pairs_lead_to_tokens(
         n_free_here = 0
         for k in range(i * LINE, (i + 1) * LINE):
             n_free_here += ranked[k] == NO_PAIR
-            # find_merge() takes a slot with the top bit set to be empty.
+            # find_merge() treats a slot with the top bit set as empty.
             n_strange += <size_t> ((ranked[k] & RANKED_MASK) >= t.n_ids) | <size_t> (ranked[k] >> 63)
         n_free += n_free_here
         run = 0 if n_free_here else run + LINE
@@ -366,11 +367,11 @@ cdef bint _pairs_lead_to_tokens(
 cdef class SpelledSymbols:
     """Options of a vocabulary of characters.
 
-    prefix: bytes – UTF-8 before each character but the first one of a piece: continuing_subword_prefix.
-    suffix: bytes – UTF-8 behind the last character of a piece: end_of_word_suffix.
-    unknown_id: id of characters without a token. None: they are left out. -1: the unknown token is not a token, and
-        a text that needs it raises VocabularyError.
-    fuses: unknown characters in a row are one token.
+    prefix: bytes – UTF-8 before every character except the first of a piece: continuing_subword_prefix.
+    suffix: bytes – UTF-8 after the last character of a piece: end_of_word_suffix.
+    unknown_id: id of characters without a token. None: they are left out. -1: the unknown token is not in the
+        vocabulary, and a text that needs it raises VocabularyError.
+    fuses: consecutive unknown characters are one token.
     byte_ids: 256 ids of the tokens of bytes, -1 for a byte without one; None: no byte fallback.
     """
 

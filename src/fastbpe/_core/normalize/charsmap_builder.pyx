@@ -1,10 +1,10 @@
-"""Build the trie of a precompiled charsmap, unit for unit as sentencepiece's files have it.
+"""Build the trie of a precompiled charsmap, unit for unit as in sentencepiece's files.
 
-The trie is a double array (Aoe 1989) in the form of the Darts-clone library. Units are 32-bit words; the child of
-a unit for a byte lies at `base ^ byte`, where the unit holds the offset from itself to `base`.
+The trie is a double array (Aoe 1989) in the format of the Darts-clone library. Units are 32-bit words; the child
+of a unit for a byte is at `base ^ byte`, where the unit contains the offset from itself to `base`.
 
-1. The keys, which come sorted, become the minimal acyclic automaton (Daciuk et al. 2000): nodes with equal edges,
-   down to the values, are one node.
+1. The sorted keys become the minimal acyclic automaton (Daciuk et al. 2000): nodes with equal edges, down to the
+   values, are one node.
 2. The nodes are laid out depth first, children in the order of their labels. The children of a node go to the
    first base at which all their units are free; only the last N_OPEN units are tried. A node that several edges
    lead to is laid out once, if an offset can express the distance.
@@ -19,35 +19,36 @@ from libc.string cimport memset
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
 
 cdef enum:
-    BLOCK_UNITS = 256  # units that the array grows by: one for each byte
-    N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array that may still be taken
-    HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value lies at the base
+    BLOCK_UNITS = 256  # units by which the array grows: one per byte value
+    N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array in which free ones may still be taken
+    HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value is at the base
     MAX_KEY_BYTES = 4096
-    # keys that begin with one another: sentencepiece reads at most this number of matches at a position
+    # keys that are prefixes of each other: sentencepiece reads at most this number of matches at a position
     MAX_NESTED = 31
-    LOW = 0xFF  # bits of a unit's label; and the bits of an offset that its long form cannot hold
-    HIGH = 0xFF << 21  # bits of an offset that its short form cannot hold
+    LOW = 0xFF  # bits of a unit's label; also the bits of an offset that the long form cannot express
+    HIGH = 0xFF << 21  # bits of an offset that the short form cannot express
 
 
 cdef struct Edge:
     uint8_t label  # a byte of the key; 0: the key ends here
-    bint is_last  # the last edge of its node
-    uint32_t to  # first edge of the node below; of an edge with label 0: the value
+    bint is_last  # it is the last edge of its node
+    uint32_t to  # first edge of the child node; for label 0: the value
 
 
 cdef struct Nodes:
-    # The automaton. A node is known by the number of its first edge; its edges lie side by side.
+    # The automaton. A node is identified by the index of its first edge; its edges are contiguous.
     Edge* edges
     size_t n
     size_t capacity
     uint32_t* seen  # hash table of nodes by their edges, with linear probing; 0: empty
     size_t mask
     size_t n_seen
-    uint8_t* n_parents  # edges that lead to each node, up to 2; filled when the automaton is complete
+    uint8_t* n_parents  # number of edges that lead to each node, at most 2; filled when the automaton is complete
 
 
 cdef struct Layout:
-    # The array that is being filled. The ring and the flags are of the last N_OPEN units: of unit i at i % N_OPEN.
+    # The array that is being filled. The ring and the flags are for the last N_OPEN units: unit i is at i %
+    # N_OPEN.
     uint32_t* units
     size_t n
     size_t capacity
@@ -55,7 +56,7 @@ cdef struct Layout:
     uint32_t next[N_OPEN]  # doubly linked ring of the free units
     uint32_t before[N_OPEN]
     uint8_t is_taken[N_OPEN]
-    uint8_t is_base[N_OPEN]  # the children of some node are counted from this unit
+    uint8_t is_base[N_OPEN]  # the unit is the base of some node's children
 
 
 def build_trie(list keys not None, list values not None):
@@ -96,8 +97,8 @@ cdef void _copy(const Layout* layout, uint8_t* to) noexcept nogil:
 cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
     """Build the automaton and return its root.
 
-    The nodes on the way to the present key are open. A node is closed when a key leaves it: it then becomes one
-    with an equal node, if there is one.
+    The nodes on the path of the current key are open. A node is closed when a key leaves it: if there is an equal
+    node, that one replaces it.
     """
     cdef size_t depth = 0, same, i, k, nested, most = 1
     cdef Py_ssize_t n
@@ -109,7 +110,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
         PyUnicode_AsUTF8AndSize(text, &n)
         most = max(most, <size_t> n)
     if most > MAX_KEY_BYTES:
-        raise ValueError(f"a rule for {most} bytes: rules are for up to {MAX_KEY_BYTES}")
+        raise ValueError(f"a rule replaces {most} bytes: the limit is {MAX_KEY_BYTES}")
     nodes.capacity, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is unused: 0 means no node
     nodes.edges = <Edge*> malloc(nodes.capacity * sizeof(Edge))
     nodes.seen = <uint32_t*> calloc(nodes.mask + 1, sizeof(uint32_t))
@@ -139,7 +140,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
             for k in range(1, depth + 1):
                 nested += open_edges[k * 256].label == 0
             if nested > MAX_NESTED:
-                raise ValueError(f"more than {MAX_NESTED} rules begin each other, the last for {keys[i]!r}")
+                raise ValueError(f"more than {MAX_NESTED} rules are prefixes of each other, up to {keys[i]!r}")
             before = key
         while depth > 0:
             open_edges[(depth - 1) * 256 + n_open[depth - 1] - 1].to = _close(
@@ -269,7 +270,7 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
                 if grown == NULL:
                     raise MemoryError("no memory for a trie")
                 todo = <uint64_t*> grown
-            while k >= first:  # last child first: the stack then takes the first child, with all below it, first
+            while k >= first:  # last child first, so that the first one and all below it come off the stack first
                 if nodes.edges[k].label:
                     todo[n_todo] = <uint64_t> (base ^ nodes.edges[k].label) << 32 | nodes.edges[k].to
                     n_todo += 1
@@ -305,7 +306,7 @@ cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_
 
 
 cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size_t first) noexcept nogil:
-    """Return the first base at which the edges of a node fit; after the array if there is none."""
+    """Return the first base at which the edges of a node fit; the end of the array if there is none."""
     cdef size_t unit = layout.head, base
     if unit < layout.n:
         while True:
@@ -342,7 +343,7 @@ cdef inline void _point(Layout* layout, size_t at, size_t offset) noexcept nogil
 
 
 cdef int _take(Layout* layout, size_t at) except -1:
-    """Take a unit out of the ring of free ones; grow the array up to it first."""
+    """Remove a unit from the ring of free units; grow the array up to it first."""
     cdef size_t i = at % N_OPEN
     while at >= layout.n:
         _add_block(layout)
@@ -357,7 +358,7 @@ cdef int _take(Layout* layout, size_t at) except -1:
 
 
 cdef int _add_block(Layout* layout) except -1:
-    """Append a block of free units; close the block that leaves the last N_OPEN units."""
+    """Append a block of free units; close the block that is no longer in the last N_OPEN units."""
     cdef size_t start = layout.n, end = start + BLOCK_UNITS, i
     cdef void* grown
     if end > N_OPEN:
@@ -386,7 +387,7 @@ cdef int _add_block(Layout* layout) except -1:
 
 
 cdef int _close_block(Layout* layout, size_t start) except -1:
-    """Give each free unit of a block a label that no search follows: the label of a base which no node uses."""
+    """Give each free unit of a block a label that no search follows: the label for a base that no node uses."""
     cdef size_t unused = 0, i
     for i in range(start, start + BLOCK_UNITS):
         if not layout.is_base[i % N_OPEN]:

@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 cdef enum:
     LOOK = 0xFF  # the ASCII byte alone does not decide: search the trie
-    HAS_VALUE = 0x100  # bit of a unit: a rule ends here, and its value lies at the base
+    HAS_VALUE = 0x100  # bit of a unit: a rule ends here, and its value is at the base
     N_CHARACTERS = 0x200000  # numbers that four bytes of UTF-8 can express
 
 cdef extern from *:
@@ -11,8 +11,8 @@ cdef extern from *:
     #define FASTBPE_VALUE_MASK 0x7FFFFFFFu
     #define FASTBPE_LABEL 0x800000FFu
     """
-    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # mask of the value's bits, in a unit that holds a value
-    const uint32_t LABEL "FASTBPE_LABEL"  # bits of a label; the top bit marks a value, no child
+    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # mask of the value's bits, in a unit that contains a value
+    const uint32_t LABEL "FASTBPE_LABEL"  # bits of a label; the top bit marks a value, which is not a child
 
 
 cdef class Rules:
@@ -20,7 +20,7 @@ cdef class Rules:
         uint32_t* units  # the trie, a double array: see charsmap_builder.pyx
         size_t n_units
         uint8_t* replacements  # replacements of the rules, each with a NUL after it
-        size_t n_replacements  # bytes of them
+        size_t n_replacements  # number of bytes of all replacements
         readonly bint are_utf8  # each replacement is UTF-8
 
     cdef int _load(self, bytes charsmap) except -1
@@ -37,23 +37,23 @@ cdef class Rules:
 
 
 cdef Rules read_rules(bytes charsmap, uint8_t* starts)
-# Set in `starts` the bit of each character whose UTF-8 begins with the bits c and has n_left more bytes.
+# In `starts`, set the bit of each character whose UTF-8 begins with the bits c followed by n_left more bytes.
 cdef void mark_characters(uint8_t* starts, uint32_t c, int n_left) noexcept nogil
 
 
 cdef inline size_t below(const uint32_t* units, size_t at) noexcept nogil:
-    """Return the base of a unit: its children lie at base ^ byte, its value at the base itself."""
+    """Return the base of a unit: its children are at base ^ byte, its value at the base itself."""
     return at ^ (<size_t> (units[at] >> 10) << ((units[at] & 0x200) >> 6))
 
 
 cdef inline size_t longest_rule(
     Rules rules, const uint8_t* text, size_t n, size_t at, const uint8_t** becomes
 ) noexcept nogil:
-    """Find the longest rule for the text at `at`; return the bytes it replaces, 0 if there is no rule.
+    """Find the longest rule for the text at `at`; return the number of bytes it replaces, 0 if there is no rule.
 
-    becomes: set to the replacement, up to a NUL, if there is a rule.
+    becomes: receives the replacement, which ends with a NUL, if there is a rule.
 
-    Requires: the trie passed Rules._index, so no offset leads outside.
+    Requires: the trie passed Rules._index, so no offset leads outside the trie.
     """
     cdef size_t unit = 0, i = at, n_bytes = 0, child
     while i < n and text[i]:

@@ -1,7 +1,7 @@
-"""Read and check the rules of a precompiled charsmap: each replaces a sequence of characters by another.
+"""Read and check the rules of a precompiled charsmap: each replaces a sequence of characters by another one.
 
-A charsmap holds a double-array trie of the sequences (see charsmap_builder.pyx, which builds one) and the
-replacements, each ending in NUL. A sequence's value is the offset of its replacement.
+A charsmap contains a double-array trie of the sequences (see charsmap_builder.pyx, which builds one) and the
+replacements, each followed by a NUL. A sequence's value is the offset of its replacement.
 """
 
 cimport cython
@@ -16,14 +16,14 @@ from fastbpe.errors import FormatError
 
 cdef enum:
     ABOVE = 1  # state of a base in _check: on the path from the root
-    DONE = 2  # the same: all below it is checked
-    MAX_STEPS = 1 << 20  # children that _words_stay looks at before it gives up
+    DONE = 2  # state of a base in _check: everything below it is checked
+    MAX_STEPS = 1 << 20  # children that _words_stay visits before it gives up
 
 
 cdef struct Level:
     # One unit of the path of a depth-first walk.
     size_t base
-    uint32_t todo  # 1 + the child that is next; 0: no more
+    uint32_t todo  # 1 + the next child; 0: no more
     bint has_blanks  # a replacement below ends in white space or is empty
 
 
@@ -43,7 +43,7 @@ cdef class Rules:
         free(self.replacements)
 
     cdef int _load(self, bytes charsmap) except -1:
-        """Copy units and replacements out of a charsmap."""
+        """Copy units and replacements from a charsmap."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(charsmap)
         cdef size_t n = <size_t> PyBytes_GET_SIZE(charsmap), n_trie, i
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
@@ -70,19 +70,19 @@ cdef class Rules:
     cdef int _index(self, uint8_t* starts) except -1:
         """Check the trie and mark the characters that rules begin with.
 
-        starts: bits by character number, all 0 at first.
+        starts: bits by character number, initially all 0.
 
-        Ensures: no unit that can be reached points outside or back to a unit above it; no value is out of range;
+        Ensures: no reachable unit points outside the trie or back to a unit above it; no value is out of range;
         are_utf8 is set.
         """
-        # Children are found from their base: unit `at` with label L is a child of the base at ^ L. first[base] and
-        # following[child] link the children of a base, each by its number plus 1; 0 ends the list.
+        # Children are found by their base: unit `at` with label L is a child of the base at ^ L. first[base] and
+        # following[child] link the children of a base, each stored as its index plus 1; 0 ends the list.
         cdef size_t n_bytes = self.n_units * sizeof(uint32_t), bad
         cdef uint32_t* first = <uint32_t*> calloc(n_bytes, 1)
         cdef uint32_t* following = <uint32_t*> calloc(n_bytes, 1)
         cdef uint32_t* seen = <uint32_t*> calloc(n_bytes, 1)  # state of each base: 0, ABOVE or DONE
         cdef uint32_t* bases = <uint32_t*> malloc(n_bytes)  # bases on the path from the root
-        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # of each, 1 + the child that is next
+        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # for each of these, 1 + the next child
         try:
             self.are_utf8 = first_invalid(self.replacements, self.n_replacements) == self.n_replacements
             if first == NULL or following == NULL or seen == NULL or bases == NULL or todo == NULL:
@@ -116,7 +116,7 @@ cdef class Rules:
     cdef size_t _check(
         self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* bases, uint32_t* todo
     ) noexcept nogil:
-        """Return 1 + a reachable unit that points where it must not; 0 if there is none."""
+        """Return 1 + a reachable unit that points to an invalid place; 0 if there is none."""
         cdef size_t depth = 0, at = 0, base = below(self.units, 0)
         if base >= self.n_units:
             return 1
@@ -139,7 +139,7 @@ cdef class Rules:
                 if (self.units[base] & VALUE) >= self.n_replacements:
                     return at + 1
                 if self.replacements[self.units[base] & VALUE] >> 6 == 2:
-                    self.are_utf8 = False  # it begins within a character
+                    self.are_utf8 = False  # the replacement begins inside a character
             if seen[base] != DONE:
                 seen[base] = ABOVE
                 depth += 1
@@ -162,7 +162,7 @@ cdef class Rules:
     cdef void _mark_below(
         self, const uint32_t* first, const uint32_t* following, size_t at, int n_left, uint32_t c, uint8_t* starts
     ) noexcept nogil:
-        """Mark the characters that rules below a unit begin with; c: the bits of the bytes read so far."""
+        """Mark the characters that rules below a unit begin with. c: the bits of the bytes read so far."""
         cdef uint32_t child, byte
         if n_left == 0 or self.units[at] & HAS_VALUE:
             mark_characters(starts, c, n_left)
@@ -175,9 +175,9 @@ cdef class Rules:
             child = following[child - 1]
 
     cdef uint8_t of_ascii(self, uint8_t c) noexcept nogil:
-        """Return the ASCII that an ASCII character becomes if ASCII or nothing follows.
+        """Return the ASCII character that replaces an ASCII character if ASCII or nothing follows.
 
-        LOOK: that alone does not decide, or the replacement is not a single ASCII character.
+        LOOK: this alone does not decide, or the replacement is not a single ASCII character.
         """
         cdef size_t at, base, i
         cdef const uint8_t* to
@@ -189,7 +189,7 @@ cdef class Rules:
         base = below(self.units, at)
         for i in range(1, 128):
             if base ^ i < self.n_units and self.units[base ^ i] & LABEL == i:
-                return LOOK  # a rule for two ASCII characters and more
+                return LOOK  # a rule for two or more ASCII characters
         if not self.units[at] & HAS_VALUE:
             return c
         to = self.replacements + (self.units[base] & VALUE)
@@ -207,7 +207,7 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
 def words_stay(Rules rules not None):
     """Tell whether every letter or number before a space ends a word, and the space begins the next.
 
-    It does if no rule has a space, and if each rule for a sequence that ends in a letter or number has a
+    This holds if no rule has a space, and if each rule for a sequence that ends in a letter or number has a
     replacement that ends in a character other than white space.
     """
     cdef size_t n = rules.n_units + 1
@@ -235,9 +235,9 @@ def words_stay(Rules rules not None):
 cdef bint _words_stay(
     Rules rules, const uint32_t* first, const uint32_t* following, Level* levels, uint8_t* key, uint8_t* is_done
 ) noexcept nogil:
-    """Do the work of words_stay by a depth-first walk along the keys; False after MAX_STEPS.
+    """Do the work of words_stay by a depth-first walk along the keys; return False after MAX_STEPS.
 
-    Keys share their ends: a base below which no replacement ends in white space or is empty is not entered again.
+    Keys share their ends: a base is not entered again if no replacement below it is empty or ends in white space.
     """
     cdef size_t depth = 0, at, base, n_steps = 0
     cdef Level* level = levels
@@ -271,7 +271,7 @@ cdef bint _words_stay(
 
 
 cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) noexcept nogil:
-    """Tell whether the last character of a text, not empty, is of these classes; True if it is not UTF-8."""
+    """Tell whether the last character of a non-empty text has one of these classes; True if it is not UTF-8."""
     cdef size_t at = n - 1, n_bytes
     while at and text[at] & 0xC0 == 0x80:
         at -= 1
@@ -279,7 +279,7 @@ cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) no
 
 
 cdef inline bint _ends_in_blank(const uint8_t* text) noexcept nogil:
-    """Tell whether a text is empty or ends in white space or U+2581, which stands for it."""
+    """Tell whether a text is empty or ends in white space, or in U+2581, which stands for white space."""
     cdef size_t n = strlen(<const char*> text)
     if n == 0 or n >= 3 and text[n - 3] == 0xE2 and text[n - 2] == 0x96 and text[n - 1] == 0x81:
         return True

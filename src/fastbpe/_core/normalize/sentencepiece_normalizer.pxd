@@ -1,9 +1,8 @@
-"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
+"""Normalizes text for code-point vocabularies like sentencepiece: rules, white space, user-defined symbols.
 
-Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
-characters that are followed by ASCII.
-`Normalizing` has the settings of code-point mode: the steps before a text is split, one step after its ids are made.
-`tests/reference/normalization.py` is the slow twin.
+Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
+that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
+and one step after its ids are made. `tests/reference/normalization.py` is the slow twin.
 """
 
 from libc.stdint cimport uint32_t, uint8_t
@@ -13,19 +12,19 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef struct Normalized:
-    # Output of the normalizer, and its state between calls. All zero at first; normalized_free frees it.
+    # Output of the normalizer, and its state between calls. Initialize with zeros; free with normalized_free().
     uint8_t* data
     size_t n
     size_t capacity
-    uint32_t* offsets  # offset in the text of each byte of data, then of the end; NULL if not asked for
+    uint32_t* offsets  # offset in the text of each byte of data, then of the end; NULL if not requested
     bint with_offsets
-    size_t at  # offset in the text up to which it is read
-    bint after_space  # spaces that come now are left out
-    bint is_empty  # the text holds only spaces that are left out: offsets has no end either
+    size_t at  # offset up to which the text has been read
+    bint after_space  # the next spaces are left out
+    bint is_empty  # the text has only spaces that are left out: then offsets has no end either
 
 
 cdef struct Step:
-    # One step of the normalizer: n_bytes of the text become data[:n].
+    # One step of the normalizer: n_bytes of the text are replaced by data[:n].
     const uint8_t* data
     size_t n
     size_t n_bytes
@@ -40,11 +39,11 @@ cdef class Normalizer:
         bint _dummy_prefix, _trim, _escape, _suffix, _metaspace_to_space
         Rules _rules  # or None
         SpecialMatcher _symbols
-        uint8_t* _starts  # bits by code point: a rule or a symbol may begin with the character; NULL: none does
+        uint8_t* _starts  # bits by code point: 1 if a rule or symbol may begin with the character; NULL: none does
         uint8_t _symbol_starts[256]  # bool by byte: a symbol begins with it
         uint8_t _ascii[128]  # replacement if ASCII or nothing follows; LOOK: search rules and symbols
-        readonly bint gives_utf8  # each replacement and each symbol is UTF-8, and so is all that it writes
-        bint _plain_words  # no character from ! to ~ has another replacement than itself
+        readonly bint gives_utf8  # each replacement and each symbol is UTF-8, and so is all output
+        bint _plain_words  # no character from ! to ~ is replaced by another
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil
     cdef void _set_ascii(self) noexcept nogil
@@ -62,12 +61,12 @@ cdef class Normalizer:
 cdef class Normalizing:
     cdef readonly Normalizer normalizer  # None: texts are split without normalization
     cdef readonly bint dummy_prefix  # if there is no normalizer: put a space before each text
-    cdef readonly bint prefix_always  # put a space before each text between tokens that does not begin with one
+    cdef readonly bint prefix_always  # put a space before each text between tokens, unless it begins with one
     cdef readonly bint prefix_first  # the same, only at the beginning of a text
     cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
-    cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between
-    cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 where spans are asked for
-    cdef readonly bint as_tokenizers  # give the spans that tokenizers gives; False: sentencepiece's
+    cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between them
+    cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 when spans are requested
+    cdef readonly bint as_tokenizers  # return the spans of tokenizers; False: sentencepiece's
     cdef readonly bint removes_spaces  # the normalizer makes one space of several
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change
     cdef uint32_t fused  # several of this id in a row become one; NONE: no id

@@ -1,9 +1,8 @@
-"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
+"""Normalizes text for code-point vocabularies like sentencepiece: rules, white space, user-defined symbols.
 
-Most characters begin no rule. A bit map has one bit for each character that says so. A table replaces ASCII
-characters that are followed by ASCII.
-`Normalizing` has the settings of code-point mode: the steps before a text is split, one step after its ids are made.
-`tests/reference/normalization.py` is the slow twin.
+Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
+that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
+and one step after its ids are made. `tests/reference/normalization.py` is the slow twin.
 """
 
 cimport cython
@@ -24,9 +23,9 @@ from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.normalize.charsmap_rules import words_stay
 
 cdef enum:
-    BLOCK_BYTES = 4096  # bytes of text that are read between two checks for space in the output
-    # Bytes of output that a block needs. Without a rule, a byte becomes three bytes at most; output is written 8
-    # bytes at a time.
+    BLOCK_BYTES = 4096  # bytes of text to read between two checks of the space in the output
+    # Bytes of output that a block needs. Without a rule, a byte becomes at most three bytes; output is written
+    # eight bytes at a time.
     BLOCK_CAPACITY = 3 * BLOCK_BYTES + 64
 
 cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
@@ -81,11 +80,11 @@ cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t a
 
 @cython.final
 cdef class Normalizer:
-    """The normalizer of sentencepiece.
+    """sentencepiece's normalizer.
 
     charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent charsmap raises FormatError.
     add_dummy_prefix: bool – put a space before each text; with treat_whitespace_as_suffix after it.
-    remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
+    remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several consecutive spaces.
     escape_whitespaces: bool – write U+2581 for each space.
     treat_whitespace_as_suffix: bool – see add_dummy_prefix.
     symbols: list of bytes – user-defined symbols, which are not normalized; distinct, not empty.
@@ -123,7 +122,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the first character of a symbol; if the symbol has only a part of it, all characters that begin so."""
+        """Mark the first character of a symbol; if the symbol has only part of one, all with these first bytes."""
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:
@@ -152,7 +151,7 @@ cdef class Normalizer:
                 self._plain_words = False
 
     cdef void _step(self, const uint8_t* text, size_t n, size_t at, Step* step) noexcept nogil:
-        """Find the step for the text at `at`: a symbol, else the longest rule, else one character."""
+        """Find the step for the text at `at`: a symbol, or else the longest rule, or else one character."""
         cdef Match match
         cdef uint32_t c
         step.n_bytes = 0
@@ -226,7 +225,7 @@ cdef class Normalizer:
     cdef int go_on(self, Normalized* out) noexcept nogil:
         """Begin in the middle of a text.
 
-        Requires: the text before this point does not end with a space or within a rule.
+        Requires: the text before this point does not end with a space or inside a rule.
 
         out: may have been used before. Returns -1 if there is no memory.
         """
@@ -235,7 +234,7 @@ cdef class Normalizer:
         return normalized_reserve(out, BLOCK_CAPACITY)
 
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil:
-        """Normalize up to text[stop] or some bytes beyond. Returns -1 if there is no memory."""
+        """Normalize up to text[stop] or a few bytes further. Returns -1 if there is no memory."""
         if out.with_offsets:
             return _advance(self, text, n, stop, out, True)
         return _advance(self, text, n, stop, out, False)
@@ -291,7 +290,7 @@ cdef class Normalizer:
         return self._normalized(text, False)
 
     def normalize_with_offsets(self, bytes text not None):
-        """Return the normalized text, and for each of its bytes and its end the offset in `text` that it comes from."""
+        """Return the normalized text, and for each of its bytes and its end the offset of its source in `text`."""
         return self._normalized(text, True)
 
     cdef object _normalized(self, bytes text, bint with_offsets):
@@ -324,8 +323,8 @@ cdef class Normalizer:
 cdef inline int _advance(
     Normalizer self, const uint8_t* text, size_t n, size_t stop, Normalized* out, const bint with_offsets
 ) noexcept nogil:
-    # This loop is longer than a screen. It was slower with its three kinds of characters in inline functions of their
-    # own, with the state passed by pointer or by value.
+    # This loop is longer than a screen. It was slower when its three kinds of characters had their own inline
+    # functions, with the state passed by pointer or by value.
     cdef Step step
     cdef size_t end, k, i, at = out.at
     cdef uint64_t word, other
@@ -340,7 +339,8 @@ cdef inline int _advance(
         p = out.data + out.n
         while at < end:
             if self._plain_words and n - at > 8:
-                # Up to eight bytes from ! to ~ that ASCII follows, at once (SWAR). The lowest bit of `other` is
+                # Up to eight bytes from ! to ~ that are followed by ASCII, at once (SWAR). The lowest bit of
+                # `other` is
                 # exact: borrows and carries start only at bytes that are marked themselves.
                 word = load64(text + at)
                 other = (word | (word - ONES * 0x21) | (word + ONES)) & HIGH
@@ -411,18 +411,18 @@ cdef inline int _advance(
 cdef class Normalizing:
     """Steps of code-point mode.
 
-    normalizer: Normalizer or None – normalizes texts and writes no U+2581 if the vocabulary has spaces in its
-        place. None: the text itself, with a space before it if dummy_prefix, equals the normalized one.
+    normalizer: Normalizer or None – normalizes texts; if the vocabulary has spaces in place of U+2581, it writes
+        no U+2581. None: the text itself, with a space before it if dummy_prefix, equals the normalized one.
     dummy_prefix: bool – if there is no normalizer, put a space before each text.
     prefix: "always", "first" or "" – put a space before normalized text that does not begin with one: before each
         text between tokens, only at the beginning of a text, or never.
     symbols: SpecialMatcher or None – user-defined symbols, in their normalized form.
     cuttable: bool – a letter or number before a space always ends a word, and the space begins the next: a safe
         cut is between them.
-    fused: int or None – several of this id in a row become one.
-    to_spaces: Normalizer – without a normalizer, writes texts with U+2581 as the vocabulary spells them, where
-        spans are asked for.
-    as_tokenizers: bool – give the spans that tokenizers gives; False: sentencepiece's.
+    fused: int or None – several of this id in a row become a single one.
+    to_spaces: Normalizer – without a normalizer, when spans are requested, writes texts with U+2581 as the
+        vocabulary spells them.
+    as_tokenizers: bool – return the spans of tokenizers; False: sentencepiece's.
     removes_spaces: bool – the normalizer makes one space of several.
     """
     def __cinit__(

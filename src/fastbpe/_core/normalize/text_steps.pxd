@@ -11,11 +11,11 @@ cdef class TextStep:
 
 cdef class Mapped(TextStep):
     cdef uint16_t _page_of[0x1100]
-    cdef uint32_t* _places  # by page and low byte: 0: the character stays; else 1 + number of its replacement
+    cdef uint32_t* _places  # by page and low byte: 0: the character stays; otherwise 1 + index of its replacement
     cdef bytes _texts_owner
     cdef const uint8_t* _texts  # replacements, end to end
     cdef uint32_t* _ends  # end of each in _texts
-    cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: it is not one of ASCII
+    cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: not one in ASCII
     cdef bint _keeps_ascii  # no ASCII character is replaced
     cdef int add(self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil
@@ -37,8 +37,8 @@ cdef class Front:
     cdef readonly object form  # Form; None unless it is the only step
     cdef readonly bint prefix_space
     cdef Link _first
-    cdef uint8_t _ascii[0x80]  # what all steps make of each ASCII character; LOOK: not one of ASCII
-    cdef bint _by_stretch  # what the steps make of ASCII does not depend on the characters around it
+    cdef uint8_t _ascii[0x80]  # result of all steps for each ASCII character; LOOK: not one ASCII character
+    cdef bint _by_stretch  # the result of the steps for ASCII does not depend on the characters around it
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
     cdef bint _apply_to_stretches(
         self, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places

@@ -1,4 +1,4 @@
-"""Steps that change text before it is split, as normalizers of a tokenizer.json; and their sequence, the Front."""
+"""Steps that change text before it is split, like the normalizers of a tokenizer.json; and their sequence."""
 
 from collections.abc import Callable, Sequence
 from typing import final

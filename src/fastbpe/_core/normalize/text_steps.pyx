@@ -1,7 +1,7 @@
-"""Steps that change text before it is split, as the normalizers of a tokenizer.json; and their sequence, the Front.
+"""Steps that change text before it is split, like the normalizers of a tokenizer.json; and their sequence, Front.
 
-Each step tells for each byte that it writes the offset of the character that it comes from, if somebody asks. The
-Front follows these places through all of its steps.
+On request, each step returns for each byte that it writes the offset of the character that it comes from. The
+Front tracks these places through all of its steps.
 """
 
 cimport cython
@@ -23,39 +23,39 @@ cdef extern from *:
     #define FASTBPE_SPACED UINT32_MAX
     #define FASTBPE_GONE (UINT32_MAX - 1)
     """
-    # Instead of the number of a replacement: the character between two spaces; nothing.
+    # Used instead of the index of a replacement: the character between two spaces; nothing.
     const uint32_t SPACED "FASTBPE_SPACED"
     const uint32_t GONE "FASTBPE_GONE"
 
 cdef enum:
-    LOOK = 0xFF  # an ASCII character that becomes nothing, several characters or one outside ASCII
-    LONG_ASCII = 16  # characters that end a stretch of others; shorter ones, as spaces in Cyrillic, belong to it
+    LOOK = 0xFF  # the ASCII character becomes nothing, several characters, or one outside ASCII
+    LONG_ASCII = 16  # ASCII characters that end a stretch of others; fewer, as in Cyrillic, belong to it
 
 
 cdef class TextStep:
-    """Base of the steps. This one changes nothing."""
+    """Base class of the steps. This one changes nothing."""
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Change a text; return False, with any output, if it stays as it is.
+        """Change a text. Returns False, whatever is in `out`, if the text does not change.
 
-        out: gets the changed text, if True is returned.
-        places: NULL, or gets the offset that each byte of `out` comes from.
+        out: receives the changed text, if the result is True.
+        places: NULL, or receives the offset that each byte of `out` comes from.
         """
         return False
 
     cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
-        """Replace each ASCII character of a table by what the step makes of it: one of ASCII, or LOOK.
+        """Replace each ASCII character in a table by the step's result for it: one ASCII character, or LOOK.
 
-        Returns False if that may depend on the characters around it, or if it changes those.
+        Returns False if the result may depend on the characters around it, or if the step changes those.
         """
         return False
 
 
 @cython.final
 cdef class Mapped(TextStep):
-    """Step that replaces single characters, each by a text of its own.
+    """Step that replaces single characters, each by a text.
 
-    table: dict of code point → str. It goes before `gone`, and this before `spaced`.
+    table: dict of code point → str. It takes precedence over `gone`, and `gone` over `spaced`.
     gone: (first, last) of code points to remove.
     spaced: (first, last) of code points to put between two spaces.
     """
@@ -111,7 +111,7 @@ cdef class Mapped(TextStep):
         return True
 
     cdef int add(self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil:
-        """Append what data[start:end] becomes."""
+        """Append the changed text of data[start:end]."""
         cdef size_t at = start, kept = start, n_bytes
         cdef uint32_t number, first
         while at < end:
@@ -148,7 +148,7 @@ cdef class Mapped(TextStep):
         return True
 
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil:
-        """Return the offset of the first character that is replaced; n if none is."""
+        """Return the offset of the first character that is replaced; n if there is none."""
         cdef size_t at = 0, n_bytes
         while at < n:
             if data[at] < 0x80:
@@ -164,7 +164,7 @@ cdef class Mapped(TextStep):
         return n
 
     cdef inline uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil:
-        """Return 1 + the number of a character's replacement; 0: the character stays. n_bytes: set to its bytes."""
+        """Return 1 + the index of a character's replacement; 0: it stays. n_bytes: receives its length."""
         cdef uint32_t c = fb_char_within(p, n, n_bytes)
         if c > 0x10FFFF:
             return 0
@@ -173,11 +173,11 @@ cdef class Mapped(TextStep):
 
 @cython.final
 cdef class Changed(TextStep):
-    """Step that Python does.
+    """Step that is implemented in Python.
 
     change: callable – change(str) returns the changed str.
     sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
-        from, -1: of none, before all others; or None: each its own.
+        from, or -1 for a character inserted before all others; or None: each has its own index.
     """
 
     def __cinit__(self, change not None, sources not None):
@@ -203,7 +203,7 @@ cdef bint _change(Changed step, const uint8_t* data, size_t n, Buffer* out, Plac
 
 @cython.final
 cdef class Link:
-    """Step of a Front, and the one after it."""
+    """Step of a Front, and the step after it."""
 
     def __cinit__(self, TextStep step not None, Link then):
         self.step, self.then = step, then
@@ -232,8 +232,8 @@ cdef class Front:
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         """Normalize a text without putting a space before it. Returns False if nothing changes.
 
-        out: gets the normalized text, if True is returned.
-        places: NULL, or gets the offset that each byte of `out` comes from.
+        out: receives the normalized text, if the result is True.
+        places: NULL, or receives the offset that each byte of `out` comes from.
         """
         cdef Buffer spare
         cdef Places spare_places
@@ -254,7 +254,7 @@ cdef class Front:
     cdef bint _apply_to_stretches(
         self, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places
     ) except -1 nogil:
-        """Do the work of all steps on ASCII at once, by a table; take other stretches through the steps one by one."""
+        """Apply all steps to ASCII at once, using a table; pass other stretches through the steps one by one."""
         cdef size_t at = 0, end, i
         cdef Buffer made
         cdef Places made_places
@@ -291,7 +291,7 @@ cdef class Front:
             places_free(&made_places)
 
     cdef size_t _stretch_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """Return the end of the stretch at `at`: where LONG_ASCII characters begin that the table knows."""
+        """Return the end of the stretch at `at`, where LONG_ASCII characters begin that the table can map."""
         cdef size_t n_known = 0
         while at < n and n_known < LONG_ASCII:
             n_known = n_known + 1 if data[at] < 0x80 and self._ascii[data[at]] != LOOK else 0
@@ -303,7 +303,7 @@ cdef bint _apply(
     Link link, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places,
     bint is_changed,
 ) except -1 nogil:
-    """Apply the steps from a link on. Requires: data does not point into `spare`."""
+    """Apply the steps starting at a link. Requires: data does not point into `spare`."""
     cdef size_t i
     if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
         if places != NULL and is_changed:
@@ -321,7 +321,7 @@ cdef bint _apply(
 cdef size_t add_ascii(
     const uint8_t* table, const uint8_t* data, size_t n, size_t at, Buffer* out, Places* places
 ) except? 0 nogil:
-    """Append the ASCII from `at` on whose replacements are ASCII, too; return the offset after it."""
+    """Append the ASCII characters from `at` on, up to one whose replacement is not ASCII; return the end."""
     cdef size_t start = at
     cdef uint8_t* made
     buffer_reserve(out, n - at)
@@ -354,7 +354,7 @@ cdef int note_places(size_t start, size_t end, Places* places) except -1 nogil:
 
 
 cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Places* places) except -1 nogil:
-    """Append a text that comes from the character at one place."""
+    """Append a text that comes from the character at `place`."""
     cdef size_t i
     buffer_add(out, made, n)
     if places != NULL:
@@ -368,10 +368,10 @@ cdef int put_text(const uint8_t* made, size_t n, size_t place, Buffer* out, Plac
 cdef int put_changed(
     bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
 ) except -1:
-    """Append `made`, which data[start:end] has become.
+    """Append `made`, the changed text of data[start:end].
 
-    sources: for each character of `made`, the index of the character of data[start:end] that it comes from, -1: of
-        none, before all others; None: each its own.
+    sources: for each character of `made`, the index of the character of data[start:end] that it comes from, or -1
+        for one inserted before all others; None: each has its own index.
     """
     cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, character = 0, number = 0
     cdef Py_ssize_t source = 0

@@ -8,8 +8,8 @@ from fastbpe._core.text.utf8_text cimport Text
 
 cdef class Form(TextStep):
     cdef readonly str name
-    cdef bint _decomposes  # no character composes with one before it
-    cdef Mapped _mapped  # decompositions of single characters, made when first needed; valid once _has_mapped is set
+    cdef bint _decomposes  # the form only decomposes: no character composes with one before it
+    cdef Mapped _mapped  # decompositions of single characters, made at first use; valid once _has_mapped is set
     cdef int _has_mapped  # atomic
     cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
     cdef uint8_t[0x1100] _page_of

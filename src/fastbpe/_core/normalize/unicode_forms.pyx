@@ -1,4 +1,4 @@
-"""Unicode's normalization forms, with the place that each character comes from."""
+"""Unicode's normalization forms, with the place of origin of each character."""
 
 cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
@@ -18,14 +18,14 @@ from functools import lru_cache
 
 # A character's class: its canonical combining class in the low bits, and these flags.
 cdef enum:
-    ORDER = 0xFF  # bits of the combining class
+    ORDER = 0xFF  # mask of the combining class
     FORWARD = 0x100  # may compose with a character after it
     MAYBE = 0x200  # may compose with a character before it: the quick check answers Maybe
-    NO = 0x400  # never stays: the quick check answers No
+    NO = 0x400  # always changes: the quick check answers No
 
 
 cdef inline bint _begins_with_mark(uint32_t c) noexcept nogil:
-    """Tell whether a character that is no mark decomposes to one: of Tibetan three, of half width two."""
+    """Tell whether a character that is not a mark decomposes to one: three Tibetan, two half-width characters."""
     return c == 0xF73 or c == 0xF75 or c == 0xF81 or c == 0xFF9E or c == 0xFF9F
 
 
@@ -33,8 +33,8 @@ cdef inline bint _begins_with_mark(uint32_t c) noexcept nogil:
 cdef class Form(TextStep):
     """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
-    A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
-    Python's `unicodedata` called. It knows all characters that tokenizers know, and Unicode never changes a
+    A quick check finds the stretches that may not be in the form yet; Python's `unicodedata` is called only for
+    these, a few characters each. It knows all characters that tokenizers knows, and Unicode never changes a
     character's normalization.
 
     name: "NFC", "NFD", "NFKC" or "NFKD".
@@ -72,11 +72,11 @@ cdef class Form(TextStep):
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil:
         """Find the next stretch that may have to change, from data[at] on; return False if there is none.
 
-        start, end: set to the stretch. Characters outside do not interact with those inside.
+        start, end: receive the stretch. Characters outside do not interact with those inside.
 
-        Requires: no character before `at` interacts with those behind.
+        Requires: no character before `at` interacts with those after it.
         """
-        cdef size_t begin = at, n_bytes  # begin: where the last starter is, which what follows may compose with
+        cdef size_t begin = at, n_bytes  # begin: last starter, with which the next characters may compose
         cdef uint16_t what, starter = 0, order = 0
         cdef uint32_t c
         while at < n:
@@ -91,7 +91,7 @@ cdef class Form(TextStep):
             c = fb_char_within(data + at, n - at, &n_bytes)
             what = self._class(c)
             if what & NO or (what & ORDER and what & ORDER < order) or (what & MAYBE and starter & FORWARD):
-                # The character before may be newer than these tables: begin there only if it can interact.
+                # The previous character may be newer than these tables: begin there only if it can interact.
                 start[0] = begin if starter & FORWARD or order else at
                 end[0] = self._segment_end(data, n, at + n_bytes)
                 return True
@@ -107,20 +107,20 @@ cdef class Form(TextStep):
         return False
 
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """Return the end of the stretch: the next character that nothing before it can interact with."""
+        """Return the end of the stretch: the next character that cannot interact with any before it."""
         cdef size_t n_bytes
         while at < n and self._class(fb_char_within(data + at, n - at, &n_bytes)) & ~FORWARD:
             at += n_bytes
         return at
 
     cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
-        return self._decomposes  # ASCII stays; no mark moves before it or joins it
+        return self._decomposes  # ASCII does not change; no mark moves before it or composes with it
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Normalize a text; return False, without output, if it is in the form already.
+        """Normalize a text; return False, without output, if it is already in the form.
 
-        out: gets the text in the form, if True is returned.
-        places: NULL, or gets the offset that each byte of `out` comes from.
+        out: receives the text in the form, if the result is True.
+        places: NULL, or receives the offset that each byte of `out` comes from.
         """
         cdef size_t at = 0, start, end
         out.n = 0
@@ -154,7 +154,7 @@ cdef class Form(TextStep):
     cdef bint _has_no_mark(self, const uint8_t* data, size_t start, size_t end) noexcept nogil:
         """Tell whether no character of a stretch is a mark or begins with one when decomposed.
 
-        Then no character moves, and each is decomposed by itself.
+        If so, no character moves, and each is decomposed separately.
         """
         cdef size_t n_bytes
         cdef uint32_t c
@@ -166,7 +166,7 @@ cdef class Form(TextStep):
         return True
 
     cdef Mapped _decompositions(self):
-        """Return the step that decomposes single characters; the first call makes it, in some ten milliseconds."""
+        """Return the step that decomposes single characters; the first call takes ten milliseconds to make it."""
         cdef uint32_t c
         cdef Mapped made
         if not is_set(&self._has_mapped):
@@ -239,17 +239,17 @@ cdef class Form(TextStep):
 # Sources of normalized text
 
 cdef enum:
-    MAX_KNOWN_CHARACTERS = 16  # characters of a text whose normalization and sources are kept in an LRU cache
-    LONG_RUN = 256  # combining marks in a row: unicodedata sorts them by insertion, and a million would take hours
+    MAX_KNOWN_CHARACTERS = 16  # longest text, in characters, whose normalization is kept in an LRU cache
+    LONG_RUN = 256  # consecutive combining marks: unicodedata uses insertion sort, so a million would take hours
 
 
 def _with_sources(str name, str text):
     """Return a text in a form, and for each character the index of the character it comes from.
 
-    Counted as Hugging Face tokenizers does: what one character becomes has the index of that character; where
-    several compose, the result has the index of the first; characters that are reordered leave the indexes in place.
+    Counted like Hugging Face tokenizers: the result of one character has the index of that character; if several
+    compose, the result has the index of the first; characters that are reordered leave the indexes in place.
     """
-    cdef list made = [], used = []  # characters, and of how many of the text each takes the place
+    cdef list made = [], used = []  # characters, and how many characters of the text each replaces
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     for character in text:
         parts = _decomposed(compatible, character)
@@ -271,7 +271,7 @@ _known = lru_cache(1 << 12)(_with_sources)
 
 
 cdef bint _has_long_run(str name, str text) except -1:
-    """Tell whether a text has LONG_RUN characters in a row that are combining marks or decompose to some."""
+    """Tell whether a text has LONG_RUN consecutive characters that are combining marks or decompose to some."""
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
     if not marks:

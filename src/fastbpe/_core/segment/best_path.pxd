@@ -7,19 +7,19 @@ cdef extern from *:
     """
     #define FASTBPE_RESET 100000.0f
     """
-    const float RESET "FASTBPE_RESET"  # SENTENCE: totals of a greater amount are taken off all
+    const float RESET "FASTBPE_RESET"  # SENTENCE: a total beyond ±RESET is subtracted from all totals
 
 
 cdef struct Step:
-    # The best path to a place of a text, in float.
+    # The best path to a position in a text, in float.
     float total
-    uint32_t next  # end of the token of the whole path that begins here; until the end, start of the last token,
-    # or NONE: no path leads here
-    uint32_t id  # of the last token; NONE: an unknown character
+    uint32_t next  # end of the token of the whole path that begins here; until the search ends, start of the last
+    # token, or NONE: no path leads here
+    uint32_t id  # id of the last token; NONE: an unknown character
 
 
 cdef struct WideStep:
-    # The same in double.
+    # The same in double precision.
     double total
     double second  # total of the second best path
     uint32_t next

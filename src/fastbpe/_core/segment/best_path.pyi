@@ -1,1 +1,1 @@
-"""Search for the tokens of a text whose scores have the greatest sum. For the core alone."""
+"""Search for the tokens of a text whose scores have the greatest sum. Only for the core."""

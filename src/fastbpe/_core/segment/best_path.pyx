@@ -1,13 +1,13 @@
 """Search for the tokens of a text whose scores have the greatest sum (unigram: Viterbi's algorithm).
 
-Places are bytes, and tokens begin at characters. A path of a greater total replaces another one; the first of equal
-ones stays. Candidates are ordered by beginning, then by length; an unknown character comes last. It is a candidate
-only where no token of one character begins. The time is the number of characters times the length of the longest
-token.
+Positions are byte offsets, and tokens begin at characters. A path with a greater total replaces another one; of
+equal paths the first stays. Candidates are ordered by start, then by length; an unknown character comes last. It
+is a candidate only where no token of one character begins. The time is proportional to the number of characters
+times the length of the longest token.
 
-Sums are part of what is computed: tokenizers adds in double, and begins anew in each piece. sentencepiece adds in
-float over a whole sentence, so that near ties are decided by rounding; where the total passes 100,000 on either side
-it is taken off all totals so far.
+The exact way of summing matters: tokenizers adds in double precision, and starts from 0 in each piece.
+sentencepiece adds in single precision over a whole sentence, so that rounding decides near ties; if the total
+passes 100,000 in either direction, it is subtracted from all totals so far.
 """
 
 from libc.math cimport INFINITY
@@ -25,13 +25,13 @@ ctypedef fused AnyStep:
 cdef float search_sentence(
     const Segmenting* segmenting, const uint8_t* text, size_t n, float total, Step* steps
 ) noexcept nogil:
-    """Find the best path through a text as sentencepiece's Model::EncodeOptimized does; return its total.
+    """Find the best path through a text like sentencepiece's Model::EncodeOptimized; return its total.
 
     total: total of the path to the beginning of the text.
-    steps: n + 1 places, which need not hold anything.
+    steps: n + 1 positions; their initial content does not matter.
 
     Ensures: the tokens of the path end at steps[0].next, at steps[steps[0].next].next and so on, and the step at
-        the end of each has its id.
+        the end of each token has its id.
     """
     cdef const Unit* units = segmenting.units
     cdef size_t at = 0, end, reached = 0, n_bytes, i
@@ -72,7 +72,7 @@ cdef float search_sentence(
 cdef inline void _reach(
     Step* steps, size_t* reached, size_t at, size_t end, float sum, uint32_t token
 ) noexcept nogil:
-    """Let a place be reached by a token that begins at `at`, unless a path of the same or a greater sum leads there."""
+    """Reach a position by a token that begins at `at`, unless a path of the same or a greater sum leads there."""
     cdef size_t i
     if end > reached[0]:
         for i in range(reached[0] + 1, end):
@@ -86,7 +86,7 @@ cdef inline void _reach(
 cdef bint search_piece(
     const Segmenting* segmenting, bint has_unknown, const uint8_t* text, size_t n, WideStep* steps
 ) noexcept nogil:
-    """Find the best path through a piece as tokenizers does. Returns False if it needs an unknown token without one.
+    """Find the best path through a piece as tokenizers does; False if it needs an unknown token but has none.
 
     has_unknown: the model has an unknown token.
     steps: as in search_sentence(); `second` is not set.
@@ -130,7 +130,7 @@ cdef bint search_piece(
 cdef size_t search_with_margin(
     const Segmenting* segmenting, const uint8_t* text, size_t n, WideStep* steps
 ) noexcept nogil:
-    """Find the path through a text that is best without rounding, and the total of the second best one.
+    """Find the path through a text that is best without rounding, and the total of the second best path.
 
     steps: as in search_sentence(). The margin is steps[n].total - steps[n].second.
 
@@ -165,7 +165,7 @@ cdef size_t search_with_margin(
 
 
 cdef inline void _turn(AnyStep* steps, size_t n) noexcept nogil:
-    """Let the steps of the path lead on instead of back."""
+    """Reverse the links of the path, so that they point forward."""
     cdef size_t here = n, before, behind = n
     while here:
         before = steps[here].next
@@ -178,7 +178,7 @@ cdef inline void _turn(AnyStep* steps, size_t n) noexcept nogil:
 cdef inline void _reach_twice(
     const WideStep* begin, WideStep* end, size_t at, double score, uint32_t token
 ) noexcept nogil:
-    """Let a place be reached by the two best paths to `at` and a token."""
+    """Reach a position by the two best paths to `at` followed by a token."""
     cdef double sum = begin.total + score
     if sum > end.total:
         end.second = max(end.total, begin.second + score)

@@ -9,34 +9,34 @@ cdef struct Node:
     uint32_t begin
     uint32_t end
     float score
-    float best  # total of the best path up to its end, in the sums of Viterbi's algorithm
-    int32_t before  # node before it on that path; BEGINNING: none
+    float best  # total of the best path up to its end, as Viterbi's algorithm sums it
+    int32_t before  # previous node on that path; BEGINNING: none
 
 
 cdef enum:
-    BEGINNING = -1  # in place of a node: the beginning of the text
+    BEGINNING = -1  # stands for the beginning of the text instead of a node
 
 
 cdef struct Lattice:
-    # All tokens in a text. Starts as zeros; may be filled several times; lattice_free() frees it.
+    # All tokens in a text. Initialize with zeros; may be filled several times; free with lattice_free().
     size_t n  # bytes of the text
-    size_t capacity  # bytes that there is space for
-    Node* nodes  # sorted by beginning, then by end; an unknown character comes last of its beginning
+    size_t capacity  # bytes of text that fit
+    Node* nodes  # sorted by beginning, then by end; an unknown character comes last of those that begin with it
     size_t n_nodes
     size_t nodes_capacity
-    uint32_t* first  # by place: its first node; n + 2 of them
+    uint32_t* first  # by position: its first node; n + 2 items
     # Set by lattice_link():
     uint32_t* enders  # numbers of the nodes, sorted by end, then by number
     size_t enders_capacity
-    uint32_t* first_ender  # by place: index of its first ender; n + 2 of them
+    uint32_t* first_ender  # by position: index of its first ender; n + 2 items
 
 
 cdef struct Paths:
-    # Paths through a lattice, end to end. Starts as zeros; paths_free() frees it.
+    # Paths through a lattice, end to end. Initialize with zeros; free with paths_free().
     uint32_t* nodes
     size_t n_nodes
     size_t nodes_capacity
-    size_t* ends  # of each path in nodes
+    size_t* ends  # end of each path in `nodes`
     float* totals
     size_t n
     size_t capacity
@@ -44,10 +44,10 @@ cdef struct Paths:
 
 cdef struct Hypothesis:
     # A path to the end of the text
-    int32_t node  # its first one; BEGINNING, or the end
-    int32_t behind  # hypothesis without that node
-    float total  # of its scores
-    bint is_kept  # while the agenda shrinks
+    int32_t node  # its first node; BEGINNING, or the end
+    int32_t behind  # the hypothesis without that node
+    float total  # sum of its scores
+    bint is_kept  # used while the agenda shrinks
 
 
 cdef struct Waiting:
@@ -57,7 +57,7 @@ cdef struct Waiting:
 
 
 cdef struct Search:
-    # Memory of best_paths(), for several calls. Starts as zeros; search_free() frees it.
+    # Memory of best_paths(), for several calls. Initialize with zeros; free with search_free().
     Hypothesis* made
     size_t n_made
     size_t made_capacity

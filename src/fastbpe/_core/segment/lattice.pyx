@@ -1,11 +1,12 @@
 """Lattice of all tokens in a text: its best paths, and random ones, as sentencepiece finds them.
 
-The best path is computed otherwise than in best_path: the total of a node is its score plus the best total before it,
-so rounding may choose another path.
+The best path is computed differently than in best_path: the total of a node is its score plus the best total
+before it, so rounding may choose another path.
 
-The n best paths come from an A* search from the end: a hypothesis is a path to the end, its priority the best total
-of a path that ends so, which Viterbi's algorithm knows. Equal priorities come out in the order of the binary heap of
-GNU's libstdc++, with its limits on hypotheses: sentencepiece's order on Linux.
+The n best paths come from an A* search from the end: a hypothesis is a path to the end of the text, and its
+priority is the best total of any whole path that ends with it, which Viterbi's algorithm has computed. Equal
+priorities come out in the order of the binary heap of GNU's libstdc++, with its limits on hypotheses:
+sentencepiece's order on Linux.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -21,23 +22,23 @@ from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.segment.segmenter cimport Segmenting, Unit
 
 cdef enum:
-    LEAST_ITEMS = 256  # that the growing arrays begin with space for
+    LEAST_ITEMS = 256  # initial capacity of the growing arrays
     # sentencepiece's limits
     MAX_AGENDA = 10000
     MIN_AGENDA = 512
-    MAX_LIVING = 100000  # hypotheses that are kept
+    MAX_LIVING = 100000  # hypotheses to keep
     MAX_HYPOTHESES = 500000
     MAX_SHRINKS = 10
     MAX_NODES = 1 << 30
-    STEPS_PER_LOOK = 1 << 12  # steps between two looks at the clock
-    END = -2  # in place of a node: the end of the text
+    STEPS_PER_LOOK = 1 << 12  # steps between two checks of the clock
+    END = -2  # stands for the end of the text instead of a node
     NO_HYPOTHESIS = -1
 
 
 # The lattice
 
 cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint8_t* text, size_t n) except -1 nogil:
-    """Make the nodes of the lattice of a text."""
+    """Create the nodes of the lattice of a text."""
     cdef const Unit* units = segmenting.units
     cdef size_t at = 0, end, n_bytes, n_characters, i
     cdef uint32_t node, token
@@ -47,7 +48,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
     lattice.n_nodes = 0
     if lattice.first == NULL or n > lattice.capacity:
         _reserve_places(lattice, n)
-    i = 0  # places whose `first` is set
+    i = 0  # positions whose `first` is set
     while at < n:
         while i <= at:
             lattice.first[i] = <uint32_t> lattice.n_nodes
@@ -65,7 +66,7 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
             token = units[node].id
             if token != NONE:
                 score = units[node].score
-                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # here by characters, in the fast search by bytes
+                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # by characters
                     score = <float> (0.1 * <double> (n_characters - 1))
                 _add_node(lattice, Node(token, <uint32_t> at, <uint32_t> end, score, 0, BEGINNING))
                 is_known |= end - at == n_bytes
@@ -98,7 +99,7 @@ cdef int _add_node(Lattice* lattice, Node node) except -1 nogil:
 
 
 cdef int lattice_link(Lattice* lattice) except -1 nogil:
-    """Find the nodes that end at each place."""
+    """Find the nodes that end at each position."""
     cdef size_t i
     cdef uint32_t end
     reserve(<void**> &lattice.enders, &lattice.enders_capacity, lattice.n_nodes, sizeof(uint32_t), LEAST_ITEMS)
@@ -107,7 +108,7 @@ cdef int lattice_link(Lattice* lattice) except -1 nogil:
         lattice.first_ender[lattice.nodes[i].end + 1] += 1
     for i in range(1, lattice.n + 2):
         lattice.first_ender[i] += lattice.first_ender[i - 1]
-    for i in range(lattice.n_nodes):  # which moves the first one of each end to behind its last one
+    for i in range(lattice.n_nodes):  # moves the first ender of each position to after its last one
         end = lattice.nodes[i].end
         lattice.enders[lattice.first_ender[end]] = <uint32_t> i
         lattice.first_ender[end] += 1
@@ -150,7 +151,7 @@ cdef int _add_to_path(Paths* paths, uint32_t node) except -1 nogil:
 
 
 cdef void _turn_last(Paths* paths, size_t first) noexcept nogil:
-    """Turn the nodes from `first` on around."""
+    """Reverse the nodes from `first` on."""
     cdef size_t last = paths.n_nodes
     while first + 1 < last:
         last -= 1
@@ -166,7 +167,7 @@ cdef void paths_free(Paths* paths) noexcept nogil:
 
 
 cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
-    """Set the best path to each node; store the last node of the whole text's, and return its total.
+    """Set the best path to each node; store the last node of the best whole path, and return its total.
 
     Requires: lattice_link().
     """
@@ -182,7 +183,7 @@ cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
 
 
 cdef inline int32_t _best_before(const Lattice* lattice, size_t at, float score, float* best) noexcept nogil:
-    """Return the node that ends at a place and, with a score after it, has the best total; the first of equal ones."""
+    """Return the node that ends at a position and has the best total with a score after it; the first if equal."""
     cdef int32_t found = BEGINNING
     cdef uint32_t i, node
     cdef float total
@@ -213,11 +214,11 @@ cdef int _add_best(Lattice* lattice, Paths* paths) except -1 nogil:
 cdef int best_paths(
     Lattice* lattice, size_t n_best, int64_t milliseconds, Search* search, Paths* paths
 ) except -1 nogil:
-    """Put the best paths into `paths`, the best first.
+    """Put the best paths into `paths`, best first.
 
-    milliseconds: time after which the best path alone is found; 0: never.
+    milliseconds: time after which only the best path is found; 0: never.
 
-    As in sentencepiece it is also found alone if there are too many hypotheses.
+    As in sentencepiece, only the best path is found if there are too many hypotheses.
 
     Requires: lattice_link().
     """
@@ -295,7 +296,7 @@ cdef int _add_hypothesis(Search* search, Hypothesis hypothesis, float priority) 
 
 
 cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
-    """Keep the best of the agenda, taken out and put in again in their order; return how many hypotheses they need."""
+    """Keep the best items of the agenda, taken out and put back in order; return how many hypotheses they need."""
     cdef size_t n = min(search.n_waiting, n_least), n_kept = 0, i
     cdef Waiting* kept = <Waiting*> malloc((n + 1) * sizeof(Waiting))
     cdef int32_t at
@@ -307,7 +308,7 @@ cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
     search.n_waiting = 0
     for i in range(search.n_made):
         search.made[i].is_kept = False
-    for i in range(n):  # the agenda has held more than these, so there is space
+    for i in range(n):  # the agenda had more items than these, so there is space
         _push(search, kept[i])
         at = kept[i].hypothesis
         while at != NO_HYPOTHESIS and not search.made[at].is_kept:
@@ -318,7 +319,7 @@ cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
     return n_kept
 
 
-# The agenda: a binary heap as libstdc++ has it, the greatest priority first
+# The agenda: a binary heap like that of libstdc++, greatest priority first
 
 cdef int _push(Search* search, Waiting item) except -1 nogil:
     reserve(<void**> &search.agenda, &search.agenda_capacity, search.n_waiting + 1, sizeof(Waiting), LEAST_ITEMS)
@@ -339,7 +340,7 @@ cdef inline void _move_up(Waiting* heap, size_t hole, Waiting item) noexcept nog
 
 
 cdef int32_t _pop(Search* search) noexcept nogil:
-    """Take out the first one; return its hypothesis. The hole goes down to a leaf, and the last item up from there."""
+    """Take out the first item; return its hypothesis. The hole sinks to a leaf; the last item rises from there."""
     cdef Waiting* heap = search.agenda
     cdef int32_t top = heap[0].hypothesis
     cdef size_t n = search.n_waiting - 1, hole = 0, child = 0
@@ -362,7 +363,7 @@ cdef int32_t _pop(Search* search) noexcept nogil:
 
 
 cdef bint _is_late(double end_time) except -1 nogil:
-    """Tell whether a time is over; raise KeyboardInterrupt after Ctrl-C. 0: never."""
+    """Tell whether a time has passed; raise KeyboardInterrupt after Ctrl-C. 0: never."""
     with gil:
         PyErr_CheckSignals()
     return end_time > 0 and now() >= end_time
@@ -371,11 +372,11 @@ cdef bint _is_late(double end_time) except -1 nogil:
 # Random paths
 
 cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths* paths) except -1 nogil:
-    """Add a path, drawn with a probability in proportion to exp(alpha times its total).
+    """Add a random path, with a probability proportional to exp(alpha times its total).
 
-    state: of the random numbers; changed.
+    state: state of the random numbers; updated.
     """
-    cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))  # log of the sum over paths to a place
+    cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))  # log of the sum over paths to there
     cdef double* weights = <double*> malloc((lattice.n_nodes + 1) * sizeof(double))
     cdef size_t at, i, n, first
     cdef const Node* left
@@ -408,7 +409,7 @@ cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths
 
 
 cdef size_t draw(const double* log_weights, size_t n, uint64_t* state) noexcept nogil:
-    """Return a number below n, drawn with these weights, whose logarithms are given. Requires: n > 0."""
+    """Return a random number below n, drawn with weights whose logarithms are given. Requires: n > 0."""
     cdef double greatest = -INFINITY, total = 0, chosen
     cdef size_t i
     for i in range(n):
@@ -431,7 +432,7 @@ cdef inline double _log_add(double a, double b) noexcept nogil:
 
 
 cdef inline double _random(uint64_t* state) noexcept nogil:
-    """Return a number from 0 to 1, 1 not included (SplitMix64: Steele, Lea and Flood 2014)."""
+    """Return a random number from 0 to 1, excluding 1 (SplitMix64: Steele, Lea and Flood 2014)."""
     state[0] += GOLDEN_RATIO
     return <double> (mix(state[0]) >> 11) / <double> (<uint64_t> 1 << 53)
 

@@ -1,8 +1,8 @@
 """Segmenter: how a vocabulary cuts pieces into tokens without merging. Immutable.
 
-Its trie has the tokens by their bytes in a double array, which finds all tokens that begin at a place, shortest first.
-A node is a unit of 16 bytes. All children of a node lie in one block of 256 units, so a step reads one unit, and no
-step leaves the array. Units of the first block are never children: a node without children leads there.
+Its trie stores the tokens in a double array, which finds all tokens that begin at a position, shortest first. A
+node is a unit of 16 bytes. All children of a node are in one block of 256 units, so a step reads one unit and
+never leaves the array. Units of the first block are never children: a node without children leads there.
 """
 
 cimport cython
@@ -27,15 +27,15 @@ cdef class Segmenter:
     """Rules by which a vocabulary cuts pieces into tokens.
 
     kind: "Unigram", "sentence" (unigram with the sums of sentencepiece), "WordPiece" or "WordLevel".
-    token_bytes, token_ends: the tokens, as a Vocabulary takes them.
-    ids: uint32 array, the id of each token; NONE: it is not found in text. None: their numbers.
+    token_bytes, token_ends: the tokens, in the form that a Vocabulary takes.
+    ids: uint32 array, the id of each token; NONE: it is not found in text. None: the index of each token.
     scores: array of doubles, the score of each id of "Unigram".
-    gains: array of floats, what each id of "sentence" adds to a total: with byte fallback the id of the first byte
-        of a character has the score of an unknown one.
+    gains: array of floats, the amount that each id of "sentence" adds to a total: with byte fallback, the id of
+        the first byte of a character has the score of an unknown character.
     are_symbols: bytes, 1 for each id of "sentence" that is user-defined.
-    unknown_score: score of a character without a token, of "Unigram" and "sentence".
+    unknown_score: score of a character without a token, for "Unigram" and "sentence".
     prefix: text before the tokens of "WordPiece" that do not begin a piece.
-    longest: most characters of a piece of "WordPiece"; a longer one is unknown.
+    longest: characters of the longest piece of "WordPiece"; a longer one is unknown.
     """
 
     def __cinit__(
@@ -52,7 +52,7 @@ cdef class Segmenter:
         self.segmenting.kind = _KINDS[kind]
         if ids is None:
             ids = array("I", range(n))
-        # The trie has the scores of tokens by their numbers; of SENTENCE alone they are read there.
+        # The trie has the scores of tokens by their index; only SENTENCE reads them there.
         by_token = array("f", bytes(4 * n))
         if gains is not None:
             numbers = memoryview(ids).cast("B").cast("I")
@@ -81,27 +81,27 @@ cdef class Segmenter:
 
 
 cdef enum:
-    LEAST_JOBS = 1 << 10  # that the stack begins with space for
-    BLOCK = 256  # units that the children of a node lie in
-    OPEN_BLOCKS = 16  # newest blocks, in which free units are looked for
+    LEAST_JOBS = 1 << 10  # initial capacity of the stack
+    BLOCK = 256  # units of a block; the children of a node are in one
+    OPEN_BLOCKS = 16  # number of newest blocks in which free units are searched for
     MAX_UNITS = 1 << 30
 
 
 cdef struct Job:
-    # A node whose children are still to be made
+    # A node whose children have not been made yet
     uint32_t node
     uint32_t first  # its keys: first to end - 1
     uint32_t end
-    uint32_t depth  # bytes that they share
+    uint32_t depth  # number of leading bytes that they share
 
 
 cdef struct Builder:
     Unit* units
     size_t n_units  # whole blocks
     size_t capacity
-    uint8_t* taken  # for each unit: it is a node, or may not become one
-    # Free units of the open blocks, in a ring: `base` is the next one, `id` the one before.
-    uint32_t free_unit  # one of them; NONE: none is free
+    uint8_t* taken  # for each unit: 1 if it is a node, or must not become one
+    # Free units of the open blocks form a ring: `base` is the next one, `id` the previous one.
+    uint32_t free_unit  # one of the free units; NONE: none is free
     Job* jobs
     size_t n_jobs
     size_t jobs_capacity
@@ -109,10 +109,10 @@ cdef struct Builder:
 
 @cython.final
 cdef class Trie:
-    """Tokens by their bytes.
+    """Trie of tokens by their bytes.
 
-    token_bytes, token_ends: the tokens, as a Vocabulary takes them.
-    ids: uint32 array, the id of each token; NONE leaves it out. The last of equal tokens counts.
+    token_bytes, token_ends: the tokens, in the form that a Vocabulary takes.
+    ids: uint32 array, the id of each token; NONE leaves it out. Of equal tokens the last one counts.
     scores: float array, the score of each token.
 
     >>> from array import array
@@ -132,14 +132,14 @@ cdef class Trie:
         cdef uint64_t head
         cdef Key* keys
         if <size_t> numbers.shape[0] != n or <size_t> given.shape[0] != n:
-            raise VocabularyError(f"{n} tokens do not go with {numbers.shape[0]} ids and {given.shape[0]} scores")
+            raise VocabularyError(f"{n} tokens do not match {numbers.shape[0]} ids and {given.shape[0]} scores")
         keys = <Key*> malloc((n + 1) * sizeof(Key))
         if keys == NULL:
             raise MemoryError(f"no memory for {n} tokens")
         try:
             for i in range(n):
                 if ends[i] < start or ends[i] > <size_t> token_bytes.shape[0]:
-                    raise VocabularyError("the ends of tokens do not rise, or lie beyond their bytes")
+                    raise VocabularyError("the ends of tokens are not ascending, or exceed the number of bytes")
                 length = ends[i] - start
                 if length and numbers[i] != NONE:
                     head = 0
@@ -162,7 +162,7 @@ cdef class Trie:
         free(self.units)
 
     cdef int _build(self, const Key* keys, size_t n) except -1 nogil:
-        """Make the nodes of sorted keys. A node's id is the id of its last key, without its score."""
+        """Make the nodes of sorted keys. A node gets the id of its last key, but not its score."""
         cdef Builder builder
         cdef Job job
         cdef size_t i
@@ -170,7 +170,7 @@ cdef class Trie:
         builder.free_unit = NONE
         try:
             _add_block(&builder)
-            builder.free_unit = NONE  # the first block has the root alone
+            builder.free_unit = NONE  # the first block has only the root
             for i in range(BLOCK):
                 builder.taken[i] = 1
                 builder.units[i] = Unit(0, NONE, NONE, 0)
@@ -193,7 +193,7 @@ cdef class Trie:
         return 0
 
     def prefixes(self, bytes text not None):
-        """Return (length, id) of each token that a text begins with, the shortest first."""
+        """Return (length, id) of each token that a text begins with, shortest first."""
         cdef uint32_t node = 0
         cdef size_t i
         cdef list out = []
@@ -207,7 +207,7 @@ cdef class Trie:
 
 
 cdef int _compare(const void* first, const void* second) noexcept nogil:
-    """Order keys by their bytes, and equal ones by number."""
+    """Order keys by their bytes, and equal keys by number."""
     cdef const Key* a = <const Key*> first
     cdef const Key* b = <const Key*> second
     cdef int order
@@ -222,7 +222,7 @@ cdef int _compare(const void* first, const void* second) noexcept nogil:
 
 
 cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except -1 nogil:
-    """Make the children of a node, and a job for each."""
+    """Make the children of a node, and a job for each child."""
     cdef uint8_t[BLOCK] bytes_
     cdef uint32_t[BLOCK + 1] starts
     cdef size_t n = 0, k
@@ -243,7 +243,7 @@ cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except
 
 
 cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) except? 0 nogil:
-    """Find a base under which the units of all bytes are free."""
+    """Find a base for which the units of all these bytes are free."""
     cdef uint32_t unit = builder.free_unit, base
     cdef size_t k
     while unit != NONE:
@@ -261,7 +261,7 @@ cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) exce
 
 
 cdef void _take(Builder* builder, uint32_t unit) noexcept nogil:
-    """Take a free unit out of the ring."""
+    """Remove a free unit from the ring."""
     cdef uint32_t behind = builder.units[unit].base, before = builder.units[unit].id
     builder.taken[unit] = 1
     builder.units[before].base, builder.units[behind].id = behind, before
@@ -270,7 +270,7 @@ cdef void _take(Builder* builder, uint32_t unit) noexcept nogil:
 
 
 cdef int _add_block(Builder* builder) except -1 nogil:
-    """Add a block of free units to the ring, and take those of a block that is no longer open out of it."""
+    """Add a block of free units to the ring, and remove the units of the block that is no longer open."""
     cdef size_t first = builder.n_units, n = first + BLOCK, capacity = builder.capacity, i
     cdef uint32_t before, behind
     if n > MAX_UNITS:
@@ -302,7 +302,7 @@ cdef int _add_block(Builder* builder) except -1 nogil:
 
 
 cdef void _clear_free(Builder* builder) noexcept nogil:
-    """Take the places in the ring out of the units that stayed free."""
+    """Clear the ring links in the units that stayed free."""
     cdef size_t i
     for i in range(BLOCK, builder.n_units):
         if not builder.taken[i]:

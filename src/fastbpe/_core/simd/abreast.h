@@ -1,17 +1,17 @@
-/* Pieces that take turns in lanes, for one instruction set. Included once for each.
+/* Pieces that take turns in lanes, for one instruction set. Included once per instruction set.
  *
  * FB_V(name): prefix of the set's names. FB_SYMBOLS: symbols in a vector. The set defines FB_V(lane), the state of
  * one piece, and FB_V(begin), FB_V(step) and FB_V(give), which put a piece into a lane, do one merge, and store
- * its ids. */
+ * the piece's ids. */
 
 typedef struct { /* pieces of one width */
-    FB_V(lane) *active[FB_ABREAST]; /* lanes of those that take turns */
+    FB_V(lane) *active[FB_ABREAST]; /* lanes of the pieces that take turns */
     const fb_new_piece *pieces;
-    size_t n, n_begun, n_active; /* pieces in all; that have got a lane so far; that have one now */
+    size_t n, n_begun, n_active; /* number of pieces in total; that have had a lane; that have one now */
 } FB_V(queue);
 
-/* Start a queue with `most` free lanes at `lanes`, or as many as it has pieces; return the first lane that is
-   left. */
+/* Start a queue with `most` free lanes at `lanes`, or one per piece if there are fewer; return the first unused
+   lane. */
 FB_INLINE FB_V(lane) *FB_V(start)(
     FB_V(queue) * q, FB_V(lane) * lanes, size_t most, const fb_merge_tables *tables, const fb_new_pieces *new,
     size_t n_vectors
@@ -24,7 +24,7 @@ FB_INLINE FB_V(lane) *FB_V(start)(
     return lanes + q->n_begun;
 }
 
-/* Do one merge of each piece in turn. A piece that is done leaves its lane to the next. */
+/* Do one merge of each piece in turn. A finished piece hands its lane to the next piece. */
 FB_INLINE void FB_V(turn)(FB_V(queue) * q, const fb_merge_tables *tables, size_t n_vectors) {
     size_t i, n_kept = 0, n_active = q->n_active;
     for (i = 0; i < n_active; i++) {

@@ -1,21 +1,21 @@
 /* Find piece ends 64 bytes at a time, by bit algebra over masks of character classes.
  *
- * scan.h includes this file once for each instruction set. FB_FN(name) names the functions made here, FB_V(name) those
- * of the vectors, which scan.h defines:
+ * scan.h includes this file once per instruction set. FB_FN(name) names the functions defined here, FB_V(name) the
+ * functions for vectors that scan.h defines:
  *
- * - bytes: a vector of 64 bytes; load(p, n): the first n from p, then zeros.
+ * - bytes: a vector of 64 bytes; load(p, n): the first n bytes from p, then zeros.
  * - Masks. below(v, first, count): bytes from first to first + count - 1. equal(v, byte). high(v): bytes from 0x80 on.
- *   members(row, low_six_bits(v)): bytes whose low six bits name a bit that is set in `row`.
+ *   members(row, low_six_bits(v)): bytes whose low six bits are the index of a set bit in `row`.
  * - put(out, base, bits): write base + i for each set bit i.
  *
  * A block begins where a piece begins. No pattern looks back, so the text before a block does not matter, and no state
- * is carried on. The algebra gives the piece starts that the block alone decides; the next block begins at the last of
- * them (unaligned loads are cheap; about 7 bytes of 64 are read twice). If a block decides nothing, pieces.h finds one
- * end.
+ * is carried over. The algebra finds the piece starts that the block alone decides; the next block begins at the last
+ * of them (unaligned loads are cheap; about 7 bytes of 64 are read twice). If a block decides nothing, pieces.h finds
+ * one end.
  *
  * In all masks bit i belongs to byte i, and all bytes of a character have the same bit.
  */
-/* Fill the masks for ASCII; other characters get no bit. */
+/* Fill the masks for ASCII; other characters have no bits. */
 FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     memset(m, 0, sizeof *m);
     m->upper = FB_V(below)(v, 'A', 26);
@@ -29,12 +29,12 @@ FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     m->graph = FB_V(below)(v, '!', 94);
 }
 
-/* The bytes of the characters whose first bytes are given. more: mask of the bytes that are not first bytes. */
+/* The bytes of the characters with the given first bytes. more: mask of the bytes that are not first bytes. */
 FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
-    return first | (more & ~(more + (first << 1))); /* the carry runs through the bytes that follow a first one */
+    return first | (more & ~(more + (first << 1))); /* the carry runs through the bytes after a first byte */
 }
 
-/* First bytes of kana and Han as fb_is_east_asian has them. */
+/* First bytes of kana and Han, as in fb_is_east_asian. */
 FB_INLINE uint64_t FB_FN(east_asian)(FB_V(bytes) v) {
     uint64_t kana = FB_V(equal)(v, 0xE3) & FB_V(below)(v, 0x81, 3) >> 1;
     uint64_t from_e4 = FB_V(equal)(v, 0xE4) & FB_V(below)(v, 0xB8, 8) >> 1;
@@ -43,7 +43,7 @@ FB_INLINE uint64_t FB_FN(east_asian)(FB_V(bytes) v) {
     return kana | from_e4 | FB_V(below)(v, 0xE5, 4) | up_to_e9;
 }
 
-/* First bytes of the letters without case that two bytes identify: U+4000-9FFF but 4DC0-4DFF, U+AC00-D77F. */
+/* First bytes of caseless letters that two bytes identify: U+4000-9FFF except 4DC0-4DFF, U+AC00-D77F. */
 FB_INLINE uint64_t FB_FN(han_hangul)(FB_V(bytes) v) {
     return FB_V(below)(v, 0xE5, 5) | FB_V(below)(v, 0xEB, 2) |
            (FB_V(equal)(v, 0xE4) & ~(FB_V(equal)(v, 0xB7) >> 1)) |
@@ -51,12 +51,12 @@ FB_INLINE uint64_t FB_FN(han_hangul)(FB_V(bytes) v) {
            (FB_V(equal)(v, 0xED) & FB_V(below)(v, 0x80, 30) >> 1);
 }
 
-/* Classes of characters outside ASCII: bit[k] is bit k of each class, at the first byte of the character. */
+/* Classes of characters outside ASCII: bit[k] has bit k of each class, at the first byte of the character. */
 typedef struct {
     uint64_t bit[3];
 } FB_FN(bits_of_classes);
 
-/* Look up one character after another, without a branch that depends on it. */
+/* Look up one character after another, without a branch that depends on the character. */
 FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_of_classes) * found) {
     for (; first; first &= first - 1) {
         size_t at = (size_t)__builtin_ctzll(first), n_bytes;
@@ -69,7 +69,7 @@ FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_
     }
 }
 
-/* Look up all characters of a row at once, for up to n_rows rows; return the first bytes of those that are left. */
+/* Look up all characters of a row at once, for up to n_rows rows; return the first bytes of the remaining ones. */
 FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_rows, FB_V(bytes) v,
                                            FB_FN(bits_of_classes) * found) {
     FB_V(sixes) last = FB_V(low_six_bits)(v);
@@ -86,13 +86,13 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
 }
 
 /* Classify the characters outside ASCII. Returns the number of bytes of the block before the first character that is
- * not complete or that the algebra on masks does not cover. It does not cover white space outside ASCII; numbers
+ * incomplete or that the algebra on masks does not cover. It does not cover white space outside ASCII; numbers
  * (except for gpt2); and for deepseek, characters without a class and kana that are not letters.
  *
- * It classifies up to four rows at once, and then each other character alone: on multilingual text that was fastest.
- * Tried and dropped, since slower: a branchy look-up for each character (faster only for Latin scripts); each character
- * alone, without branches; only rows; classes stored as bytes and read back as a vector; unrolled look-ups; masks for
- * Cyrillic; this function out of line. */
+ * It classifies up to four rows at once, and then each remaining character separately: this was fastest on
+ * multilingual text. Tried and dropped, because slower: a look-up with branches for each character (faster only for
+ * Latin scripts); each character separately, without branches; only rows; classes stored as bytes and read back as a
+ * vector; unrolled look-ups; masks for Cyrillic; this function out of line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];
@@ -105,7 +105,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     first &= ~cut;
     if (FB_V(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;
     uint64_t rest = first & ~letter;
-    if (n_left < 68) { /* look_up_each reads four bytes for each character, also after the block */
+    if (n_left < 68) { /* look_up_each reads four bytes per character, even after the block */
         memset(tail, 0, sizeof tail);
         memcpy(tail, p, n_left);
         p = tail;
@@ -136,7 +136,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
 }
 
 /* Contractions at quotes that begin a piece: the letters belong to the quote, and a new piece begins after them.
- * known: lowered if the block ends before a contraction is certain. */
+ * known: reduced if the block ends before a contraction is certain. */
 FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                        int at_end, int fold) {
     for (uint64_t rest = quotes & starts; rest; rest &= rest - 1) {
@@ -154,8 +154,8 @@ FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, 
     return starts;
 }
 
-/* starts_gpt2, _cl100k, _o200k and _deepseek return the piece starts of the first n bytes, with bit 0.
- * known: lowered to the first byte that the block does not decide. at_end: the block reaches the end of the text. */
+/* starts_gpt2, _cl100k, _o200k and _deepseek return the piece starts of the first n bytes, including bit 0.
+ * known: reduced to the first byte that the block does not decide. at_end: the block reaches the end of the text. */
 FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks * m, size_t *known,
                                           int at_end) {
     uint64_t valid = fb_below(n), letters = m->upper | m->lower | m->letter;
@@ -165,7 +165,7 @@ FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks
     return FB_FN(contract)(p, n, starts | 1, m->quote, known, at_end, 0);
 }
 
-/* Newlines right after a run of other characters (for o200k also slashes among them), which belong to that run. */
+/* Newlines right after a run of other characters (for o200k also slashes among them); they belong to that run. */
 FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes) {
     uint64_t first = m->newline & (other << 1), run, taken = 0;
     if (!slashes || !(m->slash & (m->newline << 1))) return m->newline & ~(m->newline + first);
@@ -179,8 +179,8 @@ FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes)
     return taken;
 }
 
-/* Piece starts in white space: at its beginning, after the last newline, and at the last character before a solid
- * one. */
+/* Piece starts in white space: at its beginning, after the last newline, and at the last character before a
+ * non-space. */
 FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_t solid) {
     uint64_t plain = blank & ~newline;
     uint64_t behind = plain & (newline << 1);              /* starts of plain runs after a newline … */
@@ -216,7 +216,7 @@ FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_mas
     uint64_t taken = FB_FN(taken)(other, m, 0);
     uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
     uint64_t other_start = other & ~(other << 1) & ~(m->space << 1);
-    /* A lone other character, or white space but a newline, goes with the letters after it. */
+    /* A single other character, or white space except a newline, belongs to the letters after it. */
     uint64_t lone = FB_FN(whole)(other_start, m->more);
     uint64_t starts = FB_FN(blank_starts)(blank, newline, solid) | other_start |
                       (letters & ~(letters << 1) & ~((lone | (blank & ~newline)) << 1)) |
@@ -226,7 +226,7 @@ FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_mas
     return FB_FN(contract)(p, n, starts, m->quote, known, at_end, 1);
 }
 
-/* Contractions after a word, which end it. One that directly follows another is a piece of its own. */
+/* Contractions after a word, which end it. One that directly follows another is a separate piece. */
 FB_INLINE uint64_t FB_FN(suffix)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                      int at_end) {
     size_t last_end = 0;
@@ -263,8 +263,8 @@ FB_INLINE uint64_t FB_FN(starts_o200k)(const uint8_t *p, size_t n, const fb_mask
     return FB_FN(suffix)(p, n, starts, m->quote & (words << 1), known, at_end);
 }
 
-/* The first byte that the algebra of o200k does not cover, or n: a mark after an other character (it may be a word) or
- * an upper-case letter after a caseless one (a lower-case one may stand before that). */
+/* The first byte that the algebra of o200k does not cover, or n: a mark after an other character (it may be a word), or
+ * an upper-case letter after a caseless one (there may be a lower-case one before it). */
 FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     uint64_t caseless = m->letter | m->mark;
     uint64_t other = ~(caseless | m->upper | m->lower | m->number | m->blank);
@@ -279,7 +279,7 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
     uint64_t taken = FB_FN(taken)(sign, m, 0);
     uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
     uint64_t sign_start = sign & ~(sign << 1) & ~(m->space << 1);
-    /* A lone sign of ASCII goes with the letters of ASCII after it, and with no others. */
+    /* A single ASCII sign belongs to the ASCII letters after it, and to no other letters. */
     uint64_t plain = (m->upper | m->lower) & ~m->high & valid;
     uint64_t joined = plain & ((sign_start & ~m->high) << 1);
     uint64_t rest = (plain + joined) & ~plain & words;
@@ -288,10 +288,10 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
            FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
 }
 
-/* The piece starts of a block, with bit 0.
- * p, n_left: the text from the block on; v: its first 64 bytes or all.
- * cut: set to the last start that is certain, unless `done`.
- * done: set to whether the block reaches the end of the text. */
+/* The piece starts of a block, including bit 0.
+ * p, n_left: the text from the block on; v: its first 64 bytes, or all of it.
+ * cut: receives the last start that is certain, unless `done`.
+ * done: receives whether the block reaches the end of the text. */
 FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v, const fb_pattern *pattern,
                                  int family, int is_ascii, size_t *cut, int *done) {
     fb_masks m;
@@ -314,7 +314,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
     }
     *done = n == n_left;
     known = n;
-    if (!*done) { /* of white space at the end of the block only the beginning is certain */
+    if (!*done) { /* in white space at the end of the block, only the beginning is certain */
         uint64_t solid = fb_below(n) & ~m.blank;
         known = solid ? 64 - (size_t)__builtin_clzll(solid) : 0;
     }
@@ -331,7 +331,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
     return starts;
 }
 
-/* Call `starts`, compiled for each of the two kinds of blocks: this makes ASCII faster. */
+/* Call `starts`, compiled for each of the two kinds of blocks, which makes ASCII faster. */
 FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
                                     size_t *cut, int *done) {
     FB_V(bytes) v = FB_V(load)(p, n_left < 64 ? n_left : 64);
@@ -339,8 +339,8 @@ FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_patter
     return FB_FN(starts)(p, n_left, v, pattern, family, 1, cut, done);
 }
 
-/* Append the ends of the pieces from *at on, until the end of the text or until less than FB_ROOM ends have space;
- * return their number. at: becomes the end of the last piece. Requires: a piece begins at *at; room >= FB_ROOM. */
+/* Append the ends of the pieces from *at on, until the end of the text or until there is space for fewer than FB_ROOM
+ * ends; return their number. at: receives the last end. Requires: a piece begins at *at; room >= FB_ROOM. */
 FB_INLINE size_t FB_FN(scan)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                           const fb_pattern *pattern, int family) {
     size_t base = *at, n_ends = 0, cut = 0;

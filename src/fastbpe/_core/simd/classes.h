@@ -1,7 +1,7 @@
 /* Classes of characters for the split patterns, and reading of UTF-8, for all scanners.
  *
- * All functions require that the text has as many bytes of the character as fb_char_bytes says, and read no byte after
- * it. Bytes that are not UTF-8 get some class.
+ * All functions require that the text has as many bytes of the character as fb_char_bytes returns, and read no byte
+ * after it. Bytes that are not UTF-8 get an arbitrary class.
  */
 #ifndef FASTBPE_CLASSES_H
 #define FASTBPE_CLASSES_H
@@ -14,7 +14,7 @@
 #include "utf8.h"
 
 /* Classes. tools/gen_unicode_tables.py writes the same numbers into the tables, three bits each; newlines are ASCII and
- * not in them. */
+ * not in the tables. */
 enum {
     FB_OTHER = 0,  /* none of the following: controls, unassigned, private use, … */
     FB_UPPER = 1,  /* Lu, Lt */
@@ -35,7 +35,7 @@ enum {
 #define FB_OTHERS (FB_SET(FB_OTHER) | FB_SET(FB_SIGN))
 #define FB_BLANKS (FB_SET(FB_SPACE) | FB_SET(FB_NEWLINE))
 
-/* The UTF-8 of a character outside ASCII as a number, first byte lowest. Requires: n_bytes > 1. */
+/* The UTF-8 of a character outside ASCII as a number, first byte in the low bits. Requires: n_bytes > 1. */
 static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     uint32_t word = p[0] | (uint32_t)p[1] << 8;
     if (n_bytes > 2) word |= (uint32_t)p[2] << 16;
@@ -43,8 +43,8 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     return word;
 }
 
-/* The row of a character outside ASCII, without branches. A row holds the classes of the 64 characters whose UTF-8
- * differs in the last byte only: bit i of row[k] is bit k of the class of the character whose last byte is 0x80 + i.
+/* The row of a character outside ASCII, without branches. A row has the classes of the 64 characters whose UTF-8
+ * differs only in the last byte: bit i of row[k] is bit k of the class of the character whose last byte is 0x80 + i.
  * word: the character's UTF-8, as fb_word_at returns it; bytes after it may be set. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
@@ -68,7 +68,7 @@ static inline unsigned fb_class_of(uint32_t code_point) {
     return fb_class_in(fb_rows[row], code_point & 0x3F);
 }
 
-/* The class of the character that begins at p. n_bytes: set to its bytes. */
+/* The class of the character that begins at p. n_bytes: receives its length. */
 static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
     *n_bytes = fb_char_bytes(p[0]);
     if (*n_bytes == 1) return fb_ascii_classes[p[0]];
@@ -83,16 +83,16 @@ static inline int fb_is_east_asian(const uint8_t *p) {
     return (bytes >= 0xE38180 && bytes <= 0xE383BF) || (bytes >= 0xE4B880 && bytes <= 0xE9BEA5);
 }
 
-/* The end of the run of characters of these classes that begins at i; i if it is empty. */
+/* The end of the run of characters of these classes that begins at i; i if the run is empty. */
 static inline size_t fb_run(const uint8_t *text, size_t n, size_t i, unsigned set) {
     size_t n_bytes;
     while (i < n && FB_IS(fb_class_at(text + i, &n_bytes), set)) i += n_bytes;
     return i;
 }
 
-/* The bytes of an English contraction ('s 't 'm 'd 'll 've 're) at i, which is its apostrophe; 0 if there is none.
- * fold: ignore case, as Unicode folds: the long s, U+017F, is an s; no other character outside ASCII folds to one of
- * these letters. */
+/* The length of an English contraction ('s 't 'm 'd 'll 've 're) at i, which is its apostrophe; 0 if there is none.
+ * fold: ignore case, like Unicode case folding: the long s, U+017F, is an s; no other character outside ASCII folds to
+ * one of these letters. */
 static inline size_t fb_contraction(const uint8_t *text, size_t n, size_t i, int fold) {
     if (n - i < 2) return 0;
     uint8_t a = text[i + 1], b;

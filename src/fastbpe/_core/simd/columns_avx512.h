@@ -1,23 +1,23 @@
 /* Merge sixteen pieces of fewer than 16 bytes together, one in each column of AVX-512 vectors: see merging.h.
  *
- * A lane takes a step of one piece at a time, some 100 instructions; here all pieces of a group take a step at once.
- * The rows are the symbols of the pieces: as many as the longest piece has, one fewer after each step. Pairs are still
- * looked up one by one, a cache line of the table each, but only those that exist: at the ends of pieces, a fourth,
- * there are none.
+ * A lane takes a step of one piece at a time, in about 100 instructions; here all pieces of a group take a step at
+ * once. The rows are the symbols of the pieces: as many as the longest piece has, one fewer after each step. Pairs are
+ * still looked up one by one, one cache line of the table each, but only existing ones: at the ends of pieces, a
+ * fourth of them do not exist.
  *
- * Columns are faster than lanes if groups are full, and slower with ten pieces a group: fb_avx512_merge chooses.
+ * Columns are faster than lanes if groups are full, and slower with ten pieces per group: fb_avx512_merge chooses.
  */
 enum {
     FB_COLUMNS = 16,
     FB_ROWS = 16,
     FB_GROUPS = 4, /* groups in progress, so that prefetched lines arrive while others take their step */
-    FB_DONE = 63   /* no row: where a column merges whose piece is done */
+    FB_DONE = 63   /* not a row: position of the merge in a column whose piece is done */
 };
 
 typedef struct {
     uint32_t ids[1 + FB_ROWS + 1][FB_COLUMNS]; /* rows of symbols, with FB_NO_ID before and after them */
-    uint32_t keys[FB_ROWS + 1][FB_COLUMNS];    /* of the pair that begins in a row: rank << 6, or FB_NO_KEY */
-    uint64_t pairs[2 * FB_COLUMNS];            /* pairs to look up: of the columns in has_right, then of has_left */
+    uint32_t keys[FB_ROWS + 1][FB_COLUMNS];    /* key of the pair that begins in a row: rank << 6, or FB_NO_KEY */
+    uint64_t pairs[2 * FB_COLUMNS];            /* pairs to look up: for the columns in has_right, then has_left */
     uint64_t lines[2 * FB_COLUMNS];            /* their home lines, in slots */
     uint32_t at[FB_COLUMNS];                   /* row of the last merge */
     uint32_t n_ids[FB_COLUMNS];                /* symbols left */
@@ -26,8 +26,8 @@ typedef struct {
     __mmask16 has_right, has_left; /* columns whose new symbol has a neighbour after it, before it */
 } fb_avx512_group;
 
-/* Write the bytes of the pieces as symbols, with the keys of their pairs, row by row. starts: where in `bytes` each
- * piece begins. */
+/* Write the bytes of the pieces as symbols, with the keys of their pairs, row by row. starts: start of each piece in
+ * `bytes`. */
 FB_INLINE void fb_avx512_lay_out(fb_avx512_group *g, const fb_merge_tables *t, const uint8_t *bytes, __m512i starts) {
     const __m512i none = _mm512_set1_epi32(FB_NO_ID), unpaired = _mm512_set1_epi32(FB_NO_KEY);
     const __m512i byte = _mm512_set1_epi32(255), lengths = _mm512_loadu_si512(g->n_ids);
@@ -47,12 +47,12 @@ FB_INLINE void fb_avx512_lay_out(fb_avx512_group *g, const fb_merge_tables *t, c
     _mm512_storeu_si512(g->keys[p], unpaired);
 }
 
-/* Set up a group for n pieces. Requires: 1 <= n <= FB_COLUMNS; pieces have 1 to FB_ROWS - 1 bytes, and 16 may be
- * read. */
+/* Set up a group for n pieces. Requires: 1 <= n <= FB_COLUMNS; pieces have 1 to FB_ROWS - 1 bytes, and 16 bytes are
+ * readable. */
 FB_INLINE void fb_avx512_group_begin(
     fb_avx512_group *g, const fb_merge_tables *t, const fb_new_piece *const *pieces, size_t n
 ) {
-    enum { STRIDE = FB_ROWS + 4 }; /* bytes of a copied piece: the gathers read four where two are wanted */
+    enum { STRIDE = FB_ROWS + 4 }; /* bytes of a copied piece: the gathers read four bytes where two are needed */
     const __m512i columns = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     uint8_t bytes[FB_COLUMNS][STRIDE];
     size_t i;
@@ -70,8 +70,8 @@ FB_INLINE void fb_avx512_group_begin(
     fb_avx512_lay_out(g, t, bytes[0], _mm512_mullo_epi32(columns, _mm512_set1_epi32(STRIDE)));
 }
 
-/* Write the keys of the looked-up pairs, and move up the keys after the last merge. Returns the least key of each
- * column with its row in the low bits. */
+/* Write the keys of the looked-up pairs, and move up the keys after the last merge. Returns the lowest key of each
+ * column, with its row in the low bits. */
 FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) {
     const __m512i unpaired = _mm512_set1_epi32(FB_NO_KEY), at = _mm512_loadu_si512(g->at);
     uint32_t found[3 * FB_COLUMNS] __attribute__((aligned(64))); /* two vectors of keys; a third may be read */
@@ -97,7 +97,7 @@ FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) 
     return least;
 }
 
-/* Append the pairs of two symbols in the columns `which` behind n others that will be looked up; return their
+/* Append the pairs of two symbols in the columns `which` after n others that will be looked up; return their
  * number. */
 FB_INLINE size_t fb_avx512_ask(
     fb_avx512_group *g, const fb_merge_tables *t, __m512i left, __m512i right, __mmask16 which, size_t n
@@ -107,7 +107,7 @@ FB_INLINE size_t fb_avx512_ask(
     int half;
     left = _mm512_maskz_compress_epi32(which, left);
     right = _mm512_maskz_compress_epi32(which, right);
-    for (half = 0; half < 2; half++) { /* as fb_pair_line, eight at once */
+    for (half = 0; half < 2; half++) { /* like fb_pair_line, eight at once */
         __m512i a = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(left, 1) : _mm512_castsi512_si256(left));
         __m512i b = _mm512_cvtepu32_epi64(half ? _mm512_extracti64x4_epi64(right, 1) : _mm512_castsi512_si256(right));
         __m512i pair = _mm512_or_si512(_mm512_slli_epi64(a, FB_ID_BITS), b);
@@ -118,7 +118,7 @@ FB_INLINE size_t fb_avx512_ask(
     return n + (size_t)__builtin_popcount(which);
 }
 
-/* Write the merged symbols to the rows `at`, and move up the symbols behind. left, right: set to the neighbours.
+/* Write the merged symbols to the rows `at`, and move up the symbols after them. left, right: receive the neighbours.
  * Columns that are done have FB_DONE in `at`. */
 FB_INLINE void fb_avx512_make(fb_avx512_group *g, __m512i at, __m512i made, __m512i *left, __m512i *right) {
     __m512i ids = _mm512_loadu_si512(g->ids[1]);
@@ -159,9 +159,9 @@ FB_INLINE int fb_avx512_group_step(fb_avx512_group *g, const fb_merge_tables *t)
     return 1;
 }
 
-/* Hand over the ids of all pieces, four of each at a time (a transposition). */
+/* Store the ids of all pieces, four of each at a time (a transposition). */
 FB_INLINE void fb_avx512_group_give(const fb_avx512_group *g) {
-    uint32_t out[4][4][4] __attribute__((aligned(64))); /* every fourth piece, four of these, their ids */
+    uint32_t out[4][4][4] __attribute__((aligned(64))); /* ids by number of the piece % 4, then / 4 */
     size_t i, p, most = 0;
     for (i = 0; i < g->n; i++) {
         *g->pieces[i]->n_ids = g->n_ids[i];
@@ -197,10 +197,10 @@ FB_INLINE int fb_avx512_columns_begin(fb_avx512_columns *c, fb_avx512_group *g, 
     return 1;
 }
 
-/* Sort the pieces by length, longest first (a counting sort): pieces of a group take about as many steps; begin
- * the first groups. */
+/* Sort the pieces by length, longest first (a counting sort), so that the pieces of a group take about the same number
+ * of steps; begin the first groups. */
 FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tables *t, const fb_new_pieces *new) {
-    uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, then ends in `sorted` */
+    uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, later ends in `sorted` */
     size_t i;
     for (i = 0; i < new->n; i++) ends[FB_ROWS - new->pieces[i].n_bytes]++;
     for (i = 1; i < FB_ROWS + 1; i++) ends[i] += ends[i - 1];
@@ -211,7 +211,7 @@ FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tabl
     c->n_active = i;
 }
 
-/* Take a step of each group; a group that is done makes way for the next one. */
+/* Take a step of each group; the next group replaces one that is done. */
 FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_tables *t) {
     size_t i, n_kept = 0, n_active = c->n_active;
     for (i = 0; i < n_active; i++) {
@@ -226,8 +226,8 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
     c->n_active = n_kept;
 }
 
-/* Merge all pieces, as abreast.h declares: pieces of fewer than 16 bytes in columns if they fill a group, all others in
- * lanes. */
+/* Merge all pieces, as declared in abreast.h: pieces of fewer than 16 bytes in columns if they fill a group, all others
+ * in lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
     enum { N_LANES = FB_ABREAST / 4 * 3 };
     fb_avx512_lane lanes[N_LANES] __attribute__((aligned(64))), *free = lanes, *end = lanes + N_LANES;

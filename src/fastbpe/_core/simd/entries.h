@@ -1,9 +1,9 @@
 /* Entries of the piece cache's first table: packing ids into an entry, and copying the ids of a group of pieces.
  *
- * Up to three ids lie in the entry as 32-bit integers, and one load copies them. Four to six ids are packed with 20
- * bits each: unpacking is slower than a copy, but faster than reading a second cache line in the arena. Languages
- * whose pieces become many ids gain most. Tried and dropped: packing all ids and unpacking them with AVX2: faster
- * for these languages, slower for English. */
+ * Up to three ids are stored in the entry as 32-bit integers, and one load copies them. Four to six ids are packed
+ * with 20 bits each: unpacking is slower than a copy, but faster than reading a second cache line in the arena. This
+ * helps most for languages whose pieces become many ids. Tried and dropped: packing all ids and unpacking them with
+ * AVX2: faster for these languages, slower for English. */
 #ifndef FASTBPE_ENTRIES_H
 #define FASTBPE_ENTRIES_H
 
@@ -19,7 +19,7 @@
 #define FB_LIKELY(x) (x)
 #endif
 
-/* Packed ids leave the most significant byte of their 16 free: these bits move the free byte to the end in memory. */
+/* Packed ids leave the most significant of their 16 bytes free: these bits move the free byte to the end in memory. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define FB_FREE_BITS 8
 #else
@@ -27,9 +27,9 @@
 #endif
 
 enum {
-    FB_ENTRY_PLAIN = 3,   /* most ids that an entry holds unpacked */
-    FB_ENTRY_IDS = 6,     /* most ids that an entry holds */
-    FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater ids go to the arena, but no known vocabulary has any */
+    FB_ENTRY_PLAIN = 3,   /* most ids in an entry without packing */
+    FB_ENTRY_IDS = 6,     /* most ids in an entry */
+    FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater ids go to the arena, but no published vocabulary has any */
 };
 
 typedef struct { /* 32 bytes, two to a cache line: see cache_state.pxd */
@@ -62,8 +62,8 @@ static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) 
     return 1;
 }
 
-/* Copy the ids of an entry to `to`. Requires: n_ids <= FB_ENTRY_IDS; `to` has space for FB_ENTRY_IDS, and all of it
- * may be overwritten. */
+/* Copy the ids of an entry to `to`. Requires: n_ids <= FB_ENTRY_IDS; `to` has space for FB_ENTRY_IDS, all of which may
+ * be overwritten. */
 static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
     const uint64_t mask = ((uint64_t)1 << FB_ENTRY_ID_BITS) - 1;
     uint64_t low, high;
@@ -84,8 +84,8 @@ static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
 
 /* Copy the ids of pieces i, i + 1, … as long as each piece is in its home line with its ids in the entry.
  *
- * to: where to write; moved after the last id. Requires: space for FB_ENTRY_IDS ids for each piece.
- * Returns the number of the first piece that needs more than that, or n. */
+ * to: where to write; advanced past the last id. Requires: space for FB_ENTRY_IDS ids per piece.
+ * Returns the index of the first piece that needs more than this, or n. */
 static inline size_t fb_entries_copy(const fb_probe *probes, size_t i, size_t n, uint32_t **to) {
     uint32_t *out = *to;
     for (; i < n; i++) {

@@ -1,5 +1,5 @@
 /* The multiplier of Fibonacci hashing (Knuth, The Art of Computer Programming, volume 3, section 6.4). The top bits of
- * key * FB_GOLDEN_RATIO are the slot of a key: neighbouring keys land far apart.
+ * key * FB_GOLDEN_RATIO are the slot of a key: neighbouring keys get slots far apart.
  */
 #ifndef FASTBPE_HASHING_H
 #define FASTBPE_HASHING_H

@@ -1,8 +1,8 @@
 /* Scans and copies strings of JSON, 16 bytes at a time.
  *
- * Strings have some hundred bytes, so the vectors that every x86-64 (SSE2) and ARM64 (NEON) processor has are enough.
- * +11 % on counting a .jsonl file (docs/how/optimizations.md).
- * The loops of json_lines.pyx handle what is left of the data, and all of it on other processors.
+ * Strings have a few hundred bytes, so the vectors that every x86-64 (SSE2) and ARM64 (NEON) processor has are enough.
+ * Gain: 11 % on counting a .jsonl file (docs/how/optimizations.md).
+ * The loops of json_lines.pyx handle the rest of the data, and all of it on other processors.
  */
 #ifndef FASTBPE_JSON_H
 #define FASTBPE_JSON_H
@@ -16,8 +16,8 @@
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 
-/* Mask of the bytes of a block that are a backslash, with FB_JSON_MASK_BITS bits for each byte. If `all`, also of
- * quotes and of bytes below U+0020. Requires: 16 bytes are readable. */
+/* Mask of the bytes of a block that are a backslash, with FB_JSON_MASK_BITS bits per byte. If `all`, also of quotes
+ * and bytes below U+0020. Requires: 16 bytes are readable. */
 static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
     __m128i v = _mm_loadu_si128((const __m128i *)at);
     __m128i hit = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
@@ -27,7 +27,7 @@ static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
     }
     return (unsigned)_mm_movemask_epi8(hit);
 }
-#define FB_JSON_MASK_BITS 1 /* bits of a mask for each byte */
+#define FB_JSON_MASK_BITS 1 /* bits of a mask per byte */
 
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
 #include <arm_neon.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* By length n of a piece, up to 15: masks for the 16 bytes from its start on, and the length in the last byte. */
+/* By length n of a piece, up to 15: masks for the 16 bytes from its start, and the length in the last byte. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define FB_FIRST(n) ((n) > 7 ? ~UINT64_C(0) : ~(~UINT64_C(0) >> (8 * (n) & 63)))
 #define FB_LAST_BYTE(n) UINT64_C(n)

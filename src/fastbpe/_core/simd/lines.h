@@ -1,4 +1,4 @@
-/* Cache lines of a table with entries of 32 bytes, two in each line; the first 16 bytes of an entry are its key. */
+/* Cache lines of a table with entries of 32 bytes, two per line; the first 16 bytes of an entry are its key. */
 #ifndef FASTBPE_LINES_H
 #define FASTBPE_LINES_H
 
@@ -7,7 +7,7 @@
 
 /* Tell whether one of a line's two entries has the key, and store its offset in the line, 0 or 32, in *at.
  * Requires: `line` is a multiple of 64, the keys differ. No branch: both entries are equally likely.
- * +26 % on batches (docs/how/optimizations.md). */
+ * Gain: 26 % on batches (docs/how/optimizations.md). */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 static inline int fb_find_in_line(const void *line, const void *key, size_t *at) {

@@ -1,19 +1,18 @@
-/* Merging a batch with AVX2, eight symbols a vector, on processors without AVX-512: see merging.h for the method.
-*/
+/* Merging a batch with AVX2, eight symbols per vector, on processors without AVX-512: see merging.h for the method. */
 
 typedef struct {
-    /* The pairs of the symbol merged last with its neighbours, and their home lines, which are prefetched: */
+    /* The pairs of the last merged symbol with its neighbours, and their home lines, which are prefetched: */
     const uint64_t *left_line, *right_line;
     uint64_t left_pair, right_pair;
     const fb_new_piece *piece;
-    uint32_t n_ids, at; /* symbols that are left; place of the symbol merged last */
+    uint32_t n_ids, at; /* number of symbols left; place of the last merged symbol */
     uint32_t unused[3]; /* aligns ids + 1 and keys to 32 bytes */
     uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];         /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx2_lane; /* state of one piece that takes turns */
 
-/* Look a pair up in its home line; return its key in all lanes. The inverted slots are masked by equality and
- * combined by or, then inverted back: if no slot is equal, the result is all ones, as an empty slot is. */
+/* Look a pair up in its home line; return its key in all lanes. The inverted slots are masked by equality, combined by
+ * or, and inverted back: if no slot is equal, the result is all ones, like an empty slot. */
 FB_INLINE __m256i fb_avx2_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
     const __m256i none = _mm256_set1_epi64x(-1), wanted = _mm256_set1_epi64x((int64_t)pair);
     __m256i low = _mm256_loadu_si256((const __m256i *)line), high = _mm256_loadu_si256((const __m256i *)(line + 4));
@@ -60,15 +59,15 @@ FB_INLINE void fb_avx2_begin(fb_avx2_lane *m, const fb_merge_tables *t, const fb
     m->left_pair = m->right_pair = 0;
 }
 
-/* The least of eight non-negative numbers. */
+/* The lowest of eight non-negative numbers. */
 FB_INLINE uint32_t fb_avx2_least(__m256i v) {
     __m128i least = _mm_min_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, 0x4E));
     return (uint32_t)_mm_cvtsi128_si32(_mm_min_epi32(least, _mm_shuffle_epi32(least, 0xB1)));
 }
 
-/* Read the keys of the two pairs prefetched last, do the best merge, and prefetch its two pairs. Returns 0 if no
- * pair can be merged. */
+/* Read the keys of the last two prefetched pairs, do the best merge, and prefetch its two pairs. Returns 0 if no pair
+ * can be merged. */
 FB_INLINE int fb_avx2_step(fb_avx2_lane *m, const fb_merge_tables *t, size_t n_vectors) {
     const __m256i up = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0), no_key = _mm256_set1_epi32(FB_NO_KEY);
     __m256i right_key = fb_avx2_pair_key(t, m->right_line, m->right_pair);

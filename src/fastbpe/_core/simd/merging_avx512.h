@@ -1,18 +1,18 @@
-/* Merging a batch with AVX-512, sixteen symbols a vector: see merging.h for the method. */
+/* Merging a batch with AVX-512, sixteen symbols per vector: see merging.h for the method. */
 
 typedef struct {
-    /* The pairs of the symbol merged last with its neighbours, and their home lines, which are prefetched: */
+    /* The pairs of the last merged symbol with its neighbours, and their home lines, which are prefetched: */
     const uint64_t *left_line, *right_line;
     uint64_t left_pair, right_pair;
-    uint64_t made; /* bit of the place of the symbol merged last; 0: none yet */
+    uint64_t made; /* bit of the place of the last merged symbol; 0: none yet */
     const fb_new_piece *piece;
-    uint32_t n_ids, unused[2];   /* symbols that are left; padding */
+    uint32_t n_ids, unused[2];   /* number of symbols left; padding */
     uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and FB_NO_ID after them */
     uint32_t keys[FB_PLACES];    /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
 } fb_avx512_lane; /* state of one piece that takes turns */
 
-/* Look a pair up in its home line; return its key in the lowest lane. No branch on whether the table holds the
- * pair: it could not be predicted. */
+/* Look a pair up in its home line; return its key in the lowest lane. No branch on whether the pair is in the table,
+ * because it could not be predicted. */
 FB_INLINE __m128i fb_avx512_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
     __m512i slots = _mm512_loadu_si512(line), none = _mm512_set1_epi64(-1), wanted = _mm512_set1_epi64((int64_t)pair);
     __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(slots, FB_ID_BITS), wanted);
@@ -25,7 +25,7 @@ FB_INLINE __m128i fb_avx512_pair_key(const fb_merge_tables *t, const uint64_t *l
 #define FB_NONE_BESIDE _mm512_set1_epi32(FB_NO_ID)
 #define FB_NONE_PAIRED _mm512_set1_epi32(FB_NO_KEY)
 
-/* Put a piece into a lane. Without a branch: the length of a piece cannot be predicted. */
+/* Put a piece into a lane, without a branch: the length of a piece cannot be predicted. */
 FB_INLINE void fb_avx512_begin(fb_avx512_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
     uint64_t known = ((uint64_t)1 << piece->n_bytes) - 1;
     FB_EACH_VECTOR {
@@ -47,8 +47,8 @@ FB_INLINE void fb_avx512_begin(fb_avx512_lane *m, const fb_merge_tables *t, cons
     m->left_pair = m->right_pair = 0;
 }
 
-/* Read the keys of the two pairs prefetched last, do the best merge, and prefetch its two pairs. Returns 0 if no
- * pair can be merged. */
+/* Read the keys of the last two prefetched pairs, do the best merge, and prefetch its two pairs. Returns 0 if no pair
+ * can be merged. */
 FB_INLINE int fb_avx512_step(fb_avx512_lane *m, const fb_merge_tables *t, size_t n_vectors) {
     const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i ids[5], keys[5], least = FB_NONE_PAIRED;

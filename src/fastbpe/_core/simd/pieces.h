@@ -1,9 +1,9 @@
 /* Find the end of one piece, character by character: the meaning of each family of split patterns, in plain C.
  *
- * The block scanners of blocks.h are tested against this. They call it if a block holds something that their algebra
- * does not cover: white space or numbers outside ASCII, or a piece longer than a block.
+ * The block scanners of blocks.h are tested against this file. They call it if their algebra does not cover a block:
+ * white space or numbers outside ASCII, or a piece longer than a block.
  *
- * All functions require that n is fb_whole_end() of the text and, if they are given i, that i < n. They return an offset,
+ * All functions require that n is fb_whole_end() of the text and, if they take i, that i < n. They return an offset,
  * which is at most n.
  */
 #ifndef FASTBPE_PIECES_H
@@ -13,9 +13,9 @@
 
 typedef struct {
     int family;           /* FB_GPT2, FB_CL100K, FB_O200K or FB_DEEPSEEK */
-    int n_digits;         /* digits of a piece of a number, at most; 0: no limit */
-    int contractions;     /* cl100k: they are pieces of their own; o200k: the end of a word; gpt2: always a piece */
-    int end_is_one_piece; /* white space up to the end of the text is one piece, newlines or not */
+    int n_digits;         /* maximum number of digits in a piece; 0: no limit */
+    int contractions;     /* cl100k: they are separate pieces; o200k: the end of a word; gpt2: always a piece */
+    int end_is_one_piece; /* white space up to the end of the text is one piece, even with newlines */
 } fb_pattern;
 
 enum { FB_GPT2, FB_CL100K, FB_O200K, FB_DEEPSEEK };
@@ -26,7 +26,7 @@ static inline size_t fb_last_char(const uint8_t *text, size_t end) {
     return end;
 }
 
-/* The end of a piece that begins with white space: \s*[\r\n]+ (except for gpt2), else \s+(?!\S), else \s. */
+/* The end of a piece that begins with white space: \s*[\r\n]+ (except for gpt2), or else \s+(?!\S), or else \s. */
 static inline size_t fb_blank_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     size_t end = fb_run(text, n, i, FB_BLANKS);
     if (end == n && (pattern->end_is_one_piece || pattern->family == FB_GPT2)) return n;
@@ -85,7 +85,7 @@ static inline size_t fb_cl100k_end(const uint8_t *text, size_t n, size_t i, cons
     return fb_rest_end(text, n, i, pattern);
 }
 
-/* The end of a word of o200k: [upper, caseless, mark]*[lower, caseless, mark]+ if lower_needed, else
+/* The end of a word of o200k: [upper, caseless, mark]*[lower, caseless, mark]+ if lower_needed, otherwise
  * [upper, caseless, mark]+[lower, caseless, mark]*; i if there is no word. */
 static inline size_t fb_word_end(const uint8_t *text, size_t n, size_t i, int lower_needed) {
     const unsigned both = FB_SET(FB_LETTER) | FB_SET(FB_MARK);
@@ -96,7 +96,7 @@ static inline size_t fb_word_end(const uint8_t *text, size_t n, size_t i, int lo
         if (FB_IS(cls, both)) last_both = at;
     }
     if (at < n && cls == FB_LOWER) return fb_run(text, n, at, both | FB_SET(FB_LOWER));
-    if (last_both && lower_needed) return last_both; /* upper-case letters after it are given back */
+    if (last_both && lower_needed) return last_both; /* do not include the upper-case letters after it */
     return lower_needed ? i : at;
 }
 
@@ -114,8 +114,8 @@ static inline size_t fb_o200k_end(const uint8_t *text, size_t n, size_t i, const
     return end;
 }
 
-/* DeepSeek splits by three patterns, one after another. The third one sees the numbers, and the stretches of kana and
- * Han, that the first two cut out as texts of their own: no match reaches across the edge of such a stretch.
+/* DeepSeek splits with three patterns, one after another. The third one sees the numbers, and the stretches of kana and
+ * Han, that the first two cut out as separate texts: no match crosses the edge of such a stretch.
  *
  * The end of the run of characters of these classes from i on, inside or outside such a stretch as `east` says. */
 static inline size_t fb_same_run(const uint8_t *text, size_t n, size_t i, unsigned set, int east) {
@@ -136,8 +136,8 @@ static inline size_t fb_deepseek_blank_end(const uint8_t *text, size_t n, size_t
     return last > i ? last : end;
 }
 
-/* The end of text that no pattern matches: before a character that begins a match with the word after it, or that has
- * another class. */
+/* The end of text that no pattern matches: before a character that begins a match together with the word after it, or
+ * that has another class. */
 static inline size_t fb_unmatched_end(const uint8_t *text, size_t n, size_t i, unsigned words, int east) {
     size_t n_bytes;
     do {
@@ -159,7 +159,7 @@ static inline size_t fb_deepseek_end(const uint8_t *text, size_t n, size_t i, co
         for (at = i + 1; at < n && fb_is_ascii_letter(text[at]);) at++;
         return at;
     }
-    if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them goes with the word after it */
+    if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them belongs to the word after it */
         end = fb_same_run(text, n, i + n_bytes, words, east);
         if (end > i + n_bytes) return end;
     }

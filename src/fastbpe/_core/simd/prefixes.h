@@ -1,8 +1,8 @@
-/* Finds the positions where one of several strings may begin, 32 positions at a time.
+/* Finds the positions at which one of several strings may begin, 32 positions at a time.
  *
- * This is the Teddy algorithm of Hyperscan. The strings are divided into eight groups. For offset 0, 1 and 2 of a
- * string, two tables tell by the low and by the high nibble of a byte which groups may have the byte there; a byte
- * shuffle looks both nibbles up. False positives are possible. */
+ * This is the Teddy algorithm of Hyperscan. The strings are divided into eight groups. For offsets 0, 1 and 2 of a
+ * string, two tables, indexed by the low and by the high nibble of a byte, tell which groups may have the byte there; a
+ * byte shuffle looks both nibbles up. False positives are possible. */
 #ifndef FASTBPE_PREFIXES_H
 #define FASTBPE_PREFIXES_H
 
@@ -72,8 +72,8 @@ static inline int fb_has_vectors(void) { return fb_processor_has(FB_AVX2); }
 static inline int fb_has_vectors(void) { return 0; }
 #endif
 
-/* Return the first offset, `at` or greater, where a string may begin; n if there is none.
- * has_vectors: what fb_has_vectors() returned. */
+/* Return the first offset, `at` or greater, at which a string may begin; n if there is none.
+ * has_vectors: the result of fb_has_vectors(). */
 static inline size_t fb_next_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at, int has_vectors) {
     return has_vectors ? fb_next_begin_avx2(p, data, n, at) : fb_next_begin_scalar(p, data, n, at);
 }

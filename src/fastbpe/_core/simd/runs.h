@@ -1,18 +1,18 @@
 /* Split text into runs of characters of one class, and into single characters: 64 bytes of ASCII at a time.
  *
- * Included once for each instruction set, as blocks.h is, which explains FB_FN and FB_V. A piece ends between two
- * characters if their classes differ, or if the class is of single characters, so a block of ASCII needs only the mask
- * of each class. Characters outside ASCII go one by one. */
+ * Included once per instruction set, like blocks.h, which explains FB_FN and FB_V. A piece ends between two characters
+ * if their classes differ, or if the class is of single characters, so a block of ASCII needs only the mask of each
+ * class. Characters outside ASCII are handled one by one. */
 #ifndef FASTBPE_RUNS_H
 #define FASTBPE_RUNS_H
 
 #include "utf8.h"
 
-enum { FB_MAX_CLASSES = 4, FB_FEW_BYTES = 8 }; /* ASCII before other characters that is not worth a block */
+enum { FB_MAX_CLASSES = 4, FB_FEW_BYTES = 8 }; /* number of ASCII characters before others that is not worth a block */
 
 typedef struct {
-    int n_classes;                     /* with class 0, the characters that the pattern does not match */
-    uint8_t single[FB_MAX_CLASSES];    /* bool by class: each character is a piece; 0: a run of them is one */
+    int n_classes;                     /* including class 0, the characters that the pattern does not match */
+    uint8_t single[FB_MAX_CLASSES];    /* by class: 1: each character is a piece; 0: a run of them is one */
     uint64_t rows[FB_MAX_CLASSES][2];  /* bits of the ASCII characters of each class: below 64, and from 64 on */
     size_t gap_flag;                   /* set in the end of a run of class 0 */
     const uint16_t *page_of;           /* by code point / 256: number of its page */
@@ -46,7 +46,7 @@ static size_t fb_scalar_runs(const uint8_t *text, size_t n, size_t *at, size_t *
 #endif
 
 #ifdef FB_FN
-/* Return the piece starts, with bit 0, of the first n bytes of a block of ASCII. gap: set to the bytes of gaps. */
+/* Return the piece starts, including bit 0, of the first n bytes of a block of ASCII. gap: receives bytes of gaps. */
 FB_INLINE uint64_t FB_FN(run_starts)(FB_V(bytes) v, size_t n, const fb_runs *r, uint64_t *gap) {
     FB_V(sixes) six = FB_V(low_six_bits)(v);
     uint64_t upper = FB_V(below)(v, 64, 64), rest = fb_below(n), starts = 1;

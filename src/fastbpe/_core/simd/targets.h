@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* clang-cl defines _MSC_VER and __clang__, and neither __GNUC__ nor __x86_64__ for sure. MSVC itself has no attributes
- * for single functions: its modules have the scalar code. */
+/* clang-cl defines _MSC_VER and __clang__, but not always __GNUC__ and __x86_64__. MSVC itself has no attributes for
+ * single functions: modules compiled with it have only the scalar code. */
 #if defined(__GNUC__) || defined(__clang__)
 #if defined(__x86_64__) || defined(_M_X64)
 #define FB_X86 1
@@ -28,8 +28,8 @@
 #define FB_INLINE static inline
 #endif
 
-/* Functions between FB_TARGET_BEGIN and FB_TARGET_END are compiled for these instruction sets. Nothing else is:
- * wheels run on any processor, and a function is called only if the processor has its sets. */
+/* Functions between FB_TARGET_BEGIN and FB_TARGET_END are compiled for these instruction sets. Nothing else is,
+ * because wheels run on any processor; such a function is called only if the processor has these sets. */
 #define FB_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
 #define FB_TARGET_BEGIN(sets) FB_PRAGMA(clang attribute push(__attribute__((target(sets))), apply_to = function))
@@ -58,11 +58,11 @@ static inline void fb_cpuid(unsigned leaf, unsigned part, unsigned registers[4])
 #endif
 }
 
-/* Registers whose contents the operating system keeps for each thread. Requires: the processor has OSXSAVE. */
+/* Registers whose contents the operating system saves for each thread. Requires: the processor has OSXSAVE. */
 __attribute__((target("xsave"))) static inline uint64_t fb_kept_registers(void) { return (uint64_t)_xgetbv(0); }
 
-/* Return those of some instruction sets that the processor and the operating system have. Not by
- * __builtin_cpu_supports: a program that clang-cl compiles and MSVC links has no library that knows it. */
+/* Return those of some instruction sets that the processor and the operating system support. This does not use
+ * __builtin_cpu_supports, because a program compiled by clang-cl and linked by MSVC has no library that defines it. */
 static inline unsigned fb_present(unsigned sets) {
     unsigned r[4], found = 0;
     fb_cpuid(0, 0, r);
@@ -72,7 +72,7 @@ static inline unsigned fb_present(unsigned sets) {
     uint64_t kept = fb_kept_registers();
     fb_cpuid(7, 0, r);
     if ((kept & 0x06) == 0x06) found |= (r[1] >> 5 & 1 ? FB_AVX2 : 0) | (r[1] >> 8 & 1 ? FB_BMI2 : 0);
-#ifndef __APPLE__ /* macOS keeps the registers of AVX-512 once a thread has used them, and does not say so before */
+#ifndef __APPLE__ /* macOS saves AVX-512 registers only once a thread has used them, and does not announce it before */
     if ((kept & 0xE6) == 0xE6)
 #endif
         found |= (r[1] >> 30 & 1 ? FB_AVX512BW : 0) | (r[1] >> 31 & 1 ? FB_AVX512VL : 0) |
@@ -83,7 +83,7 @@ static inline unsigned fb_present(unsigned sets) {
 static inline int fb_processor_has(unsigned sets) { return fb_present(sets) == sets; }
 #endif
 
-/* Tell whether a SIMD path, as FASTBPE_SIMD names it (see scan.h), starts with an instruction set; "" matches all
+/* Tell whether a SIMD path, named as in FASTBPE_SIMD (see scan.h), starts with an instruction set; "" matches all
    sets. */
 static inline int fb_is_path_of(const char *path, const char *set) {
     return !*path || strncmp(path, set, strlen(set)) == 0;

@@ -1,10 +1,10 @@
-/* Converting the characters of a str to UTF-8, sixteen at a time and without a branch for each.
+/* Converting the characters of a str to UTF-8, sixteen at a time and without a branch per character.
  *
  * A unit is an item of the str: one character in 1, 2 or 4 bytes. Each becomes a 32-bit word whose low bytes are
- * its UTF-8; then the bytes in use are moved together: by one instruction for sixteen words (AVX-512 VBMI2), or
- * four words at a time by a shuffle whose control comes from a table (AVX2). Compared with a loop over characters
- * this gains most where ASCII and other characters alternate, as in Russian or Greek. NEON would need tables of
- * its own and uses the loop in utf8_text.pyx. Text ahead is prefetched: +3 % on counting
+ * its UTF-8; then the used bytes are moved together: by one instruction for sixteen words (AVX-512 VBMI2), or for
+ * four words at a time by a shuffle whose control comes from a table (AVX2). Compared with a loop over characters,
+ * this gains most if ASCII and other characters alternate, as in Russian or Greek. NEON would need separate tables
+ * and uses the loop in utf8_text.pyx. The text ahead is prefetched: this gains 3 % on counting
  * (docs/how/optimizations.md). */
 #ifndef FASTBPE_TRANSCODE_H
 #define FASTBPE_TRANSCODE_H
@@ -14,15 +14,15 @@
 
 #include "targets.h"
 
-/* Convert the units of data from number *at on; return the number of bytes written to out.
+/* Convert the units of data from index *at on; return the number of bytes written to out.
  *
- * Stops before the first sixteen units that hold a surrogate, or when fewer than sixteen are left; *at is then the
- * number of the first unit that is not converted. unit: bytes of a unit, 1, 2 or 4. Up to 64 bytes after those
- * written may be overwritten. */
+ * Stops before the first sixteen units that contain a surrogate, or when fewer than sixteen are left; *at is then the
+ * index of the first unit that is not converted. unit: bytes of a unit, 1, 2 or 4. Up to 64 bytes after the output may
+ * be overwritten. */
 typedef size_t (*fb_transcode_fn)(const void *data, size_t *at, size_t n, int unit, uint8_t *out);
 
 #ifdef FB_X86
-/* Make one function for each width of a unit, so that the compiler drops the branches on it. */
+/* Define one function per width of a unit, so that the compiler removes the branches on the width. */
 #define FB_EACH_WIDTH(name)                                                                             \
     static size_t name##_1(const void *data, size_t *at, size_t n, uint8_t *out) {                      \
         return name(data, at, n, 1, out);                                                               \
@@ -52,7 +52,7 @@ FB_INLINE size_t fb_avx512_transcode(const void *data, size_t *at, size_t n, int
     uint8_t *to = out;
     size_t i = *at;
     for (; n - i >= 16; i += 16) {
-        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* as in blocks.h */
+        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* see FB_AHEAD */
         __m512i c = fb_avx512_units(data, i, unit);
         __mmask16 is_2 = _mm512_cmpge_epu32_mask(c, _mm512_set1_epi32(0x80));
         if (!is_2) {
@@ -96,7 +96,7 @@ FB_TARGET_END
 
 FB_TARGET_BEGIN("avx2")
 
-/* For four words: control of the shuffle that moves their bytes in use together, and the number of these bytes.
+/* For four words: control of the shuffle that moves their used bytes together, and the number of these bytes.
  * Index: bits k and k + 4 are the low and the high bit of the number of bytes of word k, minus 1. */
 static uint8_t fb_used[256][16], fb_n_used[256];
 
@@ -157,7 +157,7 @@ FB_INLINE int fb_avx2_has_surrogate(__m256i c) {
     return !_mm256_testz_si256(found, found);
 }
 
-/* Write sixteen units if all are ASCII, else return 0. */
+/* Write sixteen units if all are ASCII, otherwise return 0. */
 FB_INLINE int fb_avx2_put_ascii(uint8_t *to, const void *data, size_t at, int unit) {
     __m128i bytes;
     if (unit == 1) {
@@ -181,7 +181,7 @@ FB_INLINE size_t fb_avx2_transcode(const void *data, size_t *at, size_t n, int u
     uint8_t *to = out;
     size_t i = *at;
     for (; n - i >= 16; i += 16) {
-        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* as in blocks.h */
+        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* see FB_AHEAD */
         if (fb_avx2_put_ascii(to, data, i, unit)) {
             to += 16;
             continue;
@@ -200,7 +200,7 @@ FB_EACH_WIDTH(fb_avx2_transcode)
 FB_TARGET_END
 #endif
 
-/* Choose the function for this processor. path: SIMD path that the user asks for, "" for the best. NULL: there is
+/* Choose the function for this processor. path: SIMD path that the user requests, "" for the best. NULL: there is
    none. */
 static fb_transcode_fn fb_choose_transcode(const char *path) {
 #ifdef FB_X86

@@ -1,17 +1,17 @@
 /* Reading one character of UTF-8. Bytes that are not UTF-8 are read as characters, too, so that a walk over them ends
- * where the text does: a first byte has the bytes that it promises, a continuation byte is a character by itself, as in
- * sentencepiece. */
+ * where the text does: a lead byte takes as many bytes as it announces, a continuation byte is a character by itself,
+ * as in sentencepiece. */
 #ifndef FASTBPE_UTF8_H
 #define FASTBPE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes that the character with this first byte has. */
+/* The number of bytes of a character with this lead byte. */
 static inline size_t fb_char_bytes(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
 
 /* The last position up to which a walk from any character to the next stays in the text, wherever it begins: n if the
- * text is UTF-8; else what lies after it is at most a few bytes, or a run of first bytes. */
+ * text is UTF-8; otherwise at most a few bytes, or a run of lead bytes, come after it. */
 static inline size_t fb_whole_end(const uint8_t *text, size_t n) {
     size_t end, k;
     do {
@@ -23,7 +23,7 @@ static inline size_t fb_whole_end(const uint8_t *text, size_t n) {
 }
 
 /* Decode the character at p: return its code point, store its length in bytes in *n_bytes. Requires: as many bytes at
- * p as fb_char_bytes says. Ensures: the result is at most 0x10FFFF. */
+ * p as fb_char_bytes returns. Ensures: the result is at most 0x10FFFF. */
 static inline uint32_t fb_char(const uint8_t *p, size_t *n_bytes) {
     uint32_t lead = p[0];
     uint32_t c;
@@ -35,7 +35,7 @@ static inline uint32_t fb_char(const uint8_t *p, size_t *n_bytes) {
     return c > 0x10FFFF ? 0xFFFD : c;
 }
 
-/* The same of the character at p, of which n_left bytes are there: one that is cut off is U+FFFD. */
+/* Do the same for a character at p of which only n_left bytes may exist: an incomplete one is U+FFFD. */
 static inline uint32_t fb_char_within(const uint8_t *p, size_t n_left, size_t *n_bytes) {
     if (fb_char_bytes(p[0]) <= n_left) return fb_char(p, n_bytes);
     *n_bytes = n_left;

@@ -1,4 +1,4 @@
-/* Facts about a vocabulary that decide where text of code points can be split: see words.h. */
+/* Facts about a vocabulary that decide where text can be split in code-point mode: see words.h. */
 #ifndef FASTBPE_WORD_FACTS_H
 #define FASTBPE_WORD_FACTS_H
 
@@ -6,20 +6,20 @@
 
 #include "hashing.h"
 
-/* Facts about the tokens of a vocabulary. A space stands for U+2581 where the text has that in its place. */
+/* Facts about the tokens of a vocabulary. A space stands for U+2581 if the text has spaces in its place. */
 typedef struct {
-    uint64_t within[128][2];   /* bits by ASCII character: it may follow the first one within a token */
-    const uint8_t *has_behind; /* bits by code point: within some token another character follows it */
-    const uint8_t *has_before; /* bits by code point: within some token it follows another */
-    const uint64_t *pairs;     /* bits by fb_pair_bit: the two characters may follow each other within a token */
-    uint32_t pair_shift;       /* 64 - log2 of the number of those bits */
-    uint32_t space_too;        /* a character that stands for a space as well, or 0x20 */
-    int by_words;              /* within a token a space follows only spaces: words are hardly ever split further */
+    uint64_t within[128][2];   /* [c], bits by ASCII character: it may follow c inside a token */
+    const uint8_t *has_behind; /* bits by code point: inside some token another character follows it */
+    const uint8_t *has_before; /* bits by code point: inside some token it follows another character */
+    const uint64_t *pairs;     /* bits by fb_pair_bit: the two characters may be adjacent inside a token */
+    uint32_t pair_shift;       /* 64 - log2 of the number of these bits */
+    uint32_t space_too;        /* a character that also stands for a space, or 0x20 */
+    int by_words;              /* inside a token a space follows only spaces: words are hardly ever split further */
     uint8_t before[16];        /* if by_words: bit (c >> 4) of byte (c & 15): a piece begins before ASCII character c */
-    uint8_t behind[16];        /* the same: a piece ends behind c */
+    uint8_t behind[16];        /* the same: a piece ends after c */
 } fb_words;
 
-/* The number of a pair's bit: Fibonacci hashing. Different pairs may share one, which then allows both. */
+/* The index of a pair's bit: Fibonacci hashing. Different pairs may share a bit, which then allows both. */
 static inline uint64_t fb_pair_bit(uint32_t c, uint32_t next, uint32_t shift) {
     return (((uint64_t)c << 21 | next) * FB_GOLDEN_RATIO) >> shift;
 }

@@ -1,6 +1,6 @@
-/* Split text of code points into pieces that no token of a vocabulary crosses.
+/* Split text into pieces that no token of a code-point vocabulary crosses.
  *
- * Included once for each instruction set, as blocks.h is, which explains FB_FN and FB_V. fb_scalar_words does the same
+ * Included once per instruction set, like blocks.h, which explains FB_FN and FB_V. fb_scalar_words does the same
  * character by character. Tried and dropped: prefetching text, as in blocks.h: no gain (docs/how/optimizations.md). */
 #ifndef FASTBPE_WORDS_H
 #define FASTBPE_WORDS_H
@@ -10,8 +10,8 @@
 
 FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
 
-/* Tell whether no token holds the two characters one after the other. Letters of two bytes are
- * assumed to share one. */
+/* Tell whether no token contains the two characters one after the other. Two-byte letters are assumed to be adjacent in
+ * some token. */
 FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     uint64_t bit;
     if ((c | next) < 0x80) return !(w->within[c][next >> 6] >> (next & 63) & 1);
@@ -21,10 +21,10 @@ FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     return !(w->pairs[bit >> 6] >> (bit & 63) & 1);
 }
 
-/* Split from *at on, character by character: up to `stop` and further to the next ASCII character or the end of the
- * text, or until `room` ends are written. Returns the number of ends.
- * at: where to begin; becomes where it stopped.
- * last: the character before *at, 0x110000 if there is none; becomes the character before the new *at. */
+/* Split from *at on, character by character: up to `stop` and on to the next ASCII character or the end of the text, or
+ * until `room` ends have been written. Returns the number of ends.
+ * at: where to begin; receives the position where it stopped.
+ * last: the character before *at, 0x110000 if there is none; receives the character before the new *at. */
 static size_t fb_words_by_character(const uint8_t *text, size_t n, size_t *at, size_t stop, uint32_t *last,
                                     size_t *ends, size_t room, const fb_words *w) {
     size_t here = *at, n_ends = 0, n_bytes;

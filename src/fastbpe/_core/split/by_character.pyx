@@ -1,4 +1,4 @@
-"""Splitters that need no pattern: by the number of characters, by scripts, by one text that is searched for."""
+"""Splitters without a pattern: by the number of characters, by script, or by a text that is searched for."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -10,12 +10,12 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 
 cdef enum:
     N_BLOCKS = 0x1100  # blocks of 256 code points
-    ANY = 0  # number of the script of characters that go with any
+    ANY = 0  # script number of characters that go with any script
 
 
 @cython.final
 cdef class FixedLength(Splitter):
-    """Splitter whose pieces have `length` characters, the last one the rest.
+    """Splitter whose pieces have `length` characters, except that the last one has the rest.
 
     length: int – at least 1.
     """
@@ -31,7 +31,7 @@ cdef class FixedLength(Splitter):
         cdef size_t n_chars = 0
         while True:
             at += fb_char_bytes(data[at])
-            if at >= n:  # above n after a character that is cut off, in bytes that are not UTF-8
+            if at >= n:  # above n only after a truncated character, in bytes that are not UTF-8
                 ends_add(ends, n)
                 return n
             n_chars += 1
@@ -45,10 +45,11 @@ cdef class FixedLength(Splitter):
 
 @cython.final
 cdef class ByScript(Splitter):
-    """Splitter that begins a piece where the script changes. Text before the first one with a script is a gap.
+    """Splitter that begins a piece where the script changes. Text before the first script is a gap.
 
     index: bytes – for each block of 256 code points, the number of its row.
-    rows: bytes – rows of 256 numbers, the script of each code point; 0: the character goes with what is before it.
+    rows: bytes – rows of 256 numbers, the script of each code point; 0: the character goes with the text before
+        it.
     """
 
     cdef tuple _owners
@@ -63,7 +64,7 @@ cdef class ByScript(Splitter):
         self._rows = <const uint8_t*> PyBytes_AS_STRING(rows)
 
     def quiet_bytes(self):
-        """Return bool by byte: it is an ASCII letter, and all of these have one script."""
+        """Return a bool per byte: whether it is an ASCII letter, if all of these have the same script."""
         return bytes([byte < 128 and chr(byte).isalpha() for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
@@ -90,8 +91,8 @@ cdef class ByText(Splitter):
     """Splitter that finds a text, from left to right, without overlaps.
 
     text: bytes – UTF-8, not empty.
-    how: "matches": pieces are the text, and all else is a gap; "begins": a piece begins at each; "runs": a piece
-        begins at each that does not follow another.
+    how: "matches": each match is a piece, and all other text is a gap; "begins": a piece begins at each match;
+        "runs": a piece begins at each match that does not follow another.
     """
 
     cdef bytes _owner
@@ -107,11 +108,11 @@ cdef class ByText(Splitter):
         self._matches, self._runs = how == "matches", how == "runs"
 
     def quiet_bytes(self):
-        """Return bool by byte: the text does not begin with it. None if other text is a gap."""
+        """Return a bool per byte: whether the text begins with another byte. None if other text is a gap."""
         return None if self._matches else bytes([byte != self._text[0] for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t start = at, last = at  # of the piece, and end of the last match
+        cdef size_t start = at, last = at  # start of the piece, and end of the last match
         cdef bint follows = False
         cdef uint8_t first = self._text[0]
         cdef const uint8_t* found

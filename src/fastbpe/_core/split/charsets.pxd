@@ -1,8 +1,8 @@
-"""Sets of characters in the layout of `splitting.set_tables`, and tests of the characters of a text against them.
+"""Sets of characters in the layout of `splitting.set_tables`, and tests whether characters of a text are members.
 
 The first byte of a character decides for most sets and characters. If it does not, a two-level table of bits
-decides. All functions require a text that ends where `fb_whole_end` says. A byte that begins no character is a member
-of no set.
+decides. All functions require a text that ends at `fb_whole_end`. A byte that begins no character is not a member
+of any set.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -10,16 +10,16 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 cdef enum:
     N_BLOCKS = 0x1100  # blocks of 256 code points, as in splitting.set_tables
-    SOME_ARE_MEMBERS = 5  # answer of a first byte that does not decide
+    SOME_ARE_MEMBERS = 5  # value for a first byte that does not decide
 
 cdef extern from "stdint.h":
     const size_t NONE "SIZE_MAX"
 
 
 cdef struct CharSets:
-    const uint8_t* bytes  # 256 for each set: answer of each first byte: 0, 1 to 4 (bytes of a member), or a value above
-    const uint16_t* index  # N_BLOCKS a set: number of each block's bits
-    const uint64_t* blocks  # 256 bits each
+    const uint8_t* bytes  # by set and first byte: 0 (no member), 1 to 4 (a member of this length), or more
+    const uint16_t* index  # N_BLOCKS per set: number of the bits of each block
+    const uint64_t* blocks  # 256 bits per block
 
 
 cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
@@ -55,9 +55,9 @@ cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_
 cdef inline size_t one_member(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """Return the end of the character at `at` if there is one and the set has it, else NONE.
+    """Return the end of the character at `at` if there is one and it is in the set; otherwise NONE.
 
-    number: of the set.
+    number: number of the set.
     """
     if at >= n:
         return NONE
@@ -72,7 +72,7 @@ cdef inline size_t one_member(
 cdef inline size_t members_end(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """Return the end of the run of members of the set that begins at `at`; `at` itself if it is empty."""
+    """Return the end of the run of members of the set that begins at `at`; `at` itself if the run is empty."""
     cdef const uint8_t* answer = sets.bytes + number * 256
     cdef size_t next_at
     while at < n:

@@ -1,5 +1,4 @@
-"""Splitters made of other splitters: one after another, with pieces regrouped or grouped from the right, or over
-GPT-2's characters for bytes."""
+"""Splitters made of other splitters: in sequence, regrouped, grouped from the right, over GPT-2's characters."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -32,7 +31,7 @@ cdef class Sequence(Splitter):
     cdef readonly Splitter first
     cdef readonly Splitter second
     cdef bytes _owner
-    cdef const uint8_t* _quiet  # quiet_bytes() of the second, or NULL
+    cdef const uint8_t* _quiet  # quiet_bytes() of `second`, or NULL
 
     def __cinit__(self, Splitter first not None, Splitter second not None):
         self.first = first
@@ -51,8 +50,8 @@ cdef class Sequence(Splitter):
         return self.first.by_neighbours() and self.second.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        # Append the ends of `second` after the ends of `first`, then move them to the front. So no other buffer is
-        # needed.
+        # Append the ends of `second` after the ends of `first`, then move them to the front. This needs no other
+        # buffer.
         cdef size_t begin = ends.n, start = at, end, i, middle
         at = self.first.split(data, n, at, ends)
         middle = ends.n
@@ -60,7 +59,8 @@ cdef class Sequence(Splitter):
             end = ends.items[i] & ~UNMATCHED
             if end != ends.items[i]:
                 ends_add(ends, end | UNMATCHED)
-            # Most pieces hold nothing at which `second` splits: the last steps of falcon's pattern split only digits.
+            # Most pieces contain nothing at which `second` splits: the last steps of falcon's pattern split only
+            # digits.
             elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
                 ends_add(ends, end)
             else:
@@ -71,7 +71,7 @@ cdef class Sequence(Splitter):
         return at
 
     cdef int _split_piece(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
-        """Append the ends that `second` finds in the piece that begins at `offset`."""
+        """Append the ends that `second` finds in the piece at `offset`."""
         cdef size_t at = 0, i, begin = ends.n
         while at < n:
             at = self.second.split(piece, n, at, ends)
@@ -94,7 +94,7 @@ cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n)
 
 @cython.final
 cdef class Uncut(Splitter):
-    """Splitter that cuts text as another does, for work that does not allow a text to be divided at safe cuts."""
+    """Splitter that cuts text like another one, for work in which text must not be divided at safe cuts."""
 
     cdef readonly Splitter splitter
 
@@ -111,13 +111,13 @@ cdef class Uncut(Splitter):
 
 @cython.final
 cdef class Regrouped(Splitter):
-    """Splitter that regroups the matches and gaps of another splitter, as `Split` of tokenizers does.
+    """Splitter that regroups the matches and gaps of another splitter, as tokenizers' `Split` does.
 
-    splitter: Splitter – its pieces are the matches; text that it leaves out is the gaps.
+    splitter: Splitter – its pieces are the matches; the text between them is the gaps.
     behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
-        joins the gap right before it. "merged_with_next": it joins the gap right after it. "contiguous": matches
-        that touch become one piece. Except with "removed", gaps are pieces too.
-    invert: bool – swap matches and gaps first.
+        joins the gap right before it. "merged_with_next": a match joins the gap right after it. "contiguous":
+        adjacent matches become one piece. Except with "removed", gaps are pieces too.
+    invert: bool – first swap matches and gaps.
     """
 
     cdef readonly Splitter splitter
@@ -138,7 +138,7 @@ cdef class Regrouped(Splitter):
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t begin = ends.n
         at = self.splitter.split(data, n, at, ends)
-        # One call must give all ends: neighbours from two calls could not be joined.
+        # One call must return all ends: neighbours from two calls could not be joined.
         while at < n and self._behavior != REMOVED:
             at = self.splitter.split(data, n, at, ends)
         self._regroup(ends, begin)
@@ -179,8 +179,9 @@ cdef class Regrouped(Splitter):
 cdef class GroupedFromRight(Splitter):
     """Splitter that cuts before each group of `length` characters, counted from the right end of a run.
 
-    splitter: Splitter – its pieces are the runs; it leaves other text out.
-    length: int – characters of a group, at least 1. What is left of a run stays with the text before it.
+    splitter: Splitter – its pieces are the runs; the text between them is left uncut.
+    length: int – characters of a group, at least 1. The remainder at the start of a run stays with the text before
+        it.
     """
 
     cdef readonly Splitter splitter
@@ -207,7 +208,7 @@ cdef class GroupedFromRight(Splitter):
         return n
 
     cdef int _group(self, const uint8_t* data, size_t start, size_t end, size_t begun, Ends* ends) except -1 nogil:
-        """Append the places before the groups of a run, from left to right, if they lie behind `begun`."""
+        """Append the starts of the groups of a run, from left to right, if they are after `begun`."""
         cdef size_t n_chars = 0, at = start
         while at < end:
             n_chars += 1
@@ -226,7 +227,7 @@ cdef class GroupedFromRight(Splitter):
 
 @cython.final
 cdef class StandIns(Splitter):
-    """Splitter that gives `splitter` GPT-2's stand-in character (`bytes_to_unicode`) for each byte of the text.
+    """Splitter that applies `splitter` to GPT-2's stand-ins (`bytes_to_unicode`) for the bytes of the text.
 
     So a piece may end within a character of the text.
     """
@@ -272,7 +273,7 @@ cdef class StandIns(Splitter):
         return n
 
     cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
-        """Turn the ends from index `begin` on from offsets into the stand-ins' UTF-8 into offsets into `data`."""
+        """Convert the ends from index `begin` on, offsets into the stand-ins' UTF-8, to offsets into `data`."""
         cdef size_t i, at = 0, at_shown = 0, end
         for i in range(begin, ends.n):
             end = ends.items[i] & ~UNMATCHED

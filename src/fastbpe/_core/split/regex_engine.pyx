@@ -1,15 +1,14 @@
 """Splitter for any pattern that compiles to a program: backtracking with visited states, without the GIL.
 
-Matching is leftmost-first, as in the engines that tokenizers run on. Alternatives that are not tried yet lie
-on a stack of frames: an operation and the offset to continue from. Every operation takes a step, and so do four bytes
-of a run. Steps and frames are limited, so a hostile text ends in an error and not in a hang.
+Matching is leftmost-first, as in the regex engines that tokenizers use. Alternatives that have not been tried are
+on a stack of frames, each an operation and the offset to continue from. Every operation counts as a step, and so
+do every four bytes of a run. The numbers of steps and frames are limited, so a hostile text raises an error
+instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that have
+failed, and never enters one twice. Without this, (a+|b)+c takes 2**n steps.
 
-An attempt that takes many steps begins to remember the states (operation, offset) that have failed and enters none
-twice. Without that, (a+|b)+c takes 2**n steps.
-
-Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these gained: ends written in place and
-steps counted in a register, over ends added by a call; SPAN and OPTION as operations apart from RUN; one loop for
-characters of all lengths in `members_end`, for multilingual text.
+Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these were gains: writing ends in place
+and counting steps in a register, instead of adding ends by a call; SPAN and OPTION as operations separate from
+RUN; one loop for characters of all lengths in `members_end`, for multilingual text.
 """
 
 cimport cython
@@ -28,7 +27,7 @@ from fastbpe._core.split.visited_states cimport (
 from fastbpe.errors import PatternError
 
 cdef enum:
-    # As in splitting.program.Op.
+    # The same as in splitting.program.Op.
     OP_FAIL = 0
     OP_MATCH = 1
     OP_BYTE = 2
@@ -56,15 +55,15 @@ cdef enum:
 
 cdef enum:
     N_REGISTERS = 128  # registers of each kind: splitting.program.MAX_DEPTH
-    N_SYMBOLS = 257  # columns of a table by next byte: the bytes, and the end of the text
-    INLINE_FRAMES = 64  # frames that MatchState holds itself; more are allocated
+    N_SYMBOLS = 257  # columns of a table indexed by the next byte: 256 bytes, and the end of the text
+    INLINE_FRAMES = 64  # frames inside MatchState; more are allocated
     PIECES_PER_CALL = 4096  # pieces after which split() may return
 
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
-cdef const size_t MAX_FRAMES = 1 << 22  # frames at most: 96 MB
-# A call of split() may take BASE_STEPS, and STEPS_PER_BYTE for each byte that is left: about a microsecond for each
-# byte. It returns early only if it took less than a quarter of that for the bytes it has done. So a multiple of the
-# text's length also bounds all calls together. Tokenizer patterns take about 2 steps for each byte.
+cdef const size_t MAX_FRAMES = 1 << 22  # limit on frames: 96 MB
+# A call of split() may take BASE_STEPS, plus STEPS_PER_BYTE for each remaining byte: about a microsecond per byte.
+# It returns early only if it took less than a quarter of that for the bytes that it split. So a multiple of the
+# text's length also bounds the total of all calls. Tokenizer patterns take about 2 steps per byte.
 cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
 
@@ -72,8 +71,8 @@ cdef const int64_t STEPS_PER_BYTE = 256
 cdef struct Frame:
     uint32_t pc  # operation that pushed the frame, as an index into the code
     uint32_t extra  # CHOICE: next entry of its list; RUN_LAZY: repetitions left
-    size_t at  # offset to continue from; SAVE_PLACE, CLOSE: old value of a mark
-    size_t low  # RUN_GREEDY: shortest end of the run; CLOSE: old value of the second mark
+    size_t at  # offset to continue from; SAVE_PLACE, CLOSE: previous value of a mark
+    size_t low  # RUN_GREEDY: shortest end of the run; CLOSE: previous value of the second mark
 
 
 cdef struct Saved:
@@ -89,23 +88,23 @@ cdef struct MatchState:
     size_t capacity
     int64_t steps_left
     const Ends* ends
-    const uint8_t* begin  # where the present attempt begins
+    const uint8_t* begin  # start of the current attempt
     VisitedStates visited
     Frame inline_frames[INLINE_FRAMES]
     Saved saved[N_REGISTERS]
-    size_t marks[N_REGISTERS]  # offsets: where repetitions began their rounds; the last ones: ends of groups
+    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; in the last ones, ends of groups
 
 
 @cython.final
 cdef class Engine(Splitter):
-    """Splitter whose pieces are the matches of a program, and the text between them.
+    """Splitter whose pieces are the matches of a program and the text between them.
 
     pattern: str – the pattern, for errors.
-    code, tables, lists, follows, set_bytes, set_index, set_blocks, n_groups: the program as
-        `splitting.program.compile_program` made it; trusted.
-    track_after: int – steps after which an attempt begins to remember visited states; no published pattern takes
-        so many.
-    keep_gaps: bool – text between matches makes pieces; False: it is a gap.
+    code, tables, lists, follows, set_bytes, set_index, set_blocks, n_groups: the program that
+        `splitting.program.compile_program` returned; it is trusted.
+    track_after: int – steps after which an attempt begins to record visited states; no published pattern takes
+        that many.
+    keep_gaps: bool – True: text between matches is a piece too; False: it is a gap.
     """
 
     cdef const uint32_t* _code
@@ -139,7 +138,7 @@ cdef class Engine(Splitter):
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     def quiet_bytes(self):
-        """Return bool by byte: no match begins with it. None if gaps are not pieces or if it is not known."""
+        """Return a bool per byte: no match begins with it. None if gaps are not pieces, or if this is unknown."""
         if self._gap_flag or self._follows == NULL:
             return None
         return bytes([not self._follows[byte] for byte in range(256)])
@@ -343,7 +342,7 @@ cdef class Engine(Splitter):
     cdef const uint32_t* _resume(
         self, const uint8_t* data, size_t n, size_t* at, MatchState* state
     ) noexcept nogil:
-        """Return the operation to continue with after a failure, and set `at`; NULL if nothing is left to try."""
+        """Return the operation to continue with after a failure, and set `at`; NULL if there is nothing to try."""
         cdef const uint32_t* words
         cdef Frame* frame
         while state.n_frames:
@@ -380,9 +379,9 @@ cdef class Engine(Splitter):
     cdef bint _give_back(
         self, const uint32_t* words, const uint8_t* data, Frame* frame, MatchState* state
     ) noexcept nogil:
-        """Shorten a greedy run by one character, or by more until the next byte can begin what follows.
+        """Shorten a greedy run by one character, or by more until the next byte can begin the rest of the pattern.
 
-        Returns False, with the frame popped, if the run cannot be shorter.
+        Returns False and pops the frame if the run cannot be shorter.
         """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
@@ -403,9 +402,9 @@ cdef class Engine(Splitter):
     cdef bint _take_more(
         self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, MatchState* state
     ) noexcept nogil:
-        """Lengthen a lazy run by one character, or by more until the next byte can begin what follows.
+        """Lengthen a lazy run by one character, or by more until the next byte can begin the rest of the pattern.
 
-        Returns False, with the frame popped, if the run cannot be longer.
+        Returns False and pops the frame if the run cannot be longer.
         """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
@@ -496,12 +495,13 @@ cdef class Engine(Splitter):
 
 
 cdef inline bint _was_visited(MatchState* state, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
-    """Tell whether the engine was in a state before, without success since; remember the state.
+    """Tell whether the engine was in this state before without success since; record the state.
 
     pc, at: operation and offset.
-    n_open: 0: the operation lies in an atomic group or a look-around, which may have been left with success; then
-        the answer is False. Else 1 plus the number of enclosing repetitions whose rounds may be empty: whether
-        each round is empty so far is part of the state. Nothing else decides what happens from there on.
+    n_open: 0 if the operation is in an atomic group or a look-around, which may have been left with success; then
+        the result is False. Otherwise 1 plus the number of enclosing repetitions whose rounds may be empty: the
+        state includes, for each of them, whether its round is empty so far. Nothing else affects the rest of the
+        match.
     """
     cdef uint64_t key
     cdef uint32_t i

@@ -1,4 +1,4 @@
-"""Splitters of known patterns and of code-point vocabularies: 64 bytes at a time by SIMD, without the GIL."""
+"""Splitters for known patterns and for code-point vocabularies: 64 bytes at a time with SIMD, without the GIL."""
 
 import os
 
@@ -50,7 +50,7 @@ cdef extern from "simd/scan.h" nogil:
     const fb_path fb_paths[1]
     const fb_path* fb_choose_path(const char* name) noexcept
 
-cdef const size_t ENDS_PER_CALL = 1024  # ends after which a call returns: 8 KB, which stay in the L1 cache
+cdef const size_t ENDS_PER_CALL = 1024  # ends after which a call returns: 8 KB, which fit into the L1 cache
 
 _FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K, "deepseek": FB_DEEPSEEK}
 
@@ -61,7 +61,7 @@ def paths():
 
 
 cdef const fb_path* _choose_path(str path) except NULL:
-    """Return the scanners of an instruction set; None: of the set that FASTBPE_SIMD names, else of the best set."""
+    """Return the scanners of an instruction set; None: the set of FASTBPE_SIMD, or without it the best set."""
     cdef const fb_path* chosen
     path = path or os.environ.get("FASTBPE_SIMD") or None
     chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
@@ -72,14 +72,14 @@ cdef const fb_path* _choose_path(str path) except NULL:
 
 @cython.final
 cdef class Scanner(Splitter):
-    """Splitter of the patterns of a family.
+    """Splitter for a family of patterns.
 
     family: "gpt2", "cl100k", "o200k" or "deepseek".
-    n_digits: int – digits of a piece of a number, at most; up to 9; 0: no limit.
-    contractions: bool – English contractions are pieces of their own (cl100k) or the end of a word (o200k).
+    n_digits: int – maximum number of digits in a piece, up to 9; 0: no limit.
+    contractions: bool – English contractions are separate pieces (cl100k) or the end of a word (o200k).
     end_is_one_piece: bool – white space up to the end of the text is one piece.
-    path: str or None – an instruction set, one of `paths()`; None: the one that the environment variable
-        FASTBPE_SIMD names, or the best one.
+    path: str or None – an instruction set, one of `paths()`; None: the one in the environment variable
+        FASTBPE_SIMD, or the best one.
     """
 
     cdef fb_pattern _pattern
@@ -123,7 +123,7 @@ cdef class Scanner(Splitter):
 cdef class WordScanner(Splitter):
     """Splitter into pieces that no token of a code-point vocabulary crosses.
 
-    Pieces are words, and shorter if no token holds two neighbours.
+    Pieces are words, or shorter where no token contains two neighbouring characters.
 
     code_points: CodePoints – the vocabulary.
     path: as for Scanner.
@@ -164,11 +164,11 @@ cdef enum:
 
 @cython.final
 cdef class RunScanner(Splitter):
-    """Splitter into runs of characters of one set, or into single characters, as `[a-z]+|[0-9]`.
+    """Splitter into runs of characters of one set, or into single characters, such as `[a-z]+|[0-9]`.
 
-    sets: list of (ranges, single) – at most three sets without a common character: pairs (first, last) of code
-        points, and whether each character is a piece. A run of other characters is unmatched.
-    keep_gaps: bool – unmatched text makes pieces; False: it is a gap.
+    sets: list of (ranges, single) – up to three disjoint sets: pairs (first, last) of code points, and whether
+        each character is a piece. A run of other characters is unmatched.
+    keep_gaps: bool – True: unmatched text is a piece too; False: it is a gap.
     path: as for Scanner.
     """
 
@@ -205,19 +205,19 @@ cdef class RunScanner(Splitter):
         free(self._pages)
 
     cdef Py_ssize_t _number_pages(self, list sets) except -1:
-        """Give each block of code points its page: blocks within one range of a set, and empty ones, share theirs.
+        """Assign a page to each block of code points. Blocks inside one range share a page; so do empty blocks.
 
         Returns the number of pages. Page 0 is empty.
         """
         cdef uint32_t first, last, block
         cdef Py_ssize_t n_pages = 1
         cdef set mixed = set()
-        cdef dict whole = {}  # block: number of the set that has all of it
+        cdef dict whole = {}  # block: number of the set that contains all of it
         cdef dict page_of_set = {}
         for number, (ranges, _) in enumerate(sets):
             for first, last in ranges:
                 if first > last or last > 0x10FFFF:
-                    raise ValueError(f"({first}, {last}) is no range of code points")
+                    raise ValueError(f"({first}, {last}) is not a range of code points")
                 for block in range(first >> 8, (last >> 8) + 1):
                     if first <= block << 8 and last >= (block << 8 | 0xFF):
                         whole[block] = number
@@ -239,7 +239,7 @@ cdef class RunScanner(Splitter):
         return self._path.name.decode()
 
     def quiet_bytes(self):
-        """Return bool by byte: no character of a set begins with it. None if gaps are not pieces."""
+        """Return a bool per byte: no character of a set begins with it. None if gaps are not pieces."""
         cdef uint32_t c
         cdef bytearray quiet = bytearray(b"\1" * 256)
         if self._runs.gap_flag:

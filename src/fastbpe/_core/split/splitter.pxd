@@ -6,19 +6,19 @@ cdef extern from *:
     #include <stdint.h>
     #define FB_UNMATCHED (SIZE_MAX ^ (SIZE_MAX >> 1))
     """
-    # Flag of an end: a gap ends there, text that is left out and is not part of a piece. No text is so long as to need
-    # this bit.
+    # Flag of an end: a gap ends there, which is text that is left out and not part of a piece. No text is long
+    # enough to need this bit in an offset.
     const size_t UNMATCHED "FB_UNMATCHED"
 
 
 cdef struct Ends:
-    # Ends of the pieces and gaps of a text, as byte offsets; the next piece begins where one ends.
+    # Ends of the pieces and gaps of a text, as byte offsets; the next piece begins at the end of the one before.
     size_t* items
     size_t n
     size_t capacity
-    # For error messages: the whole text, and, if the splitter reads GPT-2's characters for bytes instead of the
-    # text itself, those characters and the offset in the text of the first one's byte. See StandIns in
-    # composite.pyx.
+    # For error messages: the whole text. If the splitter reads GPT-2's characters for bytes instead of the text
+    # itself (see StandIns in composite.pyx), also those characters, and the text offset of the byte that the first
+    # one stands for.
     const uint8_t* text
     const uint8_t* stand_ins
     size_t stand_ins_at
@@ -33,7 +33,7 @@ cdef void ends_free(Ends* ends) noexcept nogil
 
 cdef class Splitter:
     cdef readonly bint cuttable  # texts may be divided at the safe cuts of safe_cuts.pyx without changing pieces
-    cdef readonly bint holds_gil  # so threads gain nothing
+    cdef readonly bint holds_gil  # so more threads do not help
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
     cdef list _spans(self, text)
 

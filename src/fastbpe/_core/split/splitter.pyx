@@ -1,7 +1,7 @@
-"""Splitters find the ends of the pieces of UTF-8 text. They have one interface for all ways of finding them.
+"""Splitters find the ends of the pieces of UTF-8 text. They all have the same interface.
 
-Pieces lie end to end and cover the whole text: text that a pattern does not match is a piece too, so nothing is
-lost. A splitter that is told to leave such text out sets UNMATCHED in the end of the gap, and its caller passes over the
+Pieces are contiguous and cover the whole text: text that a pattern does not match is a piece too, so nothing is
+lost. A splitter that is told to leave such text out sets UNMATCHED in the end of the gap, and its caller skips the
 gap.
 """
 
@@ -16,13 +16,13 @@ from fastbpe._core.text.utf8_text cimport Utf8, utf8_of, utf8_release
 
 from fastbpe.errors import PatternError
 
-# Time limit of a text, far above what patterns in use take: a tenth of a microsecond a byte.
+# Time limit for a text, far more than any pattern in use takes: a tenth of a microsecond per byte.
 cdef double REGEX_SECONDS = 3
 cdef double REGEX_SECONDS_PER_BYTE = 1e-5
 
 
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
-    """Make space for n_more ends; the capacity doubles, so that appending takes linear time."""
+    """Make space for n_more ends. The capacity doubles, so appending takes linear time."""
     cdef size_t wanted = ends.n + n_more, capacity
     cdef size_t* items
     if wanted <= ends.capacity:
@@ -46,7 +46,7 @@ cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
 
 
 cdef size_t n_pieces(const Ends* ends) noexcept nogil:
-    """Count the ends that are not of gaps."""
+    """Count the ends of pieces, without those of gaps."""
     cdef size_t n = ends.n, i
     for i in range(ends.n):  # by shifts, which plain SSE2 adds up two at a time
         n -= ends.items[i] >> (8 * sizeof(size_t) - 1)
@@ -75,24 +75,24 @@ cdef class Splitter:
     """Splitter that does not split: the whole text is one piece. Base of all splitters."""
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        """Append the ends of the pieces of data[at:n], as rising offsets into data; return where the next piece
+        """Append the ends of the pieces of data[at:n], as ascending offsets into data; return where the next piece
         begins.
 
-        A splitter may stop after any piece, so that its caller reads ends that are still in the cache: the caller
-        calls it again until it returns n.
+        A splitter may stop after any piece, so that its caller reads the ends while they are still in the cache.
+        The caller calls it again until it returns n.
 
-        Requires: at < n, and `at` is 0 or what the previous call returned.
+        Requires: at < n, and `at` is 0 or the result of the previous call.
         Ensures: the result is above `at`.
         """
         ends_add(ends, n)
         return n
 
     def quiet_bytes(self):
-        """Return bool by byte, as bytes: a text of only such bytes is one piece. None if that is not known."""
+        """Return a bool per byte, as bytes: a text of only such bytes is one piece. None if this is not known."""
         return b"\1" * 256 if type(self) is Splitter else None
 
     def by_neighbours(self):
-        """Tell whether the two characters beside a position alone decide if a piece ends there."""
+        """Tell whether the two characters around a position alone decide if a piece ends there."""
         return False
 
     def ends(self, text):
@@ -104,9 +104,9 @@ cdef class Splitter:
         return [(start, end) for start, end, is_gap in self._spans(text) if not is_gap]
 
     def ends_in(self, bytes data not None):
-        """Return the ends that split() finds in any bytes, UTF-8 or not. For tests.
+        """Return the ends that split() finds in any bytes, even if they are not UTF-8. For tests.
 
-        The bytes are copied to memory of just their size, so that AddressSanitizer sees a read past them.
+        The bytes are copied to memory of exactly their size, so that AddressSanitizer detects a read past them.
         """
         cdef size_t n = <size_t> len(data), at = 0, before
         cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
@@ -173,13 +173,13 @@ cdef class RegexSplitter(Splitter):
     """Splitter whose pieces are the matches of a compiled pattern of the `regex` package, and the text between
     them.
 
-    It takes any pattern, but holds the GIL. `regex` counts no steps, so a time limit bounds backtracking: a text
-    may take REGEX_SECONDS plus REGEX_SECONDS_PER_BYTE a byte, in seconds of the processor that all threads of the
-    process take together. Beyond it PatternError is raised. Ctrl-C interrupts a match.
+    It accepts any pattern, but holds the GIL. `regex` does not count steps, so a time limit bounds backtracking: a
+    text may take REGEX_SECONDS plus REGEX_SECONDS_PER_BYTE per byte, in processor seconds that all threads of the
+    process use together. Beyond this, PatternError is raised. Ctrl-C interrupts a match.
 
     pattern: compiled pattern of `regex`.
-    keep_gaps: bool – text between matches makes pieces; False: it is a gap.
-    shown: str or None – the pattern for errors, as the user wrote it; None: as `regex` has it.
+    keep_gaps: bool – True: text between matches is a piece too; False: it is a gap.
+    shown: str or None – the pattern for errors, as the user wrote it; None: as `regex` prints it.
     """
 
     def __init__(self, pattern, *, bint keep_gaps=True, str shown=None):
@@ -199,7 +199,7 @@ cdef class RegexSplitter(Splitter):
         cdef size_t at_byte = 0
         cdef double seconds = REGEX_SECONDS + REGEX_SECONDS_PER_BYTE * n
         try:
-            # Not findall(): its list of all pieces takes a dozen times the memory of the text.
+            # Not findall(): its list of all pieces takes twelve times the memory of the text.
             for match in self._pattern.finditer(text, timeout=seconds):
                 start, end = match.span()
                 if start == end:
@@ -227,7 +227,7 @@ cdef class RegexSplitter(Splitter):
 
 
 cdef inline size_t _advance(const uint8_t* data, size_t at, Py_ssize_t n_chars) noexcept nogil:
-    """Return the offset n_chars characters after `at`. Requires: valid UTF-8, as decoding has shown."""
+    """Return the offset n_chars characters after `at`. Requires: valid UTF-8, as decoding it has shown."""
     while n_chars:
         at += fb_char_bytes(data[at])
         n_chars -= 1

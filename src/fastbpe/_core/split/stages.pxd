@@ -1,8 +1,8 @@
 """Steps with a splitter that change text: replaced matches, and stages of pre-tokenizers (ByteLevel, Metaspace).
 
-A splitter cannot say that: its pieces are parts of the text. So the pieces of the first splitter go through stages.
-Each changes a piece, and may split what it has become with a splitter of its own. The pieces that the last stage
-leaves lie end to end in memory of their own, and go to the piece cache from there.
+A splitter alone cannot do this, because its pieces are parts of the text. So the pieces of the first splitter go
+through stages. Each stage changes a piece, and may split the result with its own splitter. The pieces after the
+last stage are stored end to end in a buffer, and go to the piece cache from there.
 """
 
 from libc.stdint cimport uint8_t
@@ -14,13 +14,13 @@ from fastbpe._core.split.splitter cimport Ends, Splitter
 
 
 cdef struct Staged:
-    # Pieces as stages leave them. Starts as all zeros; given back with staged_free().
+    # Pieces as the stages leave them. Initialize with zeros; free with staged_free().
     Buffer text  # the pieces, end to end
-    Places places  # for each byte of them, its place in the text before all stages; empty unless it traces
+    Places places  # for each byte of `text`, its place in the text before all stages; empty unless `traces` is set
     Buffer spare
     Places spare_places
     bint traces
-    size_t n_first  # the first bytes of the text, as far as they come from the first character of a whole text
+    size_t n_first  # leading bytes of the text that come from the first character of the whole text
 
 
 cdef void staged_free(Staged* staged) noexcept nogil
@@ -29,7 +29,7 @@ cdef void staged_free(Staged* staged) noexcept nogil
 cdef class Stage:
     cdef readonly Splitter splitter
     cdef readonly Stage then
-    cdef readonly bint needs_first  # this stage, or one after it, asks which piece begins a whole text
+    cdef readonly bint needs_first  # this stage, or one after it, must know which piece begins a whole text
     cdef readonly bint holds_gil
     cdef bytes _prefix_owner
     cdef bytes _space_owner

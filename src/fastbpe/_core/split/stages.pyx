@@ -1,8 +1,8 @@
 """Steps with a splitter that change text: replaced matches, and stages of pre-tokenizers (ByteLevel, Metaspace).
 
-A splitter cannot say that: its pieces are parts of the text. So the pieces of the first splitter go through stages.
-Each changes a piece, and may split what it has become with a splitter of its own. The pieces that the last stage
-leaves lie end to end in memory of their own, and go to the piece cache from there.
+A splitter alone cannot do this, because its pieces are parts of the text. So the pieces of the first splitter go
+through stages. Each stage changes a piece, and may split the result with its own splitter. The pieces after the
+last stage are stored end to end in a buffer, and go to the piece cache from there.
 """
 
 cimport cython
@@ -26,13 +26,14 @@ cdef void staged_free(Staged* staged) noexcept nogil:
 
 @cython.final
 cdef class Stage:
-    """Change of each piece, a splitter of what it has become, and the stages after it.
+    """Change of each piece, a splitter for the result, and the stages after it.
 
     prefix: bytes – UTF-8 to put before a piece that does not begin with it; b"": nothing.
-    only_first: bool – only before the piece that begins where the whole text does.
-    space: bytes – UTF-8 in place of each space; b"": spaces stay. If it is given with a prefix, the two are equal.
-    to_bytes: bool – GPT-2's character in place of each byte. Without a prefix or space.
-    splitter: Splitter or None – splits what the piece has become; None: nothing does.
+    only_first: bool – add the prefix only to the piece at the start of the whole text.
+    space: bytes – UTF-8 that replaces each space; b"": spaces stay. If a prefix is also given, the two must be
+        equal.
+    to_bytes: bool – replace each byte by GPT-2's character for it. Only without prefix and space.
+    splitter: Splitter or None – splits the changed piece; None: it is not split.
     then: Stage or None – the stage after this one.
     """
 
@@ -41,7 +42,7 @@ cdef class Stage:
         Splitter splitter=None, Stage then=None,
     ):
         if (to_bytes and (prefix or space)) or (prefix and space and prefix != space):
-            raise ValueError(f"prefix={prefix!r}, space={space!r}, to_bytes={bool(to_bytes)} do not go together")
+            raise ValueError(f"prefix={prefix!r}, space={space!r}, to_bytes={bool(to_bytes)} cannot be combined")
         self._prefix_owner, self._space_owner = prefix, space
         self._prefix, self._n_prefix = <const uint8_t*> PyBytes_AS_STRING(prefix), <size_t> PyBytes_GET_SIZE(prefix)
         self._space, self._n_space = <const uint8_t*> PyBytes_AS_STRING(space), <size_t> PyBytes_GET_SIZE(space)
@@ -53,12 +54,12 @@ cdef class Stage:
     cdef int run(
         self, const uint8_t* data, const Places* sources, size_t start, Ends* ends, Staged* staged
     ) except -1 nogil:
-        """Change and split pieces, by this stage and those after it.
+        """Change and split pieces, by this stage and the stages after it.
 
         data: the text.
         start: offset of the first piece.
         ends: ends of the pieces in data; they become ends of the pieces in staged.text.
-        sources: place of each byte of data; NULL: its offset.
+        sources: place of each byte of data; NULL: each place is the offset.
         """
         cdef size_t i, begin, end, n_before = ends.n, n_first = 0
         staged.spare.n = staged.spare_places.n = 0
@@ -82,9 +83,10 @@ cdef class Stage:
     cdef int _change(
         self, const uint8_t* data, const Places* sources, size_t start, size_t end, Staged* staged, size_t* n_first
     ) except -1 nogil:
-        """Append what data[start:end] becomes to staged.spare.
+        """Append the changed text of data[start:end] to staged.spare.
 
-        n_first: becomes the end of what comes from the first character of the whole text, if the piece has it.
+        n_first: receives the end of the text that comes from the first character of the whole text, if the piece
+            has that character.
         """
         cdef bint is_first = start < staged.n_first
         cdef size_t n_prefix = self._n_prefix, i
@@ -148,7 +150,7 @@ cdef class Stage:
         return 0
 
     cdef int _split(self, size_t begin, Ends* ends, Staged* staged) except -1 nogil:
-        """Append the ends of the pieces of staged.spare from `begin` on."""
+        """Append the ends of the pieces of staged.spare, starting at `begin`."""
         cdef size_t at = 0, n = staged.spare.n - begin, first = ends.n
         if self.splitter is None or n == 0:
             return ends_add(ends, staged.spare.n) if n else 0
@@ -178,10 +180,10 @@ cdef class Stage:
 
 @cython.final
 cdef class Replaced(TextStep):
-    """Step that puts one text in place of each match.
+    """Step that replaces each match by the same text.
 
     splitter: Splitter – its pieces are the matches; the text between them is unmatched.
-    content: bytes – UTF-8 of the text; it comes from the last character of the match.
+    content: bytes – UTF-8 of the new text; its place is the last character of the match.
     """
 
     def __cinit__(self, Splitter splitter not None, bytes content not None):
@@ -213,5 +215,5 @@ cdef class Replaced(TextStep):
             ends_free(&ends)
 
     cdef inline bint _is_same(self, const uint8_t* match, size_t n) noexcept nogil:
-        """Tell whether a match is the text already, and one character, so that it keeps its place."""
+        """Tell whether a match equals the new text and is one character; then it keeps its place."""
         return n == 1 and self._n_content == 1 and match[0] == self._content[0]

@@ -1,7 +1,7 @@
 """Scanner of the pattern "superbpe_lines", whose matches are rare: most of a line is one piece.
 
-The engine tries the pattern at each space. Here a table tells of most pairs of characters that no match begins
-at the first.
+The engine would try the pattern at each space. Here a table says for most pairs of characters that no match begins
+at the first one.
 """
 
 cimport cython
@@ -18,7 +18,7 @@ cdef extern from "simd/classes.h" nogil:
     bint FB_IS(unsigned cls, unsigned set)
 
 cdef enum:
-    END = 31  # class of the end of a text; no set has it
+    END = 31  # class of the end of the text; in no set
     MAX_DIGITS = 3
     ENDS_PER_CALL = 512  # pieces, about 20 KB of text: their words and ids stay in the second-level cache
     SPACE = 0x20
@@ -53,7 +53,7 @@ _fill_passes()
 
 @cython.final
 cdef class SuperbpeLines(Splitter):
-    r"""Splitter by \p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S), where other text is a piece, too."""
+    r"""Splitter by \p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S), in which other text is a piece, too."""
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t start = at, end, n_bytes = 1, most = ends.n + ENDS_PER_CALL
@@ -80,7 +80,7 @@ cdef class SuperbpeLines(Splitter):
 
 
 cdef inline unsigned _class_at(const uint8_t* data, size_t n, size_t at, size_t* n_bytes) noexcept nogil:
-    """Class of a character, END at the end of the text, 0 for a character that is cut off there."""
+    """Class of a character, END at the end of the text, 0 for a character that the end truncates."""
     if at >= n:
         return END
     n_bytes[0] = fb_char_bytes(data[at])
@@ -96,7 +96,7 @@ cdef inline bint _is_sign(unsigned cls) noexcept nogil:
 
 
 cdef size_t _match_end(const uint8_t* data, size_t n, size_t at, size_t* n_bytes) noexcept nogil:
-    """End of the match that begins at a character; 0: none does, and the character has n_bytes."""
+    """End of the match that begins at a character. If there is none, 0; n_bytes is the size of the character."""
     cdef size_t end, n_after = 0, first, n_signs = 0
     cdef unsigned cls = _class_at(data, n, at, n_bytes)
     if cls == FB_NUMBER:

@@ -8,12 +8,12 @@ from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
 
 
 cdef enum:
-    VISITED_MIN_SLOTS = 1 << 12  # slots when the engine begins to remember: 32 KB
-    VISITED_MAX_SLOTS = 1 << 20  # slots at most: 8 MB; further states are not remembered
+    VISITED_MIN_SLOTS = 1 << 12  # slots of the first table: 32 KB
+    VISITED_MAX_SLOTS = 1 << 20  # limit on slots: 8 MB; further states are not recorded
 
 
 cdef struct VisitedStates:
-    uint64_t* slots  # 0: an empty slot; NULL: nothing is remembered yet
+    uint64_t* slots  # 0: an empty slot; NULL: nothing is recorded yet
     size_t n
     size_t n_slots
 
@@ -36,7 +36,7 @@ cdef inline size_t visited_slot(const VisitedStates* visited, uint64_t state) no
 
 
 cdef inline bint visited_resize(VisitedStates* visited, size_t n_slots) noexcept nogil:
-    """Begin to remember, or move to a table of n_slots, a power of two; return False if there is no memory."""
+    """Create the table, or move to one of n_slots, a power of two; return False if out of memory."""
     cdef uint64_t* old = visited.slots
     cdef size_t n_old = visited.n_slots if old != NULL else 0, i
     cdef uint64_t* slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
@@ -54,7 +54,7 @@ cdef inline bint visited_resize(VisitedStates* visited, size_t n_slots) noexcept
 
 
 cdef inline bint visit(VisitedStates* visited, uint64_t state) noexcept nogil:
-    """Tell whether a state was visited, and remember it unless the table is full."""
+    """Tell whether a state was visited, and record it unless the table is full."""
     cdef size_t slot = visited_slot(visited, state)
     if visited.slots[slot]:
         return True

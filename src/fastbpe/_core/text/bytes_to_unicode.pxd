@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 cdef enum:
-    N_CHARACTERS = 0x144  # code points below which all 256 characters of the table lie
+    N_CHARACTERS = 0x144  # all 256 characters of the table are below this code point
     NO_BYTE = 0xFFFF  # in byte_of_character: the character stands for no byte
 
 cdef uint16_t[256] character_of_byte

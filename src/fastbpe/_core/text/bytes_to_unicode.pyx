@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 
 cdef void _fill() noexcept:
-    """Give each printable character of Latin-1 to its own byte, and the characters from U+0100 on to the others."""
+    """Assign each printable character of Latin-1 to its own byte, and characters from U+0100 on to the others."""
     cdef int byte
     cdef uint16_t character, next_character = 0x100
     for byte in range(N_CHARACTERS):
@@ -29,8 +29,8 @@ def bytes_to_unicode():
     """Return GPT-2's table: the visible character that stands for each byte in its files.
 
     A byte that is a printable character of Latin-1 stands for itself. The 68 others (controls, space, no-break
-    space, soft hyphen) are the characters from U+0100 on. The bytes come in the order of their characters:
-    tokenizers numbers them so in the vocabularies that it trains.
+    space, soft hyphen) get the characters from U+0100 on. The dict is in the order of the characters, which is the
+    order in which tokenizers numbers the bytes in the vocabularies that it trains.
 
     Source: the function of the same name in GPT-2's encoder.py.
 
@@ -57,7 +57,8 @@ cdef Py_ssize_t unicode_to_bytes(const uint8_t* text, size_t n, uint8_t* out) no
         c = text[i]
         i += 1
         if c >= 0x80:
-            # Two bytes reach U+07FF: every character of the table above ASCII has two. 0xC0 and 0xC1 are overlong.
+            # Two bytes reach U+07FF, so every non-ASCII character of the table has two. 0xC0 and 0xC1 are
+            # overlong.
             if c < 0xC2 or c >= 0xE0 or i >= n or text[i] >> 6 != 2:
                 return -1
             c = (c & 0x1F) << 6 | (text[i] & 0x3F)

@@ -1,9 +1,9 @@
-"""Pieces of a JSON reader (RFC 8259): white space, strings, escapes, and whole numbers.
+"""Building blocks of a JSON reader (RFC 8259): white space, strings, escapes and whole numbers.
 
-Functions that read return the position after what they are named after, or NULL where it does not stand at `at`.
-They read nothing at or after `end`. Two readers use them: `json_lines` judges each line itself and allows no line
-end within one; `formats` takes a vocabulary out of a file and leaves the rest to Python's json. So white space comes
-in two forms, and each has its own way past a value.
+A function that reads a construct returns the position after it, or NULL if the construct is not at `at`. No
+function reads at or after `end`. Two readers use them: `json_lines` parses each line itself and allows no line
+ending within a line; `formats` extracts a vocabulary from a file and leaves the rest to Python's json. So there
+are two functions for white space, and each reader skips values in its own way.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -17,7 +17,7 @@ cdef extern from "simd/json.h" nogil:
 
 
 cdef struct String:
-    # A JSON string without its quotes, as it stands in the file.
+    # A JSON string without its quotes, as it is in the file.
     const uint8_t* data
     size_t n  # bytes
     bint has_escapes
@@ -31,7 +31,7 @@ cdef inline const uint8_t* skip_blanks(const uint8_t* at, const uint8_t* end) no
 
 
 cdef inline const uint8_t* skip_space(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """Skip all white space of JSON: blanks and line ends."""
+    """Skip all white space of JSON: blanks and line endings."""
     while at < end and (at[0] == c' ' or at[0] == c'\t' or at[0] == c'\r' or at[0] == c'\n'):
         at += 1
     return at
@@ -43,7 +43,7 @@ cdef inline const uint8_t* read_sign(const uint8_t* at, const uint8_t* end, uint
 
 
 cdef inline const uint8_t* read_string(const uint8_t* at, const uint8_t* end, String* out) noexcept nogil:
-    """Read a string and check its escapes, half surrogate pairs excepted. UTF-8 is not checked."""
+    """Read a string and check its escapes, except for half surrogate pairs. UTF-8 is not checked."""
     cdef uint64_t special
     cdef const uint8_t* begin
     if at >= end or at[0] != c'"':
@@ -73,7 +73,7 @@ cdef inline const uint8_t* read_string(const uint8_t* at, const uint8_t* end, St
 
 
 cdef inline uint64_t _eight_bytes(const uint8_t* at) noexcept nogil:
-    """Load 8 bytes, the first into the lowest bits on any machine. A compiler makes one load of it."""
+    """Load 8 bytes, the first into the lowest bits on any machine. Compilers turn this into a single load."""
     cdef uint64_t word = 0
     cdef int i
     for i in range(8):
@@ -118,7 +118,7 @@ cdef inline uint8_t _meaning_of_escape(uint8_t letter) noexcept nogil:
 
 
 cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
-    """Read four hexadecimal digits; above 0xFFFF if they are none."""
+    """Read four hexadecimal digits; a value above 0xFFFF if they are not."""
     cdef uint32_t value = 0, digit
     cdef int i
     for i in range(4):
@@ -135,12 +135,12 @@ cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
 
 
 cdef inline size_t unescape(const String* string, uint8_t* out) noexcept nogil:
-    """Write the UTF-8 that a string stands for.
+    """Write the UTF-8 of a string.
 
-    Requires: `read_string` filled `string`; `out` has space for string.n bytes, and may be overwritten up to there.
+    Requires: `read_string` filled `string`; `out` has space for string.n bytes, all of which may be overwritten.
 
     Returns:
-        The number of bytes, at most string.n; (size_t)-1 if a surrogate stands alone.
+        The number of bytes, at most string.n; (size_t)-1 if there is a lone surrogate.
     """
     cdef const uint8_t* at = string.data
     cdef const uint8_t* end = at + string.n

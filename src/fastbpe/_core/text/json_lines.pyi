@@ -1,4 +1,4 @@
-"""Reader of the texts in lines of JSON (JSON Lines)."""
+"""Reader of the texts in JSON Lines."""
 
 from typing import final
 

@@ -1,8 +1,8 @@
-"""Reader of the texts in lines of JSON (JSON Lines), without Python objects for the rest of a line.
+"""Reader of the texts in JSON Lines, which creates no Python objects for the rest of a line.
 
 A recursive-descent parser of RFC 8259 for whole lines. Lines that are not plain (see `texts_of_lines`) go back to
-the caller, who asks the json module about them. Strings are scanned 16 bytes at a time (simd/json.h), their ends 8
-bytes at a time within a register (SWAR).
+the caller, which passes them to the json module. Strings are scanned 16 bytes at a time (simd/json.h), and their
+ends 8 bytes at a time within a register (SWAR).
 """
 
 cimport cython
@@ -16,9 +16,9 @@ from fastbpe._core.text.utf8_text cimport first_invalid
 
 cdef enum:
     MAX_DEPTH = 64  # nested objects and arrays in a plain line
-    MAX_NUMBER_CHARACTERS = 300  # in a plain line; json refuses integers of more than 4300 digits
-    MAX_ESCAPED_NAME_BYTES = 256  # of a field's name with escapes, in a plain line
-    LINES_WITHOUT_GIL = 64  # lines parsed each time the GIL is given up
+    MAX_NUMBER_CHARACTERS = 300  # of a number in a plain line; json refuses integers of more than 4300 digits
+    MAX_ESCAPED_NAME_BYTES = 256  # bytes of a field name with escapes, in a plain line
+    LINES_WITHOUT_GIL = 64  # lines parsed per release of the GIL
 
 
 @cython.final
@@ -26,7 +26,7 @@ cdef class JsonLines:
     """Reader of a block of lines, for other compiled modules.
 
     block: whole lines of JSON; the last one may lack its newline.
-    field: name of the field that holds the text.
+    field: name of the field that contains the text.
     """
 
     def __cinit__(self, bytes block not None, str field not None):
@@ -52,7 +52,7 @@ cdef class JsonLines:
     cdef bint text(self, const Line* line, Bytes* text) except -1 nogil:
         """Unescape the text of a line; False if the line is not plain.
 
-        Ensures: on True, text is UTF-8, valid until the next call and as long as this object lives.
+        Ensures: on True, text is UTF-8, valid until the next call or the end of this object.
         """
         cdef size_t n
         text.data, text.n = line.found.data, line.found.n
@@ -87,16 +87,16 @@ def n_newlines(bytes block not None):
 
 
 def texts_of_lines(bytes block not None, str field not None):
-    """Read the strings that lines of JSON hold under a field; return (texts, others).
+    """Read the string in one field of each line of JSON; return (texts, others).
 
     block: whole lines; the last one may lack its newline.
     field: name of the field, in the outermost object of each line.
 
     texts: for each line, the string as UTF-8; None if the line is not plain.
-    others: (index, bytes) of each line that is not plain: blank; not JSON, or not an object; without the field, or with
-        something else than a string in it; with half a surrogate pair; nested more than 64 deep; with a number of
-        more than 300 characters, or a field name of more than 256 bytes that has escapes; or in a block that is
-        not UTF-8.
+    others: (index, bytes) of each line that is not plain. A line is not plain if it is blank; not JSON, or not an
+        object; lacks the field, or has something other than a string there; has half a surrogate pair; is nested
+        more than 64 deep; has a number of more than 300 characters, or a field name with escapes of more than 256
+        bytes; or is in a block that is not UTF-8.
 
     >>> texts_of_lines(b'{"text": "a\\\\u00e9"}\\n\\n{"text": "b"}', "text")
     ([b'a\\xc3\\xa9', None, b'b'], [(1, b'')])
@@ -141,12 +141,12 @@ cdef const uint8_t* _line(
     return line_end + (line_end < end)
 
 
-# Each parser returns the address after the construct that it is named after; NULL if that does not stand at `at`.
+# Each parser returns the address after its construct, or NULL if that construct is not at `at`.
 
 cdef const uint8_t* _object(
     const uint8_t* at, const uint8_t* end, int depth, const String* name, String* found
 ) noexcept nogil:
-    """Parse an object; if found is not NULL, store there the string under a name.
+    """Parse an object; if `found` is not NULL, store the string under the wanted name there.
 
     depth: how many levels may still be nested.
     """
@@ -168,7 +168,7 @@ cdef const uint8_t* _object(
         if found != NULL:
             is_wanted = _is_name(&key, name)
         if is_wanted:
-            at = read_string(at, end, found) if is_wanted > 0 else NULL  # as in json, the last of several counts
+            at = read_string(at, end, found) if is_wanted > 0 else NULL  # as in json, the last one counts
         else:
             at = _value(at, end, depth - 1)
         if at == NULL:
@@ -248,7 +248,7 @@ cdef inline const uint8_t* _digits(const uint8_t* at, const uint8_t* end) noexce
 
 
 cdef int _is_name(const String* key, const String* name) noexcept nogil:
-    """Compare a key with the wanted name: 1 if equal, else 0; -1 if its escapes are too long or lack half a pair."""
+    """Compare a key with the wanted name: 1 if equal, 0 if not; -1 if too long, or with half a surrogate pair."""
     cdef uint8_t[MAX_ESCAPED_NAME_BYTES] unescaped
     cdef const uint8_t* data = key.data
     cdef size_t n = key.n

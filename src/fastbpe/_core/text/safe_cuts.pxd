@@ -4,8 +4,8 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef enum CutRule:
-    ANY_SAFE_CUT  # for text in which no special tokens are looked for
-    BEFORE_SPACE_OR_STOP  # after a letter or number, before a space, newline or CJK stop: few special tokens have one
+    ANY_SAFE_CUT  # for text in which special tokens are not searched for
+    BEFORE_SPACE_OR_STOP  # after a letter or number, before a space, newline or CJK stop; rare in special tokens
     BEFORE_SPACE  # after a letter or number, before U+0020: for code-point vocabularies
 
 
@@ -13,7 +13,7 @@ cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, Cu
 
 
 cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
-    """Index of a border in a table of borders, by the bytes or characters beside it. All beyond ASCII are alike."""
+    """Index of a border in a table of borders, from the bytes or characters next to it. Non-ASCII: one class."""
     return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 

@@ -1,22 +1,22 @@
-"""Safe cuts: positions where a text may be cut so that its parts, split one by one, give the pieces of the whole.
+"""Safe cuts: positions where a text may be cut so that its parts, split separately, give the pieces of the whole.
 
-A safe cut lies after a letter and before a character that is not a letter, mark or apostrophe; or after a number and
-before a character that is not a number. Every pattern that has a scanner keeps its pieces there:
-
+A safe cut is after a letter and before a character that is not a letter, mark or apostrophe; or after a number and
+before a character that is not a number. For every pattern that has a scanner, such a cut leaves the pieces
+unchanged:
 - A piece ends there, whatever comes before or after. Every such pattern matches a letter as part of a word, of a
-  contraction or of a sign followed by ASCII letters, and a number as part of a run of numbers. A word goes on only
-  with letters, marks or (in o200k) an apostrophe, a run of numbers only with numbers. DeepSeek's first two
+  contraction or of a symbol followed by ASCII letters, and a number as part of a run of numbers. A word continues
+  only with letters, marks or (in o200k) an apostrophe, a run of numbers only with numbers. DeepSeek's first two
   patterns only add piece ends.
-- The part before the cut splits as if the text ended there: only white space looks at what follows it, and it sees
-  the letter or the number before the cut.
+- The part before the cut splits as if the text ended there: only white space depends on the character after it,
+  and the character before the cut is a letter or a number.
 - The part after the cut splits as if the text began there: no pattern looks back.
 
-A sequence of splitters keeps its pieces too, if one of its splitters has a scanner and each one before that
+A sequence of splitters also keeps its pieces if one of them has a scanner, and each splitter before that one
 decides about a piece end from the two neighbouring characters alone, as character classes do. For these, a cut
 only adds a piece end at the cut; the scanner would have put one there anyway and splits both sides as said above.
 Splitters after the scanner see the same pieces.
 
-Special tokens are another matter: many of them contain a safe cut, so look for them first. The cuts of
+Special tokens are different: many of them contain a safe cut, so search for them before cutting. The cuts of
 BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK comma or full stop. Hardly any
 special token contains one, so a text may be cut there before the search for special tokens.
 """
@@ -44,14 +44,14 @@ cdef extern from "simd/classes.h" nogil:
 
 
 cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil:
-    """Find the last cut in (start, near], or else the first in (near, end), or else return end.
+    """Return the last cut in (start, near]; if there is none, the first in (near, end); otherwise end.
 
-    text: a str in its units, or bytes of UTF-8.
+    text: a str as units, or bytes of UTF-8.
     start, near, end: in units.
     rule: which safe cuts count.
 
-    Requires: start ≤ near, end ≤ text.n, and no character of UTF-8 lies across start or end.
-    Ensures: a result above start if end is above start.
+    Requires: start ≤ near, end ≤ text.n, and no UTF-8 character crosses start or end.
+    Ensures: the result is above start if end is above start.
     """
     if near >= end:
         return end
@@ -107,7 +107,7 @@ cdef inline bint _is_safe_utf8(const uint8_t* data, size_t i) noexcept nogil:
 
 
 cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
-    """The same for units of a str. A surrogate may be half of any character: no cut touches one."""
+    """Do the same for units of a str. A surrogate may be half of any character, so no cut is next to one."""
     cdef uint32_t before = data[i - 1], after = data[i]
     if before >> 11 == 0x1B or after >> 11 == 0x1B or before > 0x10FFFF or after > 0x10FFFF:
         return False
@@ -115,7 +115,7 @@ cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
 
 
 cdef inline bint _is_safe(unsigned before, unsigned after, uint8_t first_byte_after) noexcept nogil:
-    """Tell whether a safe cut lies between two characters, given by their classes."""
+    """Tell whether there is a safe cut between two characters, given by their classes."""
     if FB_IS(before, FB_LETTERS):
         return not FB_IS(after, FB_LETTERS) and after != FB_MARK and first_byte_after != 0x27
     return before == FB_NUMBER and after != FB_NUMBER
@@ -135,15 +135,15 @@ cdef inline bint _is_word_before(const Unit* data, size_t i, bint is_utf8) noexc
 
 
 cdef inline bint _is_space_or_stop(uint32_t c) noexcept nogil:
-    """Tell a space or newline, the CJK comma (U+3001), full stop (U+3002) or fullwidth comma (U+FF0C)."""
+    """Tell whether c is a space, a newline, the CJK comma (U+3001) or full stop (U+3002), or U+FF0C."""
     return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
 
 
 def last_safe_cut(text, const uint8_t[::1] crossed=None):
-    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without one.
+    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 if there is none.
 
-    crossed: bytes or None – by border_of(): 1 where a token may lie across the border of two pieces, so that there
-        is no safe cut. None: tokens lie within pieces.
+    crossed: bytes or None – by border_of(): 1 if a token may cross that border between two pieces, so that it is
+        not a safe cut. None: tokens never cross pieces.
     """
     cdef Utf8 view
     cdef Text bytes_of_text
@@ -164,11 +164,11 @@ def last_safe_cut(text, const uint8_t[::1] crossed=None):
 
 
 def nearest_safe_cut(text, size_t start, size_t near):
-    """Find the safe cut before a space or stop that is nearest to a position; the text's length without one.
+    """Find the safe cut before a space or stop that is nearest to a position; the text's length if there is none.
 
     text: a str, whose cuts are counted in characters, or bytes of UTF-8.
-    start: the cut lies after it.
-    near: at or after start; the last cut up to it is taken, or else the next one.
+    start: the cut is after it.
+    near: at or after start. The function takes the last cut up to it, or if there is none the next one.
     """
     cdef Text view
     text_of(text, &view)
@@ -179,10 +179,10 @@ def nearest_safe_cut(text, size_t start, size_t near):
 
 
 def byte_neighbours(tokens, bytes known=bytes(1 << 16)):
-    """Tell which bytes stand side by side in a token. Merging joins nothing across a place between two others.
+    """Tell which two bytes are adjacent in some token. Merging never crosses the border between two other bytes.
 
     tokens: iterable of bytes.
-    known: what the function returned for other tokens, to which these are added.
+    known: result of an earlier call for other tokens, to which these are added.
 
     Returns bytes: 1 at the index first byte << 8 | second byte, or 0.
     """

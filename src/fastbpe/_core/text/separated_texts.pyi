@@ -1,4 +1,4 @@
-"""Reader of the texts between separators, without Python objects for them."""
+"""Reader of texts between separators, which creates no Python objects for them."""
 
 from typing import final
 

@@ -1,4 +1,4 @@
-"""Reader of the texts between separators, without Python objects for them."""
+"""Reader of texts between separators, which creates no Python objects for them."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -10,8 +10,8 @@ from libc.string cimport memchr, memcmp
 cdef class SeparatedTexts:
     """Reader of a block of texts, for other compiled modules.
 
-    block: texts, each with a separator after it; the last one may lack it.
-    separator: the bytes after each text, not empty; b"\\n" takes a b"\\r" before it along.
+    block: texts, each with a separator after it; the separator after the last one may be missing.
+    separator: the bytes after each text, not empty; b"\\n" includes a b"\\r" before it.
     """
 
     def __cinit__(self, bytes block not None, bytes separator not None):
@@ -31,7 +31,7 @@ cdef class SeparatedTexts:
         return NULL
 
     cdef size_t count(self) noexcept nogil:
-        """Count the texts that are left."""
+        """Count the remaining texts."""
         cdef const uint8_t* at = self._at
         cdef size_t n = 0
         while at != NULL and at < self._end:
@@ -55,5 +55,5 @@ cdef class SeparatedTexts:
         text.n = <size_t> (found - self._at)
         self._at = found + self._n_mark
         if self._n_mark == 1 and self._mark[0] == 0x0A and text.n and text.data[text.n - 1] == 0x0D:
-            text.n -= 1  # a line end of two bytes
+            text.n -= 1  # a line ending of two bytes
         return True

@@ -7,7 +7,7 @@ cdef extern from "simd/prefixes.h":
 
 
 cdef struct Match:
-    # A token found in a text; offsets in bytes. next() reads end and resume of the match before.
+    # A token found in a text; offsets in bytes. next() reads end and resume of the previous match.
     size_t start
     size_t end
     uint32_t index  # of the token in SpecialMatcher.tokens
@@ -16,10 +16,10 @@ cdef struct Match:
 
 
 cdef class SpecialMatcher:
-    cdef public str every  # expression for the set of all special tokens, for errors
+    cdef public str every  # Python expression for the set of all special tokens, quoted in errors
     # The trie: node 0 is its root.
     cdef uint64_t* _edges  # slot: node << 8 | byte; all ones: empty
-    cdef uint32_t* _children  # slot: the edge's lower node
+    cdef uint32_t* _children  # slot: child node of the edge
     cdef uint32_t* _ends_here  # node: index of the token that ends there, or NONE
     cdef size_t _mask  # slots - 1
     cdef uint32_t _n_nodes
@@ -32,9 +32,9 @@ cdef class SpecialMatcher:
     cdef uint8_t* _flags  # index: LSTRIP | RSTRIP | SINGLE_WORD | PASSED_OVER; NULL if no token has any
     cdef uint32_t* _words  # first and last code point of each range of word characters, ascending
     cdef size_t _n_words  # ranges
-    cdef readonly list tokens  # bytes
-    cdef readonly SpecialMatcher then  # matcher of tokens to be found in normalized text, or None
-    cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes what is found, `then` included
+    cdef readonly list tokens  # of bytes
+    cdef readonly SpecialMatcher then  # matcher of the tokens to find in normalized text, or None
+    cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes the matches, including those of `then`
     cdef readonly bint ends_in_word  # the last byte of some token may belong to a letter or a number
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1

@@ -28,4 +28,4 @@ class SpecialMatcher:
     def search(self, text: str | bytes) -> tuple[int, int, int] | None: ...
 
 def use_path(path: str) -> None:
-    """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""
+    """Use the kernels of this instruction set from now on, like FASTBPE_SIMD at import. For tests."""

@@ -1,12 +1,12 @@
-"""Search for special and added tokens in text: the leftmost first, the longest of those that begin there.
+"""Search for special and added tokens in text: the leftmost match, and the longest of those that begin there.
 
-Added tokens of Hugging Face's files also have conditions, and may take white space beside them; see
+Added tokens of Hugging Face's files also have conditions, and may include adjacent white space; see
 SpecialMatcher.
 
-A trie (its edges in one open-addressing hash table) says which tokens begin at an offset. A search costs at most
-the text's length times the longest token's. Most text is skipped before the trie is asked: if all tokens begin
-with the same byte, by memchr; else simd/prefixes.h tests the first three bytes at 32 offsets together. That
-matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
+A trie (its edges in one open-addressing hash table) finds the tokens that begin at an offset. A search takes at
+most the text's length times the longest token's. Most text is skipped without a look-up in the trie: if all tokens
+begin with the same byte, by memchr; otherwise simd/prefixes.h tests the first three bytes at 32 offsets together.
+This matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
 """
 
 cimport cython
@@ -24,10 +24,10 @@ import os
 
 cdef enum:
     # Flags of a token, named as in tokenizer.json.
-    LSTRIP = 1  # the match takes the white space before it
-    RSTRIP = 2  # the match takes the white space after it
-    SINGLE_WORD = 4  # no match where a word character touches it
-    PASSED_OVER = 8  # no match, and none for the tokens that begin inside it
+    LSTRIP = 1  # the match includes the white space before it
+    RSTRIP = 2  # the match includes the white space after it
+    SINGLE_WORD = 4  # no match next to a word character
+    PASSED_OVER = 8  # no match, and tokens that begin inside it do not match either
 
 cdef extern from "simd/prefixes.h" nogil:
     void fb_prefixes_clear(fb_prefixes* p)
@@ -40,7 +40,7 @@ cdef bint _has_vectors = fb_has_vectors() and os.environ.get("FASTBPE_SIMD") != 
 
 
 def use_path(str path not None):
-    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    """Choose the instruction set like FASTBPE_SIMD at import; "": the best. For tests, while nothing encodes."""
     global _has_vectors
     _has_vectors = fb_has_vectors() and path != "scalar"
 
@@ -53,15 +53,15 @@ cdef extern from "simd/classes.h" nogil:
 
 @cython.final
 cdef class SpecialMatcher:
-    """Matcher of special or added tokens: the leftmost first, the longest of those that begin there.
+    """Matcher of special or added tokens: the leftmost match first, and the longest of those that begin there.
 
     tokens: UTF-8 of each; all different, none empty.
     ids: the id of each.
-    flags: a byte for each token, the sum of 1 (takes the white space before it), 2 (takes the white space after
-        it), 4 (found only where no word character touches it), 8 (passed over: no token inside it is found, nor
-        itself);
+    flags: a byte for each token, the sum of 1 (includes the white space before it), 2 (includes the white space
+        after it), 4 (found only if no word character is next to it), 8 (passed over: neither the token nor tokens
+        inside it are found);
         empty: no token has flags.
-    then: matcher of the tokens to find in the rest of the text after it is normalized; None: find no tokens.
+    then: matcher of the tokens to find in the rest of the text after it is normalized; None: no such tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
         ascending; needed for flag 4.
     """
@@ -107,7 +107,7 @@ cdef class SpecialMatcher:
     cdef int _keep_flags(self, bytes flags, bytes words) except -1:
         """Copy flags and words; set `cuttable` to what the flags allow."""
         cdef size_t n = len(flags)
-        # A single word must see the characters beside it.
+        # For a single word the characters next to it matter.
         self.cuttable = not any([flag & SINGLE_WORD for flag in flags])
         if not any(flags):
             return 0
@@ -123,7 +123,7 @@ cdef class SpecialMatcher:
         return 0
 
     cdef int _keep_prefixes(self) except -1:
-        """Fill _prefixes, whose filter has eight groups: in sorted order, prefixes of a group are alike."""
+        """Fill _prefixes. Its filter has eight groups; prefixes are sorted, so that those of a group are alike."""
         cdef list prefixes = sorted({token[:3] for token in self.tokens})
         cdef Py_ssize_t i, n = len(prefixes)
         cdef bytes prefix
@@ -139,7 +139,7 @@ cdef class SpecialMatcher:
         return 0
 
     cdef int _add(self, bytes token, uint32_t index) except -1:
-        """Add a token to the trie, and clear `cuttable` where a safe cut might change its matches."""
+        """Add a token to the trie, and clear `cuttable` if a safe cut might change its matches."""
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
         if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
@@ -148,7 +148,7 @@ cdef class SpecialMatcher:
         cdef bint is_word = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26 or 0x30 <= last <= 0x39
         self.ends_in_word |= is_word
         if self._flags != NULL and self._flags[index] & RSTRIP and is_word:
-            self.cuttable = False  # a cut may part the token from the white space that it takes
+            self.cuttable = False  # a cut may separate the token from its white space
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):
@@ -166,7 +166,7 @@ cdef class SpecialMatcher:
         return 0
 
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil:
-        """Return the child of a node by a byte, or NONE."""
+        """Return the child of a node for a byte, or NONE."""
         cdef uint64_t edge = (<uint64_t> node << 8) | byte
         cdef size_t at = <size_t> mix(edge) & self._mask
         while self._edges[at] != <uint64_t> -1:
@@ -176,10 +176,10 @@ cdef class SpecialMatcher:
         return NONE
 
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the first token in data[at:n], with any flags. False: there is no token.
+        """Find the first token in data[at:n], whatever its flags. Returns False if there is none.
 
         Requires: data[:n] is valid UTF-8.
-        Ensures: on True, start, end, index and id of match are set; resume is left alone.
+        Ensures: on True, start, end, index and id of match are set; resume does not change.
         """
         cdef const uint8_t* hit
         while at < n and self._n_starts:
@@ -198,13 +198,14 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
-        """Find the next token by the rules of its flags; False without one.
+        """Find the next token by the rules of its flags. Returns False if there is none.
 
-        match: as the call before left it; at first with end and resume 0.
+        match: as the previous call left it; for the first call, with end and resume 0.
 
         Requires: data[:n] is valid UTF-8.
-        Ensures: on True, match.start and match.end include the white space that the token takes. As in tokenizers,
-        the search resumes after the token itself (match.resume): the next token may begin in that white space.
+        Ensures: on True, match.start and match.end include the white space that belongs to the match. As in
+        tokenizers, the search resumes after the token itself (match.resume): the next token may begin in that
+        white space.
         """
         cdef size_t floor = match.end, at = match.resume
         cdef uint8_t flags
@@ -219,12 +220,12 @@ cdef class SpecialMatcher:
                 match.start = max(_blanks_begin(data, match.start), floor)
             if flags & RSTRIP:
                 match.end = _blanks_end(data, n, match.end)
-            if match.start < match.end:  # else the match before has taken all of it
+            if match.start < match.end:  # otherwise the previous match includes all of it
                 return True
         return False
 
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:
-        """Tell whether a word character stands right before or after a match."""
+        """Tell whether a word character is directly before or after a match."""
         cdef size_t before = match.start, n_bytes
         if match.end < n and self._is_word_character(fb_char_within(data + match.end, n - match.end, &n_bytes)):
             return True
@@ -236,7 +237,7 @@ cdef class SpecialMatcher:
         return self._is_word_character(fb_char_within(data + before, match.start - before, &n_bytes))
 
     cdef bint _is_word_character(self, uint32_t character) noexcept nogil:
-        """Search the ranges of word characters by bisection."""
+        """Search the ranges of word characters by binary search."""
         cdef size_t low = 0, high = self._n_words, middle
         while low < high:
             middle = (low + high) // 2
@@ -247,9 +248,9 @@ cdef class SpecialMatcher:
         return low < self._n_words and self._words[2 * low] <= character
 
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the longest token that begins at data[at], with any flags. False: there is no token.
+        """Find the longest token that begins at data[at], whatever its flags. Returns False if there is none.
 
-        Ensures: on True, start, end, index and id of match are set; resume is left alone.
+        Ensures: on True, start, end, index and id of match are set; resume does not change.
         """
         cdef uint32_t node = self._roots[data[at]] if at < n else NONE
         match.start = at
@@ -266,7 +267,7 @@ cdef class SpecialMatcher:
         return True
 
     def find_all(self, text):
-        """Return (start, end, id) of every token found, in order; offsets in bytes of the text's UTF-8."""
+        """Return (start, end, id) of every token found, in order; offsets are in bytes of the text's UTF-8."""
         cdef Utf8 view
         cdef Match match
         cdef list out = []
@@ -280,7 +281,7 @@ cdef class SpecialMatcher:
             utf8_release(&view)
 
     def search(self, text):
-        """Return (start, end, id) of the first token, with any flags; None if there is no token."""
+        """Return (start, end, id) of the first token, whatever its flags; None if there is no token."""
         cdef Utf8 view
         cdef Match match
         utf8_of(text, &view)

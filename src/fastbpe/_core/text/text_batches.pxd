@@ -1,6 +1,6 @@
-"""Batches of texts: of an iterable, so that memory stays bounded; and rows of one buffer of UTF-8, as Arrow has them.
+"""Batches of texts from an iterable, with bounded memory; and texts as rows of one UTF-8 buffer, as in Arrow.
 
-An iterable may give texts without end. Each batch is encoded before the next is read.
+An iterable may be endless: each batch is encoded before the next is read.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
@@ -13,7 +13,7 @@ cdef class TextBatches:
     cdef bint _is_over
     cdef list texts  # the last batch
     cdef Py_ssize_t first  # index of its first text among all texts
-    cdef size_t n_units  # length of its texts together
+    cdef size_t n_units  # total length of its texts
     cdef list next(self)
 
 
@@ -21,7 +21,7 @@ cdef class TextRows:
     cdef const uint8_t[::1] _data
     cdef const uint8_t[::1] _offsets  # bytes of int32 or, if _wide, int64
     cdef const uint8_t[::1] _validity  # bits; empty: no row is null
-    cdef size_t _first  # row of the buffers that is the first here
+    cdef size_t _first  # row of the buffers that is row 0 here
     cdef size_t _n
     cdef bint _wide
     cdef bint _has_nulls

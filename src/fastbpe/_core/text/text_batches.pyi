@@ -9,7 +9,7 @@ class TextBatches:
 
 @final
 class TextRows:
-    """Texts in one buffer of UTF-8, read without an object for each."""
+    """Texts in one UTF-8 buffer, read without creating an object for each."""
 
     def __new__(
         cls,

@@ -1,6 +1,6 @@
-"""Batches of texts: of an iterable, so that memory stays bounded; and rows of one buffer of UTF-8, as Arrow has them.
+"""Batches of texts from an iterable, with bounded memory; and texts as rows of one UTF-8 buffer, as in Arrow.
 
-An iterable may give texts without end. Each batch is encoded before the next is read.
+An iterable may be endless: each batch is encoded before the next is read.
 """
 
 cimport cython
@@ -12,7 +12,7 @@ from fastbpe._core.text.utf8_text cimport Text, first_invalid, not_utf8
 from fastbpe._utils.batches import items_in
 
 cdef enum:
-    MAX_BATCH_UNITS = 1 << 24  # code points, or bytes of UTF-8; the text that reaches it is the last
+    MAX_BATCH_UNITS = 1 << 24  # code points, or bytes of UTF-8; the text that reaches this limit ends the batch
     MAX_BATCH_TEXTS = 1 << 16
 
 
@@ -31,8 +31,8 @@ cdef class TextBatches:
     cdef list next(self):
         """Return the next batch; None at the end.
 
-        An item that is not a text ends its batch, and raises TypeError only at the following call. So the error of an
-        earlier text comes first.
+        An item that is not a text ends its batch, and only the following call raises its TypeError, so that errors
+        of earlier texts come first.
         """
         cdef list out
         if self.texts is not None:
@@ -65,13 +65,14 @@ cdef class TextBatches:
 
 @cython.final
 cdef class TextRows:
-    """Texts in one buffer, read without an object for each.
+    """Texts in one UTF-8 buffer, read without creating an object for each.
 
     data: bytes of all texts.
     offsets: little-endian integers: row i has the bytes offsets[i] to offsets[i + 1].
-    validity: bit i, from the lowest of each byte on, is 0 if row i is null; None: no row is. A null row is empty.
-    first, n: the rows, counted in the buffers.
-    wide: offsets have 64 bits, not 32.
+    validity: bit i, counted from the lowest bit of each byte, is 0 if row i is null; None: no row is null. A null
+        row is read as an empty text.
+    first, n: first row and number of rows, counted in the buffers.
+    wide: offsets are 64-bit, not 32-bit.
     """
 
     def __cinit__(self, data, offsets, validity, size_t first, size_t n, *, bint wide):
@@ -89,9 +90,9 @@ cdef class TextRows:
         return self._n
 
     cdef int view(self, size_t row, Text* out) except -1:
-        """Fill a view of a row. Raises ValueError if it is not UTF-8, or lies outside the buffer.
+        """Fill a view of a row. Raises ValueError if the row is not UTF-8, or is outside the buffer.
 
-        Requires: row is below len(self). The view lives as long as this object.
+        Requires: row is below len(self). The view is valid as long as this object exists.
         """
         cdef size_t at = self._first + row, bad
         cdef int64_t[2] wide

@@ -2,17 +2,17 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 
 cdef struct Text:
-    # View of a text in units: bytes of UTF-8, or the code points of a str. The object lends the memory unless
+    # View of a text in units: bytes of UTF-8, or the code points of a str. The memory belongs to the object unless
     # `owned` is set.
     const void* data
     size_t n  # units
-    int unit  # bytes of each: 1, 2 or 4
-    bint is_utf8  # bytes, or an ASCII str; else units are code points, surrogates among them
+    int unit  # bytes per unit: 1, 2 or 4
+    bint is_utf8  # bytes, or an ASCII str; otherwise units are code points, including surrogates
     uint8_t* owned  # memory that text_release() frees, or NULL
 
 
 cdef struct Utf8:
-    # View of a text as UTF-8. The object lends the memory unless `owned` is set.
+    # View of a text as UTF-8. The memory belongs to the object unless `owned` is set.
     const uint8_t* data
     size_t n  # bytes
     uint8_t* owned  # memory that utf8_release() frees, or NULL

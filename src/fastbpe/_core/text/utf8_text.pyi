@@ -1,4 +1,4 @@
-"""Text as UTF-8, by one rule for every entry point."""
+"""Text as UTF-8, by the same rule for every entry point."""
 
 from collections.abc import Iterable
 from typing import overload
@@ -12,4 +12,4 @@ def plain(text: bytes) -> bytes: ...
 def n_valid(data: bytes) -> int: ...
 def has_surrogates(text: str) -> bool: ...
 def use_path(path: str) -> None:
-    """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""
+    """Use the kernels of this instruction set from now on, like FASTBPE_SIMD at import. For tests."""

@@ -1,11 +1,11 @@
-"""Text as UTF-8, by one rule for every entry point.
+"""Text as UTF-8, by the same rule for every entry point.
 
-An ASCII str lends its memory. Any other str is transcoded into memory of ours, so that the str caches no second
-copy. A surrogate pair becomes the character it stands for, a lone surrogate U+FFFD. Bytes must be UTF-8.
+An ASCII str is read in place. Any other str is transcoded into our own memory, so that the str does not cache a
+second copy. A surrogate pair becomes its character, a lone surrogate U+FFFD. Bytes must be UTF-8.
 """
 
-# Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: slower by mispredicted
-# branches.
+# Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: mispredicted branches
+# made it slower.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -37,15 +37,15 @@ cdef fb_transcode_fn _transcode_blocks = fb_choose_transcode(os.environ.get("FAS
 
 
 def use_path(str path not None):
-    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    """Choose the instruction set like FASTBPE_SIMD at import; "": the best. For tests, while nothing encodes."""
     global _transcode_blocks
     _transcode_blocks = fb_choose_transcode(path.encode())
 
 
 cdef int text_of(object text, Text* view) except -1:
-    """Fill a view of a str, or of bytes, which must be UTF-8.
+    """Fill a view of a str, or of bytes, which are checked to be UTF-8.
 
-    Requires: the caller keeps `text` alive as long as it uses the view, and then calls text_release().
+    Requires: the caller keeps `text` alive while it uses the view, and then calls text_release().
     Ensures: on an error the view owns nothing.
     """
     cdef size_t bad
@@ -72,7 +72,7 @@ cdef object not_utf8(str what, uint8_t byte, size_t at):
 
 
 cdef int text_view(object text, Text* view) except -1:
-    """Fill a view of a str, or of bytes without checking them; else as text_of().
+    """Fill a view of a str, or of bytes without checking them; otherwise like text_of().
 
     A bytearray or memoryview is copied: another thread may change it while the view is read.
     """
@@ -97,7 +97,7 @@ cdef int text_view(object text, Text* view) except -1:
 
 
 cdef int _own(bytes text, Text* view) except -1:
-    """Fill the view with a copy of its own."""
+    """Fill the view with its own copy of the bytes."""
     view.n = <size_t> PyBytes_GET_SIZE(text)
     view.owned = <uint8_t*> malloc(view.n + 1)
     if view.owned == NULL:
@@ -113,7 +113,7 @@ cdef void text_release(Text* view) noexcept nogil:
 
 
 cdef void text_prefetch(const Text* text) noexcept nogil:
-    """Prefetch the first page of a text that is read next.
+    """Prefetch the first page of the text that is read next.
 
     Texts of a batch are scattered over the heap, where the hardware prefetcher cannot guess the next one.
     """
@@ -136,7 +136,7 @@ cdef void prefetch_after(list texts, size_t i) noexcept:
 cdef int utf8_of(object text, Utf8* view) except -1:
     """Fill a view of a text's UTF-8, transcoding a str that is not ASCII.
 
-    Requires: the caller keeps `text` alive as long as it uses the view, and then calls utf8_release().
+    Requires: the caller keeps `text` alive while it uses the view, and then calls utf8_release().
     """
     cdef Text units
     text_of(text, &units)
@@ -163,18 +163,18 @@ cdef fused Unit:
     uint16_t
     uint32_t
 
-cdef const size_t BLOCK_UNITS = 16  # units transcoded by each step of a loop without branches
+cdef const size_t BLOCK_UNITS = 16  # units per step of a loop without branches
 
 
 cdef size_t utf8_capacity(const Text* text, size_t n_units) noexcept nogil:
-    """Return how many bytes text_utf8() may write for a number of units, 64 of them by its last vector store."""
+    """Return how many bytes text_utf8() may write for n_units units, including 64 for its last vector store."""
     return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64
 
 
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil:
     """Write units start to end as UTF-8, and return the number of bytes.
 
-    Requires: no surrogate pair lies across start or end, and out has utf8_capacity(text, end - start) bytes.
+    Requires: no surrogate pair crosses start or end, and out has utf8_capacity(text, end - start) bytes.
     """
     if text.unit == 1:
         return _transcode(<const uint8_t*> text.data + start, end - start, out)
@@ -184,7 +184,7 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 
 
 cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
-    """Transcode blocks of 16 units: by vectors of simd/transcode.h, or by loops that a compiler can vectorise."""
+    """Transcode blocks of 16 units, by the vectors of simd/transcode.h or by loops that a compiler vectorises."""
     cdef uint8_t* to = out
     cdef size_t i = 0, j
     cdef uint32_t seen
@@ -222,7 +222,7 @@ cdef inline bint _has_surrogate(const Unit* block) noexcept nogil:
 
 
 cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
-    """Write a character below U+10000 without a branch, for in mixed text branches would be mispredicted.
+    """Write a character below U+10000 without a branch, which mixed text would make hard to predict.
 
     Requires: 4 bytes to write to.
     """
@@ -235,7 +235,7 @@ cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
 
 
 cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, uint8_t** out) noexcept nogil:
-    """Transcode units i to end, one more if a surrogate pair begins at the last; return the index after them.
+    """Transcode units i to end, and one more if a surrogate pair begins at the last; return the index after them.
 
     Requires: end ≤ n.
     """
@@ -254,7 +254,7 @@ cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, 
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
-    """Return the offset of the first byte that is not part of well-formed UTF-8; n without one."""
+    """Return the offset of the first byte that is not part of well-formed UTF-8; n if there is none."""
     cdef size_t i = 0, n_bytes
     while i < n:
         if data[i] >= 0x80:
@@ -274,7 +274,7 @@ cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
 
 
 cdef inline size_t _valid_sequence(const uint8_t* p, size_t n) noexcept nogil:
-    """Return the bytes of the well-formed character that p[:n] begins with; 0 without one.
+    """Return the length of the well-formed character at the start of p[:n]; 0 if there is none.
 
     Requires: p[0] is not ASCII.
     """
@@ -284,14 +284,14 @@ cdef inline size_t _valid_sequence(const uint8_t* p, size_t n) noexcept nogil:
 
 
 cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* is_valid) noexcept nogil:
-    """Return the bytes of the character that p[:n] begins with, or, if invalid, those that one U+FFFD replaces.
+    """Return the length of the character that p[:n] begins with; if it is invalid, of the bytes U+FFFD replaces.
 
-    One U+FFFD replaces a maximal subpart of an ill-formed sequence (Unicode, section 3.9), as in CPython.
+    One U+FFFD replaces each maximal subpart of an ill-formed sequence (Unicode, section 3.9), as in CPython.
 
     Requires: p[0] is not ASCII.
     """
     cdef size_t more, k
-    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of the second byte: nothing overlong, no surrogate
+    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of byte 2: no overlong form, no surrogate
     is_valid[0] = False
     if 0xC2 <= lead <= 0xDF:
         more = 1
@@ -327,9 +327,9 @@ cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexc
 
 
 def to_utf8(text):
-    """Return the UTF-8 of a text: surrogate pairs as their character, lone surrogates as U+FFFD.
+    """Return the UTF-8 of a text: a surrogate pair becomes its character, a lone surrogate U+FFFD.
 
-    Raises: TypeError for another type than str or bytes-like, ValueError for bytes that are not UTF-8.
+    Raises: TypeError if text is not a str or bytes-like, ValueError if bytes are not UTF-8.
     """
     cdef Utf8 view
     utf8_of(text, &view)
@@ -340,7 +340,7 @@ def to_utf8(text):
 
 
 def utf8_size(texts):
-    """Count the bytes that `to_utf8` gives for all texts together, without making them.
+    """Count the bytes of `to_utf8` for all texts together, without creating them.
 
     texts: str, or bytes of UTF-8, which are not checked.
     """
@@ -370,13 +370,13 @@ cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
     if Unit is not uint8_t:
         for i in range(1, n):
             n_pairs += (data[i] >> 10 == 0x37) & (data[i - 1] >> 10 == 0x36)
-    return size - 2 * n_pairs  # both surrogates of a pair were counted with 3 bytes, the character has 4
+    return size - 2 * n_pairs  # each surrogate of a pair was counted as 3 bytes, but the character has 4
 
 
 def plain(text):
     """Convert an instance of a subclass of str or bytes (numpy's, an enum's) to the plain type.
 
-    Returns any other object as given.
+    Returns any other object unchanged.
     """
     if isinstance(text, str):
         return PyUnicode_FromObject(text)
@@ -396,7 +396,7 @@ def n_valid(data):
 
 
 cpdef bint has_surrogates(object text) except -1:
-    """Return True if a str holds surrogates, in pairs or alone, which UTF-8 cannot express."""
+    """Return True if a str contains surrogates, in pairs or alone, which UTF-8 cannot express."""
     cdef Text view
     cdef str checked = plain(text)
     text_of(checked, &view)
@@ -404,7 +404,7 @@ cpdef bint has_surrogates(object text) except -1:
 
 
 cdef bint has_surrogate(const Text* text) noexcept nogil:
-    """Tell the same of a view."""
+    """Do the same for a view."""
     if text.unit == 1:
         return False
     if text.unit == 2:

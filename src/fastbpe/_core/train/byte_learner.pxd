@@ -10,19 +10,19 @@ from fastbpe._core.train.token_limits cimport TokenLimits
 
 
 cdef class Learner(MergeLearner):
-    cdef int64_t _n_pieces  # pieces in the text: the sum of the counts
+    cdef int64_t _n_pieces  # number of pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
     cdef bint _ties_first, _ties_bytes, _stops_at_known
-    cdef list _shares  # counts of other merges, each with its sign changed
+    cdef list _shares  # negated counts of other merges
     cdef tuple _known_pair  # see known_pair
-    cdef size_t _shared_ids  # ids that these and the merges learned make together, and those of the base
-    cdef list _tokens  # bytes of each id, if there is a base of bytes; else None
+    cdef size_t _shared_ids  # number of ids of these, of the learned merges and of the base
+    cdef list _tokens  # bytes of each id if there is a base of bytes, otherwise None
     cdef set _known  # the same as a set
     cdef dict _ids_of_known  # `known`, if there are names
     cdef bytes _prefix
     cdef TokenLimits _limits
-    cdef uint32_t _most_ids  # ids for which there is room
+    cdef uint32_t _most_ids  # ids for which there is space
     cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil
     cdef int _lay_out_sequences(self, Sequences sequences, const Tables* base) except -1 nogil
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil

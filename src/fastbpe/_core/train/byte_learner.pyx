@@ -1,9 +1,9 @@
 """Learn merges of bytes, or of the integers of sequences. merge_learner.pyx explains the method.
 
-Two different pairs of bytes never make the same bytes (`tests/reference/training.py` proves it), so every merge
-has an id of its own. This does not hold if merges continue a base vocabulary of any origin: then a pair whose
-bytes are a token already is passed over. Merges over sequences are known by their pairs, not by what they make, so
-a pair that makes the symbols of a token of the base is merged like any other.
+Two different pairs of bytes never form the same bytes (`tests/reference/training.py` proves it), so every merge
+has its own id. This does not hold if merges continue a base vocabulary of any origin: then a pair whose bytes are
+already a token is skipped. Merges over sequences are identified by their pairs, not by the result, so a pair that
+forms the symbols of a token of the base is merged like any other.
 """
 
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
@@ -32,32 +32,32 @@ cdef enum:
 cdef class Learner(MergeLearner):
     """Learner of merges over counted pieces, or over sequences of integers.
 
-    source: PieceCounter, which must not change while the learner lives; or Sequences, which are emptied, each a
-        piece of its own.
-    max_ids: int – number of ids to end with; if there are as many before the first merge, nothing is learned.
+    source: PieceCounter, which must not change while the learner exists; or Sequences, which are emptied, with one
+        piece per sequence.
+    max_ids: int – total number of ids to reach; if there are as many before the first merge, nothing is learned.
     ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
         whose left id, then right id, ranks lower.
-    min_count: int – merge only pairs that occur at least so often.
-    max_token_length: int or None – make no token of more bytes, or integers.
+    min_count: int – merge only pairs that occur at least this often.
+    max_token_length: int or None – maximum length of a token in bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
-    base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces are made of the tokens of this vocabulary,
+    base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: bytes – names that text always becomes, before any merges: with a base of bytes, no merge makes one.
-    names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may make
+    taken: bytes – names that text always becomes before any merges: with a base of bytes, no merge forms one.
+    names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may form
         a token of `known`.
-    known: bytes → id – tokens that are no symbols of the source. A merge that makes one takes the rank of its id,
-        and does not count among the ids to end with. Like any other, it makes the next id.
-    prefix: bytes – what the right one of two tokens loses when they are joined.
+    known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes the rank of its id,
+        and does not count towards max_ids. Like any other merge, it makes the next id.
+    prefix: bytes – prefix that the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
-        pair that would make the bytes of a token is then passed over.
-    more_symbols: int – symbols of other sources whose merges share the ids.
-    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token is less as bytes; of
-        equal ones, whose right token is.
-    overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, as many as merging makes of it.
-    shares: sequence of int – counts of other merges, falling, that make ids up to max_ids, too, and go before merges
-        of an equal count. Learning ends when there is no more need of merges.
-    stops_at_known: bool – a pair that would make the bytes of a token ends learning: see known_pair.
+        pair that would form the bytes of a token is then skipped.
+    more_symbols: int – number of symbols of other sources whose merges share the ids.
+    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token is less as bytes; if
+        these are equal, whose right token is.
+    overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, the number that merging makes.
+    shares: sequence of int – counts, in descending order, of other merges that also make ids up to max_ids, and
+        that precede merges of an equal count. Learning ends when no more merges are needed.
+    stops_at_known: bool – a pair that would form the bytes of a token ends learning: see known_pair.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ cdef class Learner(MergeLearner):
         bint ties_bytes=False, bint overlaps=True, shares=(), bint stops_at_known=False,
     ):
         if self._state.cells != NULL:
-            raise RuntimeError("a Learner is made once")
+            raise RuntimeError("a Learner cannot be initialized twice")
         self._n_ids = self._n_base = n_base
         self._min_count = max(min_count, 1)
         self._max_token_length = NONE if max_token_length is None else min(max_token_length, NONE)
@@ -105,7 +105,7 @@ cdef class Learner(MergeLearner):
             counter.settle()
             n_symbols, n_pieces = counter.n_arena, counter.n_pieces
             check_counts(counter)
-        # Every merge removes a symbol at least, so no array need be larger than the text, however many ids are
+        # Every merge removes at least one symbol, so no array need be larger than the text, however many ids are
         # wanted.
         cdef size_t n_ids = max(max_ids, n_base)
         if self._ids_of_known is not None:
@@ -133,7 +133,7 @@ cdef class Learner(MergeLearner):
         if sequences is not None:
             with nogil:
                 self._lay_out_sequences(sequences, tables)
-            sequences.clear()  # the cells take its place
+            sequences.clear()  # the cells replace it
         else:
             with nogil:
                 self._lay_out(counter, tables)
@@ -148,8 +148,7 @@ cdef class Learner(MergeLearner):
     cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil:
         """Write every piece as symbols: its bytes, or its tokens of the base vocabulary.
 
-        Ensures: the piece number w lies after the w-th NONE (from 0), with its count in weights[w]; a NONE ends
-            all.
+        Ensures: piece w (from 0) is after NONE number w, with its count in weights[w]; another NONE is at the end.
         """
         cdef Cell* cells = self._state.cells
         cdef Cell* cell = cells
@@ -182,7 +181,7 @@ cdef class Learner(MergeLearner):
         return 0
 
     cdef int _lay_out_sequences(self, Sequences sequences, const Tables* base) except -1 nogil:
-        """Write every sequence as symbols; ensures what _lay_out() does."""
+        """Write every sequence as symbols, with the same result as _lay_out()."""
         cdef Cell* cell = self._state.cells
         cdef const uint32_t* symbols = sequences.items.items
         cdef size_t i, k, n
@@ -214,7 +213,7 @@ cdef class Learner(MergeLearner):
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil:
         """Write tokens as symbols: the id in the first cell, id | TAIL in the last, DEAD between.
 
-        Requires: `cell` has space for their bytes, or integers.
+        Requires: `cell` has space for their bytes or integers.
         """
         cdef size_t i, k, length
         for i in range(ids.n):
@@ -228,14 +227,15 @@ cdef class Learner(MergeLearner):
     # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """Return the key that decides between equal counts: the ranks, or the cell of the first occurrence left.
+        """Return the key that decides between equal counts: the ranks, or the cell of the first remaining
+        occurrence.
         """
         cdef Pair* pair = &self._state.pairs[index]
         if self._ties_bytes:
             return self._limits.head(pair.left)
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
-        # An occurrence that is gone never comes back, so the pair drops it for good.
+        # An occurrence that is gone never returns, so the pair drops it for good.
         while pair.n and not stands(&self._state, pair, pair.occurrences[0].at):
             pair.occurrences += 1
             pair.n -= 1
@@ -256,7 +256,7 @@ cdef class Learner(MergeLearner):
         return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_length
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether no token, of the base or learned, has the bytes that the pair would make."""
+        """Tell whether no token, of the base or learned, has the bytes that the pair would form."""
         cdef Pair* it = &self._state.pairs[pair]
         if self._tokens is None:
             return True
@@ -278,7 +278,7 @@ cdef class Learner(MergeLearner):
         return True
 
     cdef bint _note_name(self, uint32_t left, uint32_t right) except -1 with gil:
-        """Note the token that a merge makes. Returns True."""
+        """Record the token that a merge makes. Returns True."""
         cdef bytes token = <bytes> self._tokens[left] + (<bytes> self._tokens[right]).removeprefix(self._prefix)
         known = self._ids_of_known.get(token)
         self._tokens.append(token)
@@ -288,7 +288,7 @@ cdef class Learner(MergeLearner):
         return True
 
     def sequences(self, uint32_t left, uint32_t right, uint32_t merged):
-        """Return the pieces as they are after the merges, with another pair replaced by an id.
+        """Return the pieces after all merges, with one more pair replaced by an id.
 
         left, right: int – the pair, which becomes `merged` from left to right.
         """
@@ -318,10 +318,10 @@ cdef class Learner(MergeLearner):
         return out
 
     def limits_met(self):
-        """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
-        merged.
+        """Return two bools: whether min_count, and whether max_token_length, prevented the merge of a pair in the
+        text.
 
-        A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.
+        A pair that both limits exclude counts only if no pair is excluded by one limit alone; then both are True.
         """
         cdef bint rare = False, long = False, both = False, is_rare, is_long
         cdef uint32_t i
@@ -338,7 +338,7 @@ cdef class Learner(MergeLearner):
 
     @property
     def known_pair(self):
-        """(left id, right id, count) of the pair that ended learning, since it makes a token; None: none did."""
+        """(left id, right id, count) of the pair that ended learning because it makes a token; None: none did."""
         return self._known_pair
 
     @property
@@ -348,14 +348,14 @@ cdef class Learner(MergeLearner):
 
 
 cdef int check_counts(PieceTable counter) except -1:
-    """Raise OverflowError if the counts of all symbols together could pass 2**63 - 1: then no pair's count can."""
+    """Raise OverflowError if the number of all symbols could pass 2**63 - 1; this also bounds each pair count."""
     cdef int64_t left = INT64_MAX
     cdef size_t w
     cdef PieceCount* piece
     for w in range(counter.n_pieces):
         piece = &counter.pieces[w]
         if piece.count > left // max(piece.n_bytes, 1):
-            raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
+            raise OverflowError("the pieces have more than 2**63 - 1 symbols in total")
         left -= piece.count * max(piece.n_bytes, 1)
     return 0
 
@@ -367,6 +367,6 @@ cdef int check_sequence_counts(Sequences sequences) except -1:
     for i in range(sequences.n):
         n = <int64_t> max(sequences.ends[i] - sequence_start(sequences, i), <size_t> 1)
         if sequences.counts[i] > left // n:
-            raise OverflowError("the counts of the sequences add up to more than 2**63 - 1 symbols")
+            raise OverflowError("the sequences have more than 2**63 - 1 symbols in total")
         left -= sequences.counts[i] * n
     return 0

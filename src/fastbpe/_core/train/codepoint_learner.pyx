@@ -1,19 +1,19 @@
 """Learn merges of characters, as sentencepiece does. merge_learner.pyx explains the method.
 
-Symbols are the characters of the alphabet, numbered in ascending order, so that symbols compare as their texts do.
+Symbols are the characters of the alphabet, numbered in ascending order, so that symbols compare like their texts.
 A character outside the alphabet ends a word.
 
-Ties. Of pairs with equal counts the one with the shorter text is merged, then the one whose text is smaller. A key
-holds the length and as many leading symbols as fit; only if two keys are equal are the texts compared.
+Ties: of pairs with equal counts, the one with the shorter text is merged, then the one whose text is smaller. A
+key contains the length and as many leading symbols as fit; only if two keys are equal are the texts compared.
 
-Pairs that no longer occur. sentencepiece keeps a pair as a candidate after its last occurrence is gone. Such pairs
+Pairs that no longer occur: sentencepiece keeps a pair as a candidate after its last occurrence is gone. Such pairs
 are taken at the end, when no other pair is left. Their merges change nothing, so they are only listed
 (`last_pairs`).
 
-Of two pairs that make the same text, only the first becomes a piece.
+Of two pairs that form the same text, only the first becomes a piece.
 
-Base pieces. Learning may start from the pieces of another model: words then begin as these pieces, cut as the
-caller says, and no pair makes the text of one of them again.
+Base pieces: learning may start from the pieces of another model. Words then begin as these pieces, cut as the
+caller says, and no pair forms the text of one of them again.
 """
 
 cimport cython
@@ -33,40 +33,40 @@ from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE, mix
 
 cdef enum:
-    KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above hold its length
-    MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or of two scripts: look at the text
+    KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above are its length
+    MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or with two scripts: check the text
 
 
 cdef uint64_t HASH_FACTOR = 0x9FB21C651E98DF25ULL
 
 
 cdef struct Shape:
-    # Summary of an id's text: decides nearly always whether a pair may be merged.
-    # script: of all characters but U+2581; METASPACE_CLASS: there are no others; MIXED: the text must be looked
-    # at.
+    # Summary of an id's text, which is nearly always enough to decide whether a pair may be merged.
+    # script: the script of all characters except U+2581; METASPACE_CLASS: there are no others; MIXED: check the
+    # text itself.
     uint8_t script
     bint has_metaspace
 
 
 @cython.final
 cdef class CodePointLearner(MergeLearner):
-    """Learner of pieces over counted words. The table must not change while the learner lives.
+    """Learner of pieces over counted words. The table must not change while the learner exists.
 
     words: PieceTable – the words.
     alphabet: list of int – code points, ascending.
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     n_merges: int – number of pieces to learn.
-    max_length: int – characters of a piece, at most.
+    max_length: int – maximum length of a piece in characters.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as for WordCounter.
-    base: list of list of int – the symbols of each base piece, two or more; symbols are places in the alphabet.
-    cuts: bytes – uint32 for each part of each word, in the order of the table: its characters if it is a symbol or
-        a base piece; 0 for a character that ends the word. b"": words begin as characters.
+    base: list of list of int – the symbols of each base piece, two or more; a symbol is an index in the alphabet.
+    cuts: bytes – uint32 for each part of each word, in the order of the table: its length in characters if it is a
+        symbol or a base piece; 0 for a character that ends the word. b"": words begin as characters.
     """
 
     cdef uint8_t* _class  # class of each symbol
     cdef uint32_t* _text  # symbols of all ids' texts, end to end
     cdef size_t _n_text, _text_capacity
-    cdef size_t* _start  # where each id's text begins in _text
+    cdef size_t* _start  # start of each id's text in _text
     cdef uint64_t* _prefix  # low bits of each id's key
     cdef Shape* _shape
     cdef uint32_t _n_alphabet
@@ -91,7 +91,7 @@ cdef class CodePointLearner(MergeLearner):
         cdef size_t n_parts = <size_t> PyBytes_GET_SIZE(cuts) // 4
         cdef uint32_t* symbols
         if self._state.cells != NULL:
-            raise RuntimeError("a learner is made once")
+            raise RuntimeError("a CodePointLearner cannot be initialized twice")
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
         words.settle()
@@ -105,7 +105,7 @@ cdef class CodePointLearner(MergeLearner):
         self._rules.allow_whitespace_only_pieces = allow_whitespace_only_pieces
         while (<uint64_t> 1 << self._bits) < self._n_alphabet:
             self._bits += 1
-        # Each merge removes at least one symbol. So no array is longer than the text, even if n_merges is greater.
+        # Each merge removes at least one symbol, so no array is longer than the text, even if n_merges is greater.
         n_ids = self._n_base + min(n_merges, words.n_arena)
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
@@ -148,7 +148,7 @@ cdef class CodePointLearner(MergeLearner):
     # Writing words as symbols
 
     cdef int _add_character(self, uint32_t i) except -1:
-        """Make the tables' row for symbol i."""
+        """Fill the tables' row of symbol i."""
         cdef uint8_t class_ = self._class[i]
         self._state.length[i] = 1
         self._prefix[i] = <uint64_t> i << (KEY_BITS - self._bits)
@@ -161,7 +161,7 @@ cdef class CodePointLearner(MergeLearner):
         return 0
 
     cdef int _add_base_piece(self, uint32_t i, list piece) except -1:
-        """Make the tables' row for a base piece.
+        """Fill the tables' row of a base piece.
 
         piece: its symbols.
         """
@@ -174,7 +174,7 @@ cdef class CodePointLearner(MergeLearner):
         for k in range(n):
             symbol = piece[k]
             if symbol >= self._n_alphabet:
-                raise ValueError(f"base piece {i - self._n_alphabet} has the symbol {symbol}: not in the alphabet")
+                raise ValueError(f"base piece {i - self._n_alphabet} has symbol {symbol}, not in the alphabet")
             self._text[self._n_text + k] = symbol
             if k * self._bits < 64:
                 self._prefix[i] |= self._prefix[symbol] >> (k * self._bits)
@@ -246,7 +246,7 @@ cdef class CodePointLearner(MergeLearner):
                     id = text[0] if n == 1 else self._slots[self._slot_of_text(text, n)]
                     if id == NONE or id >= self._n_base:
                         with gil:
-                            raise ValueError("cuts name a part that is not a base piece")
+                            raise ValueError("cuts contain a part that is not a base piece")
                     for k in range(n):
                         cell[k].symbol = DEAD
                     cell[n - 1].symbol = id | TAIL
@@ -335,7 +335,7 @@ cdef class CodePointLearner(MergeLearner):
         return False
 
     cdef inline uint32_t _symbol(self, const Pair* pair, uint32_t i) noexcept nogil:
-        """Return symbol i of the text that a pair makes."""
+        """Return symbol i of the text that a pair forms."""
         cdef uint32_t n_left = self._state.length[pair.left]
         if i < n_left:
             return self._text[self._start[pair.left] + i]
@@ -360,7 +360,7 @@ cdef class CodePointLearner(MergeLearner):
         return self._shape[token].script == METASPACE_CLASS and self._state.length[token] > 1
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
-        """Tell whether a pair may be merged, from its text."""
+        """Decide from its text whether a pair may be merged."""
         cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
         cdef PieceCheck check = PieceCheck(ANY, 0, True)
         for i in range(n):

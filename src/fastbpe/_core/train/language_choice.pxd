@@ -2,11 +2,11 @@ from libc.stdint cimport int64_t, uint32_t
 
 
 cdef struct Language:
-    int64_t n_symbols  # of its text now
-    double n_before  # before the first merge
+    int64_t n_symbols  # current number of symbols of its text
+    double n_before  # number of symbols before the first merge
     double ratio
-    double rate  # with ratios: how much the text shrank, by its ratio
-    uint32_t n_chosen  # among the latest choices
+    double rate  # with ratios: how much the text shrank, relative to its ratio
+    uint32_t n_chosen  # how often it is among the latest choices
     bint is_exhausted
     bint is_passed_over
 
@@ -16,9 +16,9 @@ cdef class LanguageChoice:
     cdef readonly int n_languages
     cdef readonly int n_exhausted
     cdef bint _by_ratio
-    cdef size_t _window  # 0: none
-    cdef double _greatest_share  # of the window, for a language
-    cdef uint32_t* _latest  # the last choices, a ring
+    cdef size_t _window  # length of the window; 0: no window
+    cdef double _greatest_share  # greatest share of the window for one language
+    cdef uint32_t* _latest  # the latest choices, a ring buffer
     cdef size_t _n_latest, _latest_capacity, _oldest
     cpdef void exhaust(self, int language) noexcept nogil
     cpdef void set_symbols(self, int language, int64_t n_symbols) noexcept nogil

@@ -1,8 +1,8 @@
-"""Choice of a language in parity-aware training, as tokenizers' ParityBpeTrainer chooses.
+"""Choice of a language in parity-aware training, like that of tokenizers' ParityBpeTrainer.
 
-Where tokenizers looks for a language for ever, it is the neediest one here: see `_choose_within_window`. With
-ratios tokenizers never ends if the last languages with pairs left are followed by languages without text; here
-these are exhausted from the start.
+In a case in which tokenizers searches for a language for ever, this module takes the neediest language: see
+`_choose_within_window`. With ratios, tokenizers also loops for ever if the last languages with pairs left are
+followed by languages without text; here these count as exhausted from the start.
 """
 
 cimport cython
@@ -23,15 +23,16 @@ cdef class LanguageChoice:
 
     n_symbols: list of int – symbols of the text of each language, before the first merge.
     ratio: list of float, or None – the language whose text shrank the least needs a merge: symbols before by
-    symbols
-        now, by its ratio. A language without text is exhausted. None: the language with the most symbols.
-    window: int or None – recent merges in which no language has a larger share than alpha / number of languages.
+        symbols now, relative to its ratio. A language without text is exhausted. None: the language with the most
+        symbols.
+    window: int or None – number of recent merges of which no language has a larger share than alpha / number of
+        languages.
     alpha: float – see window.
     """
 
     def __init__(self, n_symbols not None, ratio=None, window=None, double alpha=2.0):
         if self._languages != NULL:
-            raise RuntimeError("a LanguageChoice is made once")
+            raise RuntimeError("a LanguageChoice cannot be initialized twice")
         self.n_languages = len(n_symbols)
         self._by_ratio = ratio is not None
         self._window = 0 if window is None else window
@@ -56,18 +57,18 @@ cdef class LanguageChoice:
         free(self._latest)
 
     cpdef void exhaust(self, int language) noexcept nogil:
-        """Note that a language has no pair left."""
+        """Record that a language has no pair left."""
         self.n_exhausted += not self._languages[language].is_exhausted
         self._languages[language].is_exhausted = True
 
     cpdef void set_symbols(self, int language, int64_t n_symbols) noexcept nogil:
-        """Set the number of symbols that the text of a language has now."""
+        """Set the current number of symbols of the text of a language."""
         self._languages[language].n_symbols = n_symbols
 
     cpdef int choose(self) except -1 nogil:
         """Choose the language of the next merge. Requires: not all are exhausted.
 
-        The language may be an exhausted one, the first; then ask again.
+        The result may be the first exhausted language; then call again.
         """
         cdef int i, found
         if not self._window:
@@ -89,7 +90,7 @@ cdef class LanguageChoice:
         return found
 
     cdef int _neediest(self) noexcept nogil:
-        """Return the first of the languages that need a merge most; NOBODY if all are exhausted or passed over."""
+        """Return the first of the languages that need a merge most; NOBODY if all are exhausted or skipped."""
         cdef int i, best = NOBODY
         cdef Language* language
         for i in range(self.n_languages):
@@ -115,8 +116,8 @@ cdef class LanguageChoice:
         """Choose the neediest language that the window has room for.
 
         If there is none, tokenizers takes the least needy one. If a language is exhausted, it takes the first one
-        instead, exhausted or not. If the window has no room for that one, and a later one is exhausted, it
-        searches for ever: then this is the neediest.
+        instead, exhausted or not. If the window has no room for that one and a later language is exhausted,
+        tokenizers searches for ever; this function then takes the neediest language.
         """
         cdef int neediest = self._neediest(), found = neediest, last = neediest
         while found != NOBODY:

@@ -1,6 +1,6 @@
 """Scores from counts: logarithms of shares, with the precision and rounding of sentencepiece 0.2.3.
 
-Models of words and characters take them once, unigram models in each round of training.
+Models of words and characters compute them once, unigram models in each round of training.
 """
 
 from libc.math cimport log, logf
@@ -10,9 +10,9 @@ from libc.stdint cimport uint32_t, uint64_t
 def log_scores(list counts not None, total):
     """Return the logarithm of each count over the total, in single precision.
 
-    Uses the C library's logf, as sentencepiece does. It rounds some logarithms differently from Python's math.log.
+    Uses the C library's logf, like sentencepiece. It rounds some logarithms differently from Python's math.log.
 
-    counts: list of int – each 0 to 2**64 - 1; 0 gives -inf.
+    counts: list of int – each 0 to 2**64 - 1; the result of 0 is -inf.
     total: int – 1 to 2**64 - 1.
     """
     cdef float log_total = logf(<float> <uint64_t> total)
@@ -26,7 +26,7 @@ def log_scores(list counts not None, total):
 
 
 def log_probabilities(list scores not None):
-    """Return the logarithm of each score over the sum of all, in single precision."""
+    """Return the logarithm of each score over the sum of all scores, in single precision."""
     cdef double sum = 0, log_sum
     cdef float score
     cdef list out = []
@@ -57,7 +57,7 @@ cdef double digamma(double x) noexcept nogil:
 cdef float loss_without(
     const float* found, size_t i, const uint32_t* others, size_t n, float total, float log_total
 ) noexcept nogil:
-    """Return by how much the text is less likely without a piece, whose place these n others take."""
+    """Return by how much the text gets less likely without a piece that these n others replace."""
     cdef float own = <float> (log(<double> found[i]) - <double> log_total)
     cdef float moved = found[i] * <float> (n - 1)
     cdef float log_moved = <float> log(<double> (total + moved))

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, PairIndex, State
 
 cdef enum:
-    N_BUCKETS = 4096  # counts below this wait in buckets, one per count
+    N_BUCKETS = 4096  # pairs with counts below this wait in buckets, one per count
     WORK_PER_REPORT = 500_000  # occurrences and pairs to handle between two checks for signals and progress
 
 
@@ -29,17 +29,17 @@ cdef class MergeLearner:
     cdef size_t _n_cells, _pairs_capacity, _new_capacity
     cdef OccurrenceBlock* _blocks  # the first one is being filled
     cdef size_t _n_free  # occurrences that still fit into the first block
-    cdef Occurrence* _next_free  # where the next one goes
+    cdef Occurrence* _next_free  # address of the next one
     cdef QueuedPair* _heap
     cdef size_t _n_heap, _heap_capacity
     cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count; Pair.next is the next one; NONE: empty
-    cdef uint32_t _level  # the heap holds the waiting pairs of at least this count
+    cdef uint32_t _level  # the heap has the waiting pairs with at least this count
     cdef uint32_t _n_base, _n_ids, _max_ids
     cdef int64_t _min_count
     cdef bint _keys_change  # the key of a waiting pair may change
     cdef bint _is_learning
     cdef LearnedMerge* _merges  # merge i makes the id _n_base + i
-    cdef size_t _work  # occurrences and pairs since the last report
+    cdef size_t _work  # occurrences and pairs handled since the last report
     cdef object _progress
     cdef uint64_t _key(self, uint32_t index) noexcept nogil
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil

@@ -1,28 +1,29 @@
 """Learn merges from counted pieces: exact greedy BPE, in time near-linear in the size of the distinct pieces.
 
-Symbols. All distinct pieces lie in one array of cells, with a NONE before and after each. A symbol takes as many
-cells as it has base symbols: `length[id]`. Its first cell holds the id, its last cell id | TAIL, and the
-cells between no id: a merge writes DEAD over the first cell of the right symbol. So the array is a doubly linked list
-without links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
+Symbols. All distinct pieces are in one array of cells, with a NONE before and after each piece. A symbol takes as
+many cells as it has base symbols: `length[id]`. Its first cell contains the id, its last cell id | TAIL, and the
+cells between no id: a merge writes DEAD to the first cell of the right symbol. So the array is a doubly linked
+list without
+links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
 
-Pairs. The first cell of a symbol also holds the index of the pair that the symbol begins, so a merge lowers the
+Pairs. The first cell of a symbol also contains the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
-indexed by the other id finds it. No pair gains occurrences after the merge that creates it: one slice of an arena
-holds them. A pair that may not be merged is kept like others, but never offered.
+indexed by the other id finds it. No pair gains occurrences after the merge that creates it, so they fit into one
+slice of an arena. A pair that may not be merged is kept like others, but never queued.
 
-Choice. Counts only fall, so a waiting pair may wait with a count that is too high. When it is taken and its count
-has changed, it is offered again with its present count (a lazy priority queue). Counts below N_BUCKETS wait in
-buckets, one list for each count (a bucket queue); the heap holds only larger counts and the bucket that is being
-merged, and stays small.
+Choice. Counts only decrease, so the count of a waiting pair may be too high. When the pair is taken and its count
+has changed, it is queued again with its current count (a lazy priority queue). Pairs with counts below N_BUCKETS
+wait in buckets, one list per count (a bucket queue); the heap contains only pairs with larger counts and the
+bucket that is being merged, so it stays small.
 
-Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the occurrences
-ahead, and counts lie apart from the rest of a pair. Huge pages serve only arrays that are large and written from
-end to end.
-Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts, and pairs
-while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
+Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the next
+occurrences, and counts are stored apart from the rest of a pair. Huge pages help only for arrays that are large
+and written from end to end. Tried and dropped: huge pages for all arrays: getting them cost more than they saved.
+Prefetching counts, and pairs while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
 """
 
-# Tried and dropped: sorting pieces by count, so that frequent pieces lie together: the sort takes the time it saves.
+# Tried and dropped: sorting pieces by count, so that frequent pieces are adjacent: the sort takes the time it
+#   saves.
 # Tried and dropped: leaving out pairs that are too rare ever to merge: they have only a tenth of all occurrences.
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -39,12 +40,12 @@ from fastbpe._core.train.pair_table cimport (
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    MIN_BLOCK_OCCURRENCES = 1 << 19  # occurrences of an arena block: 4 MB at least, or as many as there are cells
+    MIN_BLOCK_OCCURRENCES = 1 << 19  # smallest arena block, in occurrences: 4 MB; fewer if there are fewer cells
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil:
-    """Allocate uninitialized memory, also for 0 items; raise MemoryError on failure."""
+    """Allocate uninitialized memory, even for 0 items; raise MemoryError on failure."""
     cdef void* memory = malloc(max(n_items, <size_t> 1) * item_size)
     if memory == NULL:
         with gil:
@@ -97,7 +98,7 @@ cdef class MergeLearner:
         return True
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether the best pair gives a new symbol. If so, it is merged now; if not, never."""
+        """Tell whether the best pair makes a new symbol. If so, it is merged now; otherwise never."""
         return True
 
     # Setting up
@@ -107,12 +108,12 @@ cdef class MergeLearner:
 
         n_cells: symbols of all distinct pieces, plus one NONE for each piece, plus two.
         n_weights: number of pieces.
-        n_ids: number of ids to end with, at least _n_base.
+        n_ids: total number of ids to reach, at least _n_base.
 
         The subclass then fills cells, weights and the lengths of base symbols.
         """
         if n_cells >= DEAD:
-            raise MemoryError(f"{n_cells} symbols in distinct pieces: more than 2**32 cannot be learned from")
+            raise MemoryError(f"{n_cells} symbols in distinct pieces: the limit is 2**32")
         self._max_ids = <uint32_t> n_ids
         self._n_cells = n_cells
         self._state.cells = <Cell*> allocated(n_cells, sizeof(Cell))
@@ -126,7 +127,7 @@ cdef class MergeLearner:
         return 0
 
     cdef int _first_pairs(self) except -1 nogil:
-        """Find all pairs and their occurrences, and offer those that may be merged.
+        """Find all pairs and their occurrences, and queue those that may be merged.
 
         Requires: the cells are filled, with a NONE before each piece and at the end.
         """
@@ -134,7 +135,7 @@ cdef class MergeLearner:
         cdef Cell* cells = self._state.cells
         cdef uint32_t pair, at, left, right, piece, last = <uint32_t> (self._n_cells - 1)
         cdef size_t slot
-        cdef bint is_counted = False  # of a run of equal symbols: every second pair is
+        cdef bint is_counted = False  # in a run of equal symbols, every second pair is counted
         index.slots = NULL
         try:
             index_grow(&index, &self._state, 1 << 14)
@@ -188,7 +189,7 @@ cdef class MergeLearner:
             return 0
         if wanted >= NONE:
             with gil:
-                raise MemoryError("more than 2**32 pairs: too much to learn from")
+                raise MemoryError("more than 2**32 pairs: too many to learn from")
         wanted = max(wanted, self._pairs_capacity + self._pairs_capacity // 2, <size_t> 4096)
         grow(<void**> &self._state.pairs, wanted, sizeof(Pair))
         grow(<void**> &self._state.counts, wanted, sizeof(int64_t))
@@ -196,7 +197,7 @@ cdef class MergeLearner:
         return 0
 
     cdef int _give_slices(self, uint32_t first) except -1 nogil:
-        """Give each pair from index `first` on a slice of the arena with space for its n occurrences."""
+        """Give each pair, starting at index `first`, a slice of the arena with space for its n occurrences."""
         cdef uint32_t i, n
         cdef size_t n_left = 0
         cdef OccurrenceBlock* block
@@ -221,7 +222,7 @@ cdef class MergeLearner:
     # Choosing
 
     cdef int _offer_from(self, uint32_t first) except -1 nogil:
-        """Offer the pairs from index `first` on that may be merged."""
+        """Queue the pairs, starting at index `first`, that may be merged."""
         cdef uint32_t i
         for i in range(first, self._state.n_pairs):
             if self._is_valid(&self._state.pairs[i]):
@@ -229,7 +230,7 @@ cdef class MergeLearner:
         return 0
 
     cdef int _offer(self, uint32_t pair) except -1 nogil:
-        """Queue a pair with its present count: in the heap, or in the bucket of the count."""
+        """Queue a pair with its current count: in the heap, or in the bucket of the count."""
         cdef int64_t count = self._state.counts[pair]
         if count < self._min_count:
             return 0
@@ -363,7 +364,7 @@ cdef class MergeLearner:
         return 0
 
     cdef inline int _note_work(self, size_t n) except -1 nogil:
-        """Note that n occurrences or pairs were handled; check signals and report progress from time to time."""
+        """Count n handled occurrences or pairs; check signals and report progress from time to time."""
         self._work += n
         return self._report() if self._work >= WORK_PER_REPORT else 0
 
@@ -381,7 +382,7 @@ cdef class MergeLearner:
         progress: callable or None – called as progress(n_ids) from time to time, and at the end.
         """
         if self._is_learning:
-            raise RuntimeError("this Learner is learning, or was interrupted while it did; make another one")
+            raise RuntimeError("this Learner is in use, or was interrupted; create another one")
         self._is_learning = True
         self._progress = progress
         try:

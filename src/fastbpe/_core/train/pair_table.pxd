@@ -1,4 +1,4 @@
-"""Data of the merge learner (cells, pairs, occurrences), and the merge of one pair. merge_learner.pyx explains them."""
+"""Data of the merge learner (cells, pairs, occurrences), and the merge of one pair. See merge_learner.pyx."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -19,7 +19,7 @@ cdef enum:
 
 cdef struct Cell:
     uint32_t symbol  # an id, id | TAIL, DEAD, or NONE between pieces
-    uint32_t pair  # in the first cell of a symbol: index of the pair that it begins, if another symbol follows
+    uint32_t pair  # in the first cell of a symbol: index of the pair that it begins, if a symbol follows
 
 
 cdef struct Occurrence:
@@ -31,37 +31,37 @@ cdef struct Pair:
     uint32_t left
     uint32_t right
     Occurrence* occurrences  # slice of the arena; NULL before the pair has one
-    uint32_t n  # occurrences counted; later merges may have removed some
+    uint32_t n  # number of occurrences; later merges may have removed some
     uint32_t n_placed  # occurrences written to the slice
     uint32_t next  # next pair in the same bucket
 
 
 cdef struct NewOccurrence:
-    # An occurrence of a pair that the present merge creates. It waits until the pair has a slice.
+    # An occurrence of a pair that the current merge creates. It waits until the pair has a slice.
     uint32_t pair
     Occurrence occurrence
 
 
 cdef struct QueuedPair:
     int64_t count
-    uint64_t key  # of two pairs with equal counts, the pair with the smaller key is merged first
+    uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged first
     uint32_t pair
 
 
 cdef struct State:
-    # Arrays that a merge works on. They are a struct so that the inner loops can hold its fields in registers.
+    # Arrays that a merge uses. They are a struct so that the inner loops can keep its fields in registers.
     Cell* cells
     int64_t* weights  # count of each piece
     uint32_t* length  # cells of each id
     int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
-    uint32_t* left_pair  # by id L: index of the pair (L, new id) of the present merge; NONE: there is no such pair yet
+    uint32_t* left_pair  # by id L: index of the pair (L, new id) of the current merge; NONE: no such pair yet
     uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences
     size_t n_new
-    bint no_overlaps  # of a run of n equal symbols, count n // 2 pairs of two, not n - 1
-    uint32_t n_in_run  # new symbols side by side at the place that the present merge has reached
+    bint no_overlaps  # in a run of n equal symbols, count n // 2 pairs instead of n - 1
+    uint32_t n_in_run  # number of adjacent new symbols at the current position of the merge
 
 
 cdef inline bint stands(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
@@ -97,9 +97,9 @@ cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at, uint32_t 
 
 
 cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint is_last) noexcept nogil:
-    """Tell whether a run of equal symbols has a pair of two less when it loses its last or its first symbol.
+    """Tell whether a run of equal symbols has one pair fewer after losing its last or first symbol.
 
-    at: where that symbol begins.
+    at: start of that symbol.
     """
     cdef const Cell* cell = s.cells + at
     cdef uint32_t n = 1, length = s.length[symbol]
@@ -112,7 +112,7 @@ cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint 
 cdef inline void _note_occurrence(
     State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight
 ) noexcept nogil:
-    """Note an occurrence of a pair that the present merge creates."""
+    """Record an occurrence of a pair that the current merge creates."""
     cdef NewOccurrence* new = &s.new_occurrences[s.n_new]
     new.pair = pair
     new.occurrence.at = at
@@ -126,13 +126,14 @@ cdef inline void _note_occurrence(
 cdef inline void merge_some(
     State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to
 ) noexcept nogil:
-    """Merge a pair where it still stands, among its occurrences from_ to `to` (exclusive).
+    """Merge a pair where it still occurs, among its occurrences from_ to `to` (exclusive).
 
     merged: the new id.
 
-    Requires: length[merged] is set; new_occurrences has space for two items for each occurrence; pairs has space for
-    two for each occurrence or two for each id.
-    Ensures: the counts of all pairs but the merged one are right. New pairs have n and counts, but no slices yet.
+    Requires: length[merged] is set; new_occurrences has space for two items per occurrence; pairs has space for
+    two per occurrence or two per id.
+    Ensures: the counts of all pairs except the merged one are right. New pairs have n and counts, but no slices
+    yet.
     """
     cdef Cell* cells = s.cells
     cdef const uint32_t* length = s.length
@@ -181,12 +182,12 @@ cdef inline void merge_some(
 
 
 cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil:
-    """Tell whether queued pair a is merged before b. False if counts and keys are equal."""
+    """Tell whether queued pair a is merged before b. Returns False if counts and keys are equal."""
     return a.count > b.count or (a.count == b.count and a.key < b.key)
 
 
 # Hash index of the pairs that exist before the first merge: open addressing with linear probing, at most a quarter
-# full. Later pairs are never looked up. A slot holds no key, since the caller reads the pair anyway.
+# full. Later pairs are never looked up. A slot contains no key, because the caller reads the pair anyway.
 
 cdef struct PairIndex:
     uint32_t* slots  # NONE: empty

@@ -1,10 +1,10 @@
 """Learn merges over several languages, as tokenizers' ParityBpeTrainer does (Foroutan et al., arXiv 2508.04796).
 
 Each step chooses a language, takes the best pair of its words, and merges it in all languages. Every language is a
-`Corpus` with its own counts and queue; ids are shared. A step costs what its occurrences cost, and one look-up per
-corpus: the original reads all dev words at each step.
-Every merge is applied to all corpora at once, so that in each of them a pair gains no occurrences after the merge
-that creates it, which merge_learner.pyx relies on. An index finds the pair that another corpus chose.
+`Corpus` with its own counts and queue; ids are shared. The cost of a step is proportional to the pair's
+occurrences, plus one look-up per corpus, whereas the original reads all dev words in each step. Every merge is
+applied to all corpora at once, so in each of them a pair gains no occurrences after the merge that creates it,
+which merge_learner.pyx relies on. An index finds the pair that another corpus chose.
 """
 
 cimport cython
@@ -21,7 +21,7 @@ from fastbpe._core.train.merge_learner cimport allocated, index_grow
 from fastbpe._core.train.pair_table cimport Cell, Pair, index_slot
 
 cdef enum:
-    GLOBAL = -1  # instead of a language: the merge was chosen by the counts of all
+    GLOBAL = -1  # instead of a language: the merge was chosen by the counts of all languages
     MAX_IDS = 0x7FFFFFFF  # ids stay below the learner's TAIL
 
 
@@ -37,23 +37,23 @@ cdef class ParityLearner:
     """Learner of merges over several languages; each merge is for the language that needs it most.
 
     languages: list of PieceCounter, or of Sequences, which are emptied – the words of each language.
-    texts: list of bytes – the text of each id that exists; of equally frequent pairs the one with the greatest
-        texts is merged.
+    texts: list of bytes – the text of each existing id; of equally frequent pairs, the one with the greatest texts
+        is merged.
     n_merges: int – number of merges to learn.
-    dev: list of PieceCounter or Sequences, or None – texts whose symbols tell what a language needs; None: the
-        languages themselves.
-    ratio: list of float, or None – symbols before the first merge by symbols now are compared by their ratio to
-        this number, for the words of the languages; None: symbols are compared.
-    window: int or None – of the last `window` choices, a language has no more than alpha / len(languages).
+    dev: list of PieceCounter or Sequences, or None – texts whose symbols show which language needs a merge; None:
+        the languages themselves.
+    ratio: list of float, or None – compare symbols before the first merge by symbols now, relative to this number,
+        for the words of the languages; None: compare the numbers of symbols.
+    window: int or None – of the last `window` choices, a language has at most alpha / len(languages).
     whole: PieceCounter or Sequences, or None – the words of all languages, for global_merges.
-    global_merges: int – number of merges before the first choice of a language, by the counts in all of them.
-    min_count: int – merge only pairs that occur at least so often.
-    max_token_length: int or None – make no token of more base symbols.
-    prefix: bytes – what the right one of two tokens loses when they are joined.
+    global_merges: int – number of merges before the first choice of a language, by the counts in all languages.
+    min_count: int – merge only pairs that occur at least this often.
+    max_token_length: int or None – maximum length of a token in base symbols.
+    prefix: bytes – prefix that the right one of two tokens loses when they are joined.
     """
 
-    cdef list _corpora  # all, to which merges are applied: the languages, then their dev texts
-    cdef Corpus _whole  # None: not needed, or no longer
+    cdef list _corpora  # all corpora to which merges are applied: the languages, then their dev texts
+    cdef Corpus _whole  # None: not needed, or no longer needed
     cdef TokenTexts _texts
     cdef LanguageChoice _choice
     cdef void** _items  # the corpora
@@ -68,7 +68,7 @@ cdef class ParityLearner:
         bytes prefix=b"",
     ):
         if self._items != NULL:
-            raise RuntimeError("a ParityLearner is made once")
+            raise RuntimeError("a ParityLearner cannot be initialized twice")
         self._texts = TokenTexts(texts, prefix)
         self._n_base = self._texts.n
         cdef size_t n_symbols = sum([_n_symbols(source) for source in languages])
@@ -124,7 +124,7 @@ cdef class ParityLearner:
         return 0
 
     cdef int _merge(self, Corpus corpus, uint32_t pair, int language) except -1 nogil:
-        """Merge a pair of a corpus in all of them."""
+        """Merge a pair of one corpus in all corpora."""
         cdef ParityMerge* merge = &self._merges[self._n_merges]
         cdef uint32_t merged = self._n_base + self._n_merges
         cdef size_t i, first_judged = self._n_items - self._choice.n_languages
@@ -148,7 +148,7 @@ cdef class ParityLearner:
         progress: callable or None – called as progress(n_merges) from time to time, and at the end.
         """
         if self._is_learning:
-            raise RuntimeError("this ParityLearner is learning, or was interrupted while it did; make another one")
+            raise RuntimeError("this ParityLearner is in use, or was interrupted; create another one")
         self._is_learning = True
         cdef list corpora = [*self._corpora] + ([] if self._whole is None else [self._whole])
         report = None if progress is None else lambda n_ids: progress(self._n_merges)
@@ -169,22 +169,22 @@ cdef class ParityLearner:
     def merges(self):
         """Return (left id, right id, count) of each merge, in order; merge i makes id len(texts) + i.
 
-        The count is that of the language for which the merge was made, or of all languages for a global merge.
+        The count is from the language for which the merge was made, or from all languages for a global merge.
         """
         cdef uint32_t i
         return [(self._merges[i].left, self._merges[i].right, self._merges[i].count) for i in range(self._n_merges)]
 
     def chosen(self):
-        """Return the number of the language for which each merge was made; -1: a global merge."""
+        """Return the index of the language for which each merge was made; -1: a global merge."""
         cdef uint32_t i
         return [self._merges[i].language for i in range(self._n_merges)]
 
     def n_symbols(self):
-        """Return the number of symbols of each language now: of its dev text, or else of its words."""
+        """Return the current number of symbols of each language: in its dev text, if any, or else in its words."""
         return [(<Corpus> corpus).n_symbols for corpus in self._corpora[-self._choice.n_languages :]]
 
     def limits_met(self):
-        """Return two bools, as `Learner.limits_met` does, for all languages."""
+        """Return two bools, like `Learner.limits_met`, for all languages."""
         met = [corpus.limits_met() for corpus in self._corpora[: self._choice.n_languages]]
         return any(rare for rare, _ in met), any(long for _, long in met)
 
@@ -196,7 +196,7 @@ cdef size_t _n_symbols(source) except? 0xFFFFFFFF:
 
 cdef enum:
     MIN_INDEX_SLOTS = 1 << 10
-    SLOTS_PER_PAIR = 4  # at least
+    SLOTS_PER_PAIR = 4  # lower bound
 
 
 @cython.final
@@ -204,7 +204,7 @@ cdef class Corpus(Learner):
     """Words of one language, to which the merges of all languages are applied.
 
     source: PieceCounter or Sequences – the words.
-    texts: TokenTexts – texts of the ids; of equally frequent pairs the one with the greatest texts is taken.
+    texts: TokenTexts – texts of the ids; of equally frequent pairs, the one with the greatest texts is taken.
     chooses: bool – pairs are taken from this corpus. False: merges are only applied to it.
     options: options of `Learner`.
     """
@@ -227,13 +227,13 @@ cdef class Corpus(Learner):
         free(self._index.slots)
 
     def report_to(self, progress):
-        """Call progress(n_ids) from time to time while merges are applied; None: do not."""
+        """Call progress(n_ids) from time to time while merges are applied; None: do not call anything."""
         self._progress = progress
 
     # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """Return a number that is smaller for greater texts; equal numbers decide nothing."""
+        """Return a number that is smaller for greater texts; if two numbers are equal, the texts decide."""
         return ~self._texts.heads[self._state.pairs[index].left]
 
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
@@ -261,9 +261,9 @@ cdef class Corpus(Learner):
     # Merging
 
     cdef int apply(self, uint32_t left, uint32_t right, uint32_t merged) except -1 nogil:
-        """Merge a pair wherever it stands.
+        """Merge a pair wherever it occurs.
 
-        merged: the new id, the one after the last.
+        merged: the new id, one above the last.
         """
         cdef uint32_t pair, first_new = self._state.n_pairs
         cdef int64_t count
@@ -310,18 +310,18 @@ cdef enum:
 
 @cython.final
 cdef class TokenTexts:
-    """Texts of ids, which put ids into the order of their texts.
+    """Texts of ids, for ordering ids by their texts.
 
     texts: iterable of bytes – the text of each id.
-    prefix: bytes – what the right one of two texts loses when they are joined.
+    prefix: bytes – prefix that the right one of two texts loses when they are joined.
     """
 
     def __init__(self, texts, bytes prefix=b""):
         if self._ends != NULL:
-            raise RuntimeError("TokenTexts are made once")
+            raise RuntimeError("TokenTexts cannot be initialized twice")
         reserve(<void**> &self._ends, &self._ends_capacity, 1, sizeof(size_t), FIRST_TEXTS)
         self._ends[0] = 0
-        self._prefix = prefix  # which keeps its bytes
+        self._prefix = prefix  # keeps its bytes alive
         self._prefix_bytes, self._n_prefix = prefix, len(prefix)
         cdef bytes text
         for text in texts:
@@ -334,13 +334,13 @@ cdef class TokenTexts:
         free(self.heads)
 
     cdef uint8_t* _place(self, size_t n_bytes) except NULL nogil:
-        """Return the place behind the last text, with space for n_bytes."""
+        """Return the address after the last text, with space for n_bytes."""
         cdef size_t start = self._ends[self.n]
         reserve(<void**> &self._bytes, &self._bytes_capacity, start + n_bytes + 1, 1, FIRST_BYTES)
         return self._bytes + start
 
     cdef int _append(self, size_t n_bytes) except -1 nogil:
-        """Append the text that was written to the place behind the last one."""
+        """Append the text that was written after the last one."""
         cdef size_t start = self._ends[self.n], i
         cdef uint64_t head = 0
         reserve(<void**> &self._ends, &self._ends_capacity, self.n + 2, sizeof(size_t), FIRST_TEXTS)
@@ -353,7 +353,7 @@ cdef class TokenTexts:
         return 0
 
     cdef int append_joined(self, uint32_t left, uint32_t right) except -1 nogil:
-        """Append the text of the token that two others make."""
+        """Append the text of the token that two others form."""
         cdef size_t n_left = self._ends[left + 1] - self._ends[left]
         cdef size_t n_right = self._ends[right + 1] - self._ends[right]
         cdef uint8_t* place = self._place(n_left + n_right)
@@ -367,7 +367,7 @@ cdef class TokenTexts:
         return self._append(n_left + n_right)
 
     cdef int compare(self, uint32_t a, uint32_t b) noexcept nogil:
-        """Compare the texts of two ids, as memcmp does."""
+        """Compare the texts of two ids, like memcmp."""
         cdef size_t n_a = self._ends[a + 1] - self._ends[a], n_b = self._ends[b + 1] - self._ends[b]
         cdef int order
         if self.heads[a] != self.heads[b]:

@@ -8,18 +8,18 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef struct Probe:
-    # A piece that will be looked up. low, high: its key; a long piece has its hash in `low` and in `high` a value
+    # A piece that will be looked up. low, high: its key; for a long piece, `low` is its hash and `high` a value
     # that no entry has.
     uint64_t low
     uint64_t high
-    CountedPiece* line  # cache line of the table at which the probe begins
+    CountedPiece* line  # cache line of the table where the probe begins
 
 
 cdef class PieceCounter(PieceTable):
     cdef readonly Splitter splitter
     cdef Ends _ends
     cdef Buffer _utf8
-    cdef uint8_t[32] _tail  # copy of the text's last bytes, so that reading a key stays inside it
+    cdef uint8_t[32] _tail  # copy of the text's last bytes: making a key there reads nothing past the text
     cdef Probe[GROUP_PIECES] _probes
     cdef uint8_t[GROUP_PIECES] _long_pieces  # indexes of the long pieces of a group
     cdef int count_pieces(

@@ -1,7 +1,7 @@
 """Count the pieces of texts.
 
 Pieces are counted in groups of GROUP_PIECES: one pass makes their keys and prefetches their cache lines of the
-table, a second one looks them up. So the lines arrive while other keys are made.
+table, a second pass looks them up. So the lines arrive while other keys are made.
 """
 
 cimport cython
@@ -25,8 +25,8 @@ from fastbpe._core.text.utf8_text cimport (
 from fastbpe._core.common.interrupts cimport check_signals
 
 cdef enum:
-    STRETCH_UNITS = 1 << 16  # units of a long str to transcode at once: their UTF-8 stays in the L2 cache
-    BATCH_BITS = 40  # low bits of a position: they order the pieces of one batch; the bits above hold its number
+    STRETCH_UNITS = 1 << 16  # units of a long str to transcode at a time: their UTF-8 fits into the L2 cache
+    BATCH_BITS = 40  # low bits of a position, which order the pieces of one batch; the bits above are its number
 
 
 cdef class PieceCounter(PieceTable):
@@ -75,7 +75,7 @@ cdef class PieceCounter(PieceTable):
             clear_flag(&self._busy)
 
     def add_separated(self, SeparatedTexts texts not None, SpecialMatcher special=None, *, number):
-        """Count the pieces of the texts between separators, as a batch of its own.
+        """Count the pieces of the texts between separators, as a separate batch.
 
         Requires: the texts are UTF-8.
 
@@ -93,9 +93,9 @@ cdef class PieceCounter(PieceTable):
             self._busy = False
 
     def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
-        """Count the pieces of one part of a text, as a batch of its own.
+        """Count the pieces of one part of a text, as a separate batch.
 
-        Requires: `parts` returned the part, which has checked that the text is UTF-8.
+        Requires: the part was returned by `parts`, which checks that the text is UTF-8.
 
         start, end: int – the part, in units of the text (bytes, or characters of a str).
         number: int – number of the batch.
@@ -112,13 +112,13 @@ cdef class PieceCounter(PieceTable):
     cdef int count_pieces(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
     ) except -1 nogil:
-        """Count, once each, pieces that lie end to end; gaps, whose ends have UNMATCHED set, are not counted.
+        """Count contiguous pieces, once each; gaps, whose ends have UNMATCHED set, are not counted.
 
         The table may grow or spill. The order of first appearance is `self.position` plus the offset in data.
 
         data, n: the text, in bytes.
-        start: where the first piece begins.
-        ends, n_ends: where each piece or gap ends, rising.
+        start: start of the first piece.
+        ends, n_ends: end of each piece or gap, ascending.
 
         Requires: no end is above n.
         """
@@ -154,7 +154,7 @@ cdef class PieceCounter(PieceTable):
     cdef int _count_utf8(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
         """Count the pieces between special tokens.
 
-        Ensures: position has risen by n, also for the special tokens.
+        Ensures: position has increased by n, including the special tokens.
         """
         cdef Match match
         cdef size_t at = 0
@@ -192,7 +192,7 @@ cdef class PieceCounter(PieceTable):
         if (ends[n_ends - 1] & ~UNMATCHED) + 16 > n:  # make_key may read 16 bytes
             tail = copy_tail(self._tail, data, n)
         for i in range(n_ends):
-            length = ends[i] - start  # a gap's has its top bit set
+            length = ends[i] - start  # the length of a gap has its top bit set
             piece = data + start
             if likely(length <= SHORT_BYTES):
                 if start >= tail:
@@ -246,10 +246,10 @@ def parts(text, size_t size, str what not None="text"):
     """Divide a long text at safe cuts and return (start, end) of each part, in units of the text.
 
     text: str or bytes – bytes must be UTF-8, which is checked.
-    size: int – units of a part, about.
+    size: int – approximate size of a part in units.
     what: str – name of the text in errors.
 
-    Requires: the splitter and the special tokens that will see the parts are cuttable.
+    Requires: the splitter and the special tokens to be used for the parts are cuttable.
     """
     cdef Text view
     cdef size_t start = 0, end, bad

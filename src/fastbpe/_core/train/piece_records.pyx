@@ -1,7 +1,7 @@
 """Write piece tables as bytes and read them back.
 
-Two forms: records (a piece with its count and position), which spilled tables are put aside in and added up from;
-and columns (all pieces, all lengths, all counts), which saved counts are kept in.
+There are two forms: records (a piece with its count and position), in which spilled tables are stored and from
+which they are summed up; and columns (all pieces, all lengths, all counts), in which counts are saved.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -21,8 +21,8 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
     """Write all pieces as records, divided into 2**bits parts by the first bits of a hash.
 
     bits: int – 1 to 32.
-    place: int – is added to the position at which each piece was met first.
-    seed: int – seed of the hash; tables written with the same seed put a piece into the same part.
+    place: int – added to the position at which each piece first occurred.
+    seed: int – seed of the hash; with the same seed, a piece is in the same part of every table.
     write: callable – write(part, records) is called once for each part that has pieces.
     """
     cdef size_t i
@@ -45,10 +45,10 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write, *, ui
 def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_parts, write, *, int64_t min_count=1):
     """Write the frequent pieces as records, divided into parts by the position at which they first occur.
 
-    width: int – positions of a part; the last part has the rest.
+    width: int – number of positions in a part; the last part has the rest.
     n_parts: int – number of parts.
     write: callable – write(part, records) is called once for each part that has pieces, in ascending order.
-    min_count: int – count below which a piece is left out.
+    min_count: int – leave out pieces with a lower count.
 
     Returns (number of pieces left out, sum of their counts).
     """
@@ -62,7 +62,7 @@ def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_part
         with nogil:
             for i in range(table.n_pieces):
                 if table.pieces[i].count < min_count:
-                    part[i] = n_parts  # is not written
+                    part[i] = n_parts  # do not write it
                     n_rare += 1
                     n_times += table.pieces[i].count
                 else:
@@ -74,10 +74,10 @@ def write_by_position(PieceTable table not None, uint64_t width, uint32_t n_part
 
 
 cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, uint64_t place, write) except -1:
-    """Write the pieces of each part as records: a counting sort by part, then a call of write for each.
+    """Write the pieces of each part as records: a counting sort by part, then one call of write per part.
 
-    part: the part of each piece; n_parts: it is not written.
-    place: is added to the positions of pieces.
+    part: the part of each piece; n_parts: do not write it.
+    place: added to the positions of pieces.
     """
     cdef size_t i, at = 0, size
     cdef uint64_t first
@@ -123,9 +123,9 @@ cdef int _write_grouped(PieceTable table, const uint32_t* part, size_t n_parts, 
 
 
 def add_records(PieceTable table not None, const uint8_t[::1] data not None, *, uint64_t place=0):
-    """Add the pieces of all complete records in data and return the bytes read.
+    """Add the pieces of all complete records in data and return the number of bytes read.
 
-    place: int – is added to the position at which each piece was met first.
+    place: int – added to the position at which each piece first occurred.
     """
     cdef size_t at = 0, n = data.shape[0], i = 0
     cdef uint32_t n_bytes
@@ -163,8 +163,7 @@ def tables_of(PieceTable table not None):
 
 
 def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None):
-    """Add pieces that `tables_of` returned, each of them new; return None, or a sentence that says what is wrong.
-    """
+    """Add pieces that `tables_of` returned, each of them new; return None, or a sentence that states an error."""
     cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
     cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
     cdef const uint8_t* data = &pieces[0] if n else NULL
@@ -174,27 +173,27 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
         memcpy(&length, &length_bytes[4 * i], 4)
         memcpy(&count, &count_bytes[8 * i], 8)
         if count < 1 or not length or length > n - at:
-            return f"its piece {i} has {length} bytes of {n - at} and the count {count}"
+            return f"its piece {i} has {length} bytes with {n - at} left, and the count {count}"
         if i % GROUP_PIECES == 0:
             table.reserve_group()
         table.add_counted(data + at, length, table.position + i, count)
         if table.n_pieces != i + 1:
-            return f"its piece {i} is in it twice"
+            return f"its piece {i} occurs twice"
         at += length
     table.position += n_pieces
-    return None if at == n else f"{n - at} bytes of its pieces belong to none"
+    return None if at == n else f"{n - at} bytes of its pieces belong to no piece"
 
 
 def add_columns(
     PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None, uint64_t first
 ):
-    """Add rows of a file of counts to a table, which may hold the pieces already and may spill.
-
+    """Add rows of a file of counts to a table, which may already have the pieces and may spill.
     pieces: bytes that begin with the pieces of the rows; there may be more of them.
     lengths, counts: bytes – the rows.
     first: int – position of the first row among the rows of all files.
 
-    Returns the bytes of the pieces of the rows. Raises ValueError for a row that no file of counts has.
+    Returns the number of bytes of the rows' pieces. Raises ValueError for a row that cannot be in a file of
+    counts.
     """
     cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
     cdef size_t n = pieces.shape[0], n_rows = length_bytes.shape[0] // 4, at = 0, i
@@ -208,7 +207,7 @@ def add_columns(
                 memcpy(&count, &count_bytes[8 * i], 8)
                 if count < 1 or not length or length > n - at:
                     with gil:
-                        raise ValueError(f"a piece has {length} bytes of {n - at} and the count {count}")
+                        raise ValueError(f"a piece has {length} bytes with {n - at} left, and the count {count}")
                 if i % GROUP_PIECES == 0:
                     table.reserve_group()
                 table.add_counted(&pieces[at], length, first + i, count)

@@ -3,27 +3,27 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from fastbpe._core.common.interrupts cimport Watch
 
 cdef enum:
-    GROUP_PIECES = 128  # pieces looked up together: prefetched memory has arrived when it is read
+    GROUP_PIECES = 128  # pieces looked up together, so that prefetched memory has arrived when it is read
 
 
 cdef struct PieceCount:
-    int64_t count  # stale for a short piece until the counts are settled
+    int64_t count  # out of date for a short piece until the counts are settled
     uint64_t start  # offset of the piece in the arena
-    uint64_t first  # position at which the piece was met first, in an order that all counters of one source share
+    uint64_t first  # position of its first occurrence, in an order that all counters of one source share
     uint32_t n_bytes
 
 
 cdef struct CountedPiece:
     # Entry of a short piece.
-    uint64_t low  # halves of its key, see piece_keys.pxd
+    uint64_t low  # halves of its key: see piece_keys.pxd
     uint64_t high  # 0: an empty entry
     int64_t count
-    uint32_t index  # in PieceTable.pieces
+    uint32_t index  # index in PieceTable.pieces
 
 
 cdef struct LongSlot:
-    uint32_t tag  # high half of the hash: most other pieces differ in it, so their bytes are not read
-    uint32_t index  # in PieceTable.pieces; NONE: an empty slot
+    uint32_t tag  # high half of the hash: if it differs, so do the pieces, and their bytes are not read
+    uint32_t index  # index in PieceTable.pieces; NONE: an empty slot
 
 
 cdef class PieceTable:
@@ -42,7 +42,7 @@ cdef class PieceTable:
     cdef size_t _n_slots
     cdef size_t _n_long
     cdef uint64_t _seed
-    cdef uint64_t position  # of the next piece, in the order of PieceCount.first
+    cdef uint64_t position  # position of the next piece, in the order of PieceCount.first
     cdef readonly size_t n_bytes  # bytes of text counted
     cdef size_t _limit
     cdef object _spill

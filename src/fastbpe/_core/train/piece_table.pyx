@@ -1,13 +1,13 @@
 """Table of distinct pieces and their counts: exact keys, 64-bit counts.
 
-The bytes of all pieces lie in one arena, in the order in which they came. Two hash tables with linear probing find
+The bytes of all pieces are in one arena, in the order in which they came. Two hash tables with linear probing find
 them:
 
 - Short pieces, of 1 to 15 bytes, are nearly all of any text. An entry has 32 bytes: the piece itself is the key,
-  and its count stands beside it. Two entries fill a cache line.
+  and its count is next to it. Two entries fill a cache line.
 - Long pieces, and the empty one, have a slot with an index and a tag of the hash.
 
-While pieces are added, the counts of short ones lie in their entries only; `settle` copies them to `pieces`.
+While pieces are added, the counts of short ones are only in their entries; `settle` copies them to `pieces`.
 """
 
 cimport cython
@@ -26,11 +26,11 @@ from fastbpe._core.common.interrupts cimport check_signals
 import os
 
 cdef enum:
-    LEAST_ITEMS = 1 << 12  # that arena and pieces begin with space for
+    LEAST_ITEMS = 1 << 12  # initial capacity of arena and pieces
     MIN_ENTRIES = 1 << 11  # entries of the first table of short pieces: 64 KB
-    FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, from it on twofold
+    FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, then it doubles
     MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
-    DIGIT_BITS = 11  # bits of a position that one pass of the radix sort orders by
+    DIGIT_BITS = 11  # bits of a position that are sorted by one pass of the radix sort
     N_DIGITS = 6  # passes: 6 * 11 bits cover 64
 
 
@@ -43,7 +43,7 @@ cdef class PieceTable:
     """
 
     def __cinit__(self, *args, spill=None, size_t limit=0, **kwargs):
-        # Texts may come from anybody: a random seed keeps them from choosing pieces that collide.
+        # Texts may come from anybody: with a random seed nobody can choose pieces that collide.
         self._seed = int.from_bytes(os.urandom(8), "little")
         self._spill, self._limit = spill, limit if spill is not None else 0
         self._is_settled = self._is_sorted = True
@@ -76,7 +76,7 @@ cdef class PieceTable:
     def add_table(self, PieceTable other not None, *, bint behind=True):
         """Add the counts of another table.
 
-        behind: bool – the other's pieces occur after all of these; False: both tables counted batches of one
+        behind: bool – the other table's pieces occur after all of these; False: both tables counted batches of one
             source, whose positions can be compared.
         """
         cdef size_t at = 0
@@ -96,27 +96,26 @@ cdef class PieceTable:
             clear_flag(&self._busy)
 
     cdef int _enter(self) except -1:
-        # A second thread would find the table half grown.
+        # A second thread could find the table half grown.
         if not claim(&self._busy):
             raise RuntimeError("another thread is adding to these pieces; give each thread its own")
         return 0
 
     def abandon(self):
-        """Make a thread that is adding pieces stop soon, with an error: nobody wants the counts."""
+        """Make a thread that is adding pieces stop soon with an error, because nobody needs the counts now."""
         set_flag(&self._abandoned)
 
     # Results
 
     @cython.critical_section
     def settle(self):
-        """Make the counts in `pieces` true."""
+        """Update the counts in `pieces`."""
         self._enter()
         self.settle_counts()
         clear_flag(&self._busy)
 
     def finish(self):
-        """Put the pieces in order of first appearance and free the hash tables, which are built again when needed.
-        """
+        """Put the pieces in order of first appearance and free the hash tables, which are rebuilt when needed."""
         cdef size_t i
         self._enter()
         try:
@@ -132,8 +131,8 @@ cdef class PieceTable:
             clear_flag(&self._busy)
 
     def clear(self):
-        """Forget all pieces; n_bytes stays."""
-        if self._n_entries:  # keep the tables: they will be filled as far again
+        """Drop all pieces; n_bytes stays."""
+        if self._n_entries:  # keep the tables: as many pieces will probably come again
             memset(self._entries, 0, self._n_entries * sizeof(CountedPiece))
             memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
         self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
@@ -151,7 +150,7 @@ cdef class PieceTable:
 
     @cython.critical_section
     def total(self):
-        """Return (number of pieces, their bytes) in the text: each piece times its count."""
+        """Return (number of pieces, their bytes) in the text, counting each piece as often as it occurs."""
         cdef size_t i
         self.settle()
         pieces = bytes_ = 0
@@ -170,7 +169,7 @@ cdef class PieceTable:
     cdef int add_pieces(
         self, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
     ) except -1 nogil:
-        """Count pieces that lie end to end in data, from its beginning on, `count` times each.
+        """Count the pieces at the beginning of data, which are contiguous, `count` times each.
 
         All get the position 0. The table may grow or spill.
         """
@@ -185,9 +184,9 @@ cdef class PieceTable:
     cdef int add_counted(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
         """Count the piece data[:n] `count` times.
 
-        first: position at which it was met.
+        first: position at which it occurred.
 
-        Requires: reserve_group() was called, and at most GROUP_PIECES - 1 pieces were added since.
+        Requires: reserve_group() was called, and at most GROUP_PIECES - 1 pieces have been added since.
         """
         cdef uint64_t[2] key
         self._is_settled = False
@@ -200,13 +199,13 @@ cdef class PieceTable:
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
         """Add up to GROUP_PIECES pieces of another table, from index `start` on; prefetch all memory first.
 
-        +76 % on the sum of two counts of 700,000 pieces (docs/how/optimizations.md).
+        Gain: 76 % on the sum of two counts of 700,000 pieces (docs/how/optimizations.md).
 
         shift: added to the positions of the pieces.
 
         Requires: reserve_group() was called.
         """
-        cdef uint64_t[GROUP_PIECES][2] keys  # of a long piece: its hash, and 0
+        cdef uint64_t[GROUP_PIECES][2] keys  # for a long piece: its hash and 0
         cdef PieceCount* pieces = other.pieces + start
         cdef CountedPiece* entry
         cdef LongSlot* slot
@@ -246,7 +245,7 @@ cdef class PieceTable:
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
     ) except -1 nogil:
-        """Count the short piece data[:n], whose key is (low, high); else as add_counted."""
+        """Count the short piece data[:n] with the key (low, high); otherwise like add_counted()."""
         cdef CountedPiece* entry = self._find_short(low, high)
         if not entry.high:
             self._append(data, n, first, 0)
@@ -260,7 +259,7 @@ cdef class PieceTable:
     cdef int _add_long(
         self, const uint8_t* data, size_t n, uint64_t hash, uint64_t first, int64_t count
     ) except -1 nogil:
-        """Count the long or empty piece data[:n], whose hash is given; else as add_counted."""
+        """Count the long or empty piece data[:n] with the given hash; otherwise like add_counted()."""
         cdef LongSlot* slot = self._find_long(data, n, hash)
         if slot.index == NONE:
             self._append(data, n, first, 0)
@@ -271,7 +270,7 @@ cdef class PieceTable:
         return _raise_count(&self.pieces[slot.index].count, count)
 
     cdef inline void _note_first(self, uint32_t index, uint64_t first) noexcept nogil:
-        """Lower the position at which a piece was met first, if another counter has met it earlier."""
+        """Lower the position of a piece's first occurrence, if another counter has found an earlier one."""
         if first < self.pieces[index].first:
             self.pieces[index].first = first
             self._is_sorted = False
@@ -305,12 +304,12 @@ cdef class PieceTable:
     cdef int _append(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
         """Append a piece to the arena and to `pieces`.
 
-        Requires: the table does not hold it.
+        Requires: it is not in the table.
         """
         cdef PieceCount* piece
         if n >= NONE or self.n_pieces >= NONE - 1:
             with gil:
-                raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces: too much to count")
+                raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces, cannot be counted")
         reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
         reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS)
         memcpy(self.arena + self.n_arena, data, n)
@@ -325,7 +324,7 @@ cdef class PieceTable:
     cdef inline int reserve_group(self) except -1 nogil:
         """Make space in both hash tables for GROUP_PIECES new pieces; spill first if the limit is reached.
 
-        Ensures: both tables exist and stay at most half full while that many pieces are added.
+        Ensures: both tables exist and stay at most half full while this number of pieces is added.
         """
         if (
             (self._n_short + GROUP_PIECES) * 2 <= self._n_entries
@@ -373,7 +372,7 @@ cdef class PieceTable:
         while n:
             n >>= 1
             self._shift -= 1
-        self._shift += 1  # a hash gives a cache line, which holds two entries
+        self._shift += 1  # a hash selects a cache line, which has two entries
         for i in range(n_old):
             if old[i].high:
                 self._find_short(old[i].low, old[i].high)[0] = old[i]
@@ -381,7 +380,7 @@ cdef class PieceTable:
         return 0
 
     cdef int _rebuild_long_table(self, size_t n) except -1 nogil:
-        """Replace the table of long pieces by one of n slots, made from `pieces`.
+        """Replace the table of long pieces by one of n slots, built from `pieces`.
 
         Requires: n is a power of two and at least twice the number of long pieces.
         """
@@ -406,7 +405,7 @@ cdef class PieceTable:
         return 0
 
     cdef int _build_tables(self) except -1 nogil:
-        """Build both hash tables, with space for the present pieces and one group of new ones.
+        """Build both hash tables, with space for the current pieces and one group of new ones.
 
         Requires: neither table exists.
         """
@@ -441,8 +440,7 @@ cdef class PieceTable:
         self._n_entries = self._n_slots = self._n_short = self._n_long = 0
 
     cdef void settle_counts(self) noexcept nogil:
-        """Copy the counts of short pieces to `pieces`, as `settle` does, for a thread that already uses the table.
-        """
+        """Copy the counts of short pieces to `pieces`, like `settle`, for a thread that already uses the table."""
         cdef size_t i
         if not self._is_settled:
             for i in range(self._n_entries):
@@ -451,7 +449,7 @@ cdef class PieceTable:
         self._is_settled = True
 
     cdef int _sort(self) except -1 nogil:
-        """Sort `pieces` by position: an LSD radix sort that skips a digit in which all agree."""
+        """Sort `pieces` by position: an LSD radix sort that skips digits in which all are equal."""
         cdef size_t n = self.n_pieces, i, at, here
         cdef size_t[1 << DIGIT_BITS] starts
         cdef uint32_t shift, digit
@@ -499,12 +497,12 @@ cdef class PieceTable:
 
     @cython.critical_section
     def count_of(self, bytes piece not None):
-        """Return how often a piece was counted; 0 if it was not met."""
+        """Return how often a piece was counted; 0 if never."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece)
         return self._count_of(data, PyBytes_GET_SIZE(piece))
 
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1:
-        """Return how often the piece data[:n] was counted; 0 if it was not met."""
+        """Return how often the piece data[:n] was counted; 0 if never."""
         cdef uint64_t[2] key
         cdef LongSlot* slot
         self.reserve_group()
@@ -517,7 +515,7 @@ cdef class PieceTable:
 
     @cython.critical_section
     def equals(self, PieceTable other not None):
-        """Tell whether both tables hold the same pieces with the same counts, in any order."""
+        """Tell whether both tables have the same pieces with the same counts, in any order."""
         cdef size_t i
         cdef PieceCount* piece
         if self.n_pieces != other.n_pieces:

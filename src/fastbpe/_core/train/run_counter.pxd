@@ -10,7 +10,7 @@ from fastbpe._core.train.piece_counter cimport PieceCounter
 
 cdef class NeighbourCounts:
     cdef size_t* counts
-    cdef uint8_t* seen  # by id: 1 if a text has it
+    cdef uint8_t* seen  # by id: 1 if it occurs in a text
     cdef uint32_t shift  # 64 - log2 of the number of counts
     cdef readonly size_t n_ids
     cdef public size_t weight
@@ -19,10 +19,10 @@ cdef class NeighbourCounts:
 cdef class RunCounter(PieceCounter):
     cdef readonly NeighbourCounts neighbours
     cdef size_t _least
-    cdef Cache _cache  # of words
-    cdef Ids _ids  # of words
-    cdef Ids _beside  # ids that stand side by side, with a NONE between those that do not
-    cdef Buffer _runs  # runs of these, as keys
+    cdef Cache _cache  # cache of words
+    cdef Ids _ids  # ids of words
+    cdef Ids _beside  # neighbouring ids, with a NONE between those that are not neighbours
+    cdef Buffer _runs  # runs of these ids, as keys
     cdef Ends _run_ends
     cdef int _count_beside(self) except -1 nogil
     cdef uint8_t* _end_run(self, uint8_t* to, size_t n_in_run) except NULL nogil

@@ -1,12 +1,12 @@
-"""Count what superwords are learned from: runs of ids that the first phase makes of the pieces of a text.
+"""Count the material of superwords: runs of ids that the first phase makes of the pieces of a text.
 
-Runs are as long as lines or longer, so distinct ones take as much memory as the text. But a merge that joins two symbols
-across the border of two ids happens at most as often as these ids are neighbours, now and later. So no merge of at least
-`least` occurrences crosses a border between neighbours that are rarer, and runs are cut there. What is left is
-short and frequent, and its amount hardly grows with the text.
+Runs are as long as lines or longer, so distinct ones take as much memory as the text. But a merge that joins two
+symbols across the border of two ids happens at most as often as these ids are neighbours, now and later. So no
+merge of at least `least` occurrences crosses a border between neighbours that are rarer, and runs are cut there.
+The resulting parts are short and frequent, and their amount hardly grows with the text.
 
-Neighbours are counted in one array, by hash. Pairs that share a count have one that is too high. That
-only keeps borders that might be cut; it never cuts one that a merge crosses.
+Neighbours are counted in one array, by hash. If pairs share a count, it is too high. This only keeps borders that
+might be cut; it never cuts one that a merge crosses.
 """
 
 cimport cython
@@ -27,10 +27,10 @@ cdef enum:
     MIN_BITS = 12  # log2 of the number of counts
     MAX_BITS = 25
     TEXT_BYTES_PER_COUNT = 16
-    MAX_RANKED = 1 << 20  # greatest count that nth_largest() tells apart: that of a merge in about 1 TB of text
+    MAX_RANKED = 1 << 20  # greatest count that nth_largest() distinguishes, about that of a merge in 1 TB of text
     ID_BYTES = 3  # bytes of an id in the key of a run: a run of five ids is a short piece of the table
     IDS_AHEAD = 16  # distance, in ids, at which counts are prefetched
-    CACHE_BYTES = 64 << 20  # of each counter's words
+    CACHE_BYTES = 64 << 20  # cache of the words of a counter
 
 
 @cython.final
@@ -38,10 +38,10 @@ cdef class NeighbourCounts:
     """Counts of neighbours among ids, none too low; shared by several threads.
 
     n_ids: number of ids.
-    n_bytes: bytes of text that will be counted, about; the counts take half of that, 256 MB at most.
+    n_bytes: approximate number of bytes of text to count; the counts take half of that, at most 256 MB.
 
     Attributes:
-        weight: int – how often each pair counts from now on. At first 1.
+        weight: int – amount by which each pair counts from now on. Initially 1.
     """
 
     def __cinit__(self, size_t n_ids, size_t n_bytes):
@@ -60,9 +60,9 @@ cdef class NeighbourCounts:
         free(self.seen)
 
     def nth_largest(self, size_t n):
-        """Return the n-th largest count, 1 at least and MAX_RANKED at most."""
+        """Return the n-th largest count, at least 1 and at most MAX_RANKED."""
         cdef size_t i, value = MAX_RANKED, n_values = <size_t> 1 << (64 - self.shift)
-        cdef size_t* counts = <size_t*> calloc(MAX_RANKED + 1, sizeof(size_t))  # how many counts there are of each
+        cdef size_t* counts = <size_t*> calloc(MAX_RANKED + 1, sizeof(size_t))  # by value: how many counts have it
         if counts == NULL:
             raise MemoryError(f"no memory to rank {n_values} counts")
         for i in range(n_values):
@@ -74,16 +74,16 @@ cdef class NeighbourCounts:
         return value
 
     def ids(self):
-        """List the ids that the text has."""
+        """List the ids that occur in the text."""
         return [i for i in range(self.n_ids) if self.seen[i]]
 
 
 cdef class RunCounter(PieceCounter):
-    """Counter of neighbours or of runs of ids. A subclass says which ids of a text stand side by side.
+    """Counter of neighbours or of runs of ids. A subclass says which ids of a text are neighbours.
 
     splitter: Splitter – cuts the texts into pieces.
     neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
-    least: int – 0: count neighbours, and no runs. Else count the runs of two ids or more whose neighbours all
+    least: int – 0: count neighbours, and no runs. Otherwise count the runs of two ids or more whose neighbours all
         have at least this count.
     spill, limit: as for PieceTable.
     """
@@ -141,7 +141,7 @@ cdef class RunCounter(PieceCounter):
         )
 
     cdef uint8_t* _end_run(self, uint8_t* to, size_t n_in_run) except NULL nogil:
-        """End the run of the last ids that were written. Returns where the next one begins."""
+        """End the run of the last ids that were written. Returns the start of the next run."""
         if n_in_run < 2:
             return to - ID_BYTES * n_in_run
         ends_add(&self._run_ends, to - self._runs.items)
@@ -149,7 +149,7 @@ cdef class RunCounter(PieceCounter):
 
 
 def sequences_of(PieceTable table not None, uint32_t n_ids):
-    """Make Sequences of runs that a RunCounter counted, with their counts.
+    """Make Sequences from the runs that a RunCounter counted, with their counts.
 
     n_ids: int – one more than the greatest id.
     """
@@ -170,11 +170,11 @@ def sequences_of(PieceTable table not None, uint32_t n_ids):
 
 
 def cut_runs(PieceTable runs not None, PieceTable out not None, NeighbourCounts neighbours not None, size_t least):
-    """Cut runs that were counted whole between neighbours that occur less often than `least`.
+    """Cut whole runs between neighbours that occur less often than `least`.
 
-    runs: PieceTable – what a RunCounter counted without neighbours.
-    out: PieceTable – gets the parts of two ids or more, with their counts.
-    neighbours: NeighbourCounts – all 0; gets the counts of the neighbours in the runs.
+    runs: PieceTable – runs that a RunCounter counted without neighbours.
+    out: PieceTable – receives the parts of two ids or more, with their counts.
+    neighbours: NeighbourCounts – all 0; receives the counts of the neighbours in the runs.
     """
     cdef size_t i, k, n, first
     cdef const uint8_t* key
@@ -199,6 +199,6 @@ def cut_runs(PieceTable runs not None, PieceTable out not None, NeighbourCounts 
 
 
 cdef inline uint32_t _id_at(const uint8_t* key, size_t k) noexcept nogil:
-    """Read an id of the key of a run."""
+    """Read an id from the key of a run."""
     key += ID_BYTES * k
     return key[0] | <uint32_t> key[1] << 8 | <uint32_t> key[2] << 16

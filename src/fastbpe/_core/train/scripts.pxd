@@ -3,11 +3,11 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef enum:
-    # A class says with which neighbours a character may share a piece. Classes from FIRST_SCRIPT on are scripts:
-    # characters of two scripts never stand side by side in a piece.
-    INHERITED = 0  # the character has the script of the one before it
+    # A class determines with which neighbours a character may share a piece. Classes from FIRST_SCRIPT on are
+    # scripts: characters of two scripts are never adjacent in a piece.
+    INHERITED = 0  # the character has the script of the previous one
     METASPACE_CLASS = 1  # U+2581, which stands for a space
-    ALONE = 2  # no piece holds the character and another one
+    ALONE = 2  # no piece has the character together with another one
     ANY = 3  # goes with every script
     FIRST_SCRIPT = 4  # from here on, numbered by training.codepoint_counting
 
@@ -19,7 +19,7 @@ cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) 
     """Read the character at text[at] and move `at` past it.
 
     Requires: at < n.
-    Ensures: at <= n, and a number below N_CODE_POINTS is returned, also for bytes that are not UTF-8 (which a
+    Ensures: at <= n, and the result is a number below N_CODE_POINTS, even for bytes that are not UTF-8 (which a
     faulty charsmap could write).
     """
     cdef uint32_t c = text[at[0]], n_more
@@ -36,23 +36,23 @@ cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) 
 
 
 cdef struct PieceRules:
-    # Options that say where U+2581 may stand in a piece
-    bint split_by_whitespace  # only where the piece begins
-    bint treat_whitespace_as_suffix  # only where it ends
-    bint allow_whitespace_only_pieces  # or if nothing else is in it
+    # Options that determine where U+2581 may be in a piece
+    bint split_by_whitespace  # only at the beginning
+    bint treat_whitespace_as_suffix  # only at the end
+    bint allow_whitespace_only_pieces  # or if the piece has nothing else
 
 
 cdef struct PieceCheck:
-    # Progress through the characters of a piece; begins as PieceCheck(ANY, 0, True)
-    uint8_t before  # class of the script that the next character must go with
+    # Progress through the characters of a piece; initialize as PieceCheck(ANY, 0, True)
+    uint8_t before  # class of the script that the next character must match
     uint32_t n_metaspaces
-    bint are_well_placed  # all U+2581 so far
+    bint are_well_placed  # all U+2581 so far are at allowed positions
 
 
 cdef inline bint may_follow(
     const PieceRules* rules, PieceCheck* check, uint8_t class_, uint32_t i, uint32_t n
 ) noexcept nogil:
-    """Tell whether a character of this class may be number i of the n characters of a piece."""
+    """Tell whether a character of this class may be at index i of the n characters of a piece."""
     cdef uint32_t position
     if class_ == METASPACE_CLASS:
         check.n_metaspaces += 1
@@ -73,5 +73,5 @@ cdef inline bint may_follow(
 
 
 cdef inline bint is_valid_end(const PieceRules* rules, const PieceCheck* check, uint32_t n) noexcept nogil:
-    """Tell whether n characters that may follow each other are a piece."""
+    """Tell whether n characters for which may_follow() holds are a piece."""
     return check.are_well_placed or (rules.allow_whitespace_only_pieces and check.n_metaspaces == n)

@@ -1,4 +1,4 @@
-"""Pieces with which the training of a unigram model begins."""
+"""Initial pieces of the training of a unigram model."""
 
 from typing import final
 

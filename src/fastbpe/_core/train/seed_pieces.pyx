@@ -1,13 +1,14 @@
-"""Pieces with which the training of a unigram model begins: strings that occur in different surroundings.
+"""Initial pieces of the training of a unigram model: strings that occur in different contexts.
 
 sentencepiece joins all sentences, each ended by a NUL, builds the suffix array of the bytes, and takes the inner
-nodes of the suffix tree: strings behind which at least two different bytes occur. Here suffixes of the distinct units
-(see sentence_store) are sorted, each with the count of its unit: a unit holds all that decides about a string that
-can be a piece. A string of a whole unit also stands in a node with a NUL at its end, if different sentences follow;
-sentencepiece adds the count of that node to the string's, so that it counts twice, and so does this.
+nodes of the suffix tree: strings that are followed by at least two different bytes. Here suffixes of the distinct
+units (see sentence_store) are sorted, each with the count of its unit: a unit contains everything that decides
+about a string that can be a piece. A string that is a whole unit also has a node with a NUL at its end, if
+different sentences follow; sentencepiece adds the count of that node to the string's, so that it counts twice, and
+so does this module.
 
-Threads share the suffixes: those that begin with the same two bytes go to the same thread, and a string that can be
-a piece has two characters, so that all its occurrences are there.
+Suffixes are divided among threads: those that begin with the same two bytes go to the same thread. A string that
+can be a piece has at least two characters, so all its occurrences are there.
 """
 
 cimport cython
@@ -27,13 +28,13 @@ from fastbpe._core.train.scripts cimport (
 from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
 
 cdef enum:
-    UNIT_END = 0xFF  # behind each unit: no UTF-8 has this byte
+    UNIT_END = 0xFF  # after each unit; UTF-8 never has this byte
     READ_AHEAD = 8
     CHARACTER_BYTES = 4
-    N_BEGINNINGS = 1 << 16  # of suffixes: two bytes
-    LEAST_SUFFIXES = 1 << 14  # of a part, unless there are fewer in all
-    MAX_KEPT = 16  # times n_kept: number of strings from which on the worst are dropped after a chunk
-    KEPT_AFTER = 8  # times n_kept: number that stays
+    N_BEGINNINGS = 1 << 16  # number of values of the first two bytes of a suffix
+    LEAST_SUFFIXES = 1 << 14  # smallest part, unless there are fewer suffixes in total
+    MAX_KEPT = 16  # times n_kept: if there are more strings after a chunk, the worst are dropped
+    KEPT_AFTER = 8  # times n_kept: number of strings that remain
 
 
 cdef struct Interval:
@@ -44,26 +45,26 @@ cdef struct Interval:
 
 @cython.final
 cdef class SeedFinder:
-    """Finder of strings that occur in different surroundings.
+    """Finder of strings that occur in different contexts.
 
     classes: class of each code point, as in scripts.pxd.
-    max_length: most characters of a piece.
-    n_kept: number of the best that are wanted.
+    max_length: maximum length of a piece in characters.
+    n_kept: number of best strings that are wanted.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see scripts.pxd.
     """
 
-    cdef bytes _owner  # of the next
+    cdef bytes _owner  # owner of the next attribute
     cdef const uint8_t* _classes
     cdef PieceRules _rules
     cdef uint32_t _max_length
     cdef size_t _n_kept
     cdef PieceTable _found  # strings, with their counts
-    # Of the chunk at hand:
+    # For the current chunk:
     cdef PieceTable _units
-    cdef uint8_t* _text  # its units, each with UNIT_END behind it
-    cdef Keyed* _suffixes  # at: where each begins; other: number of its unit. By their first two bytes
+    cdef uint8_t* _text  # its units, each followed by UNIT_END
+    cdef Keyed* _suffixes  # at: start of each; other: index of its unit. Sorted by their first two bytes
     cdef size_t _n_suffixes
-    cdef size_t* _starts  # where those with each two bytes begin; then their number
+    cdef size_t* _starts  # start of the suffixes with each two first bytes; at the end, their number
     cdef int _abandoned
 
     def __cinit__(
@@ -89,14 +90,14 @@ cdef class SeedFinder:
         self._text, self._suffixes, self._starts, self._n_suffixes = NULL, NULL, NULL, 0
 
     def abandon(self):
-        """Make threads that search stop soon, with an error."""
+        """Make searching threads stop soon, with an error."""
         set_flag(&self._abandoned)
 
     def begin(self, PieceTable units not None, size_t n_parts):
         """Begin with a chunk of text.
 
-        Returns the parts that `search` is to be called for, about n_parts, as (first, end): numbers of the two
-        bytes that suffixes begin with.
+        Returns the parts for which `search` is to be called, about n_parts, as (first, end): the two bytes with
+        which suffixes begin, as numbers.
         """
         cdef size_t i, n, first = 0, least
         cdef list parts = []
@@ -111,17 +112,17 @@ cdef class SeedFinder:
             if n >= least or (n and i == N_BEGINNINGS):
                 parts.append((n, first, i))
                 first = i
-        parts.sort(reverse=True)  # the longest first, so that threads end together
+        parts.sort(reverse=True)  # longest first, so that all threads finish at about the same time
         return [(first, i) for _, first, i in parts]
 
     def search(self, size_t first, size_t end):
-        """Count the strings of one part. Several threads may do so at once. Returns a PieceTable."""
+        """Count the strings of one part. Several threads may call it concurrently. Returns a PieceTable."""
         cdef PieceTable found = PieceTable()
         cdef size_t i
         if self._starts == NULL or not first <= end <= N_BEGINNINGS:
             raise ValueError(f"there is no part from {first} to {end}")
         with nogil:
-            for i in range(first, end):  # each apart: it is in no order, and this takes less than all at once
+            for i in range(first, end):  # each separately: they are unordered, and this is faster than all at once
                 self._sort(self._starts[i], self._starts[i + 1], 2)
             self._find_nodes(self._suffixes + self._starts[first], self._starts[end] - self._starts[first], found)
         found.settle()
@@ -133,7 +134,7 @@ cdef class SeedFinder:
         self._free()
         self._units = None
         for table in found:
-            of_chunk.append(table)  # strings of different parts begin with different bytes
+            of_chunk.append(table)  # strings of different parts begin with different bytes, so none is in both
         if len(self._found):
             self._found.add_table(of_chunk)
             self._found.settle()
@@ -185,7 +186,7 @@ cdef class SeedFinder:
         return 0
 
     cdef int _sort(self, size_t first, size_t end, size_t depth) except -1 nogil:
-        """Sort suffixes that share their first `depth` bytes, as far as pieces reach."""
+        """Sort suffixes that share their first `depth` bytes, only as far as pieces can reach."""
         cdef size_t i, run
         cdef uint64_t key
         for i in range(first, end):
@@ -205,7 +206,7 @@ cdef class SeedFinder:
         return 0
 
     cdef size_t _shared(self, const Keyed* first, const Keyed* second) noexcept nogil:
-        """Return how many bytes two suffixes share, as far as pieces reach."""
+        """Return how many bytes two suffixes share, only as far as pieces can reach."""
         cdef const uint8_t* a = self._text + first.at
         cdef const uint8_t* b = self._text + second.at
         cdef size_t n = 0, most = CHARACTER_BYTES * (<size_t> self._max_length + 1)
@@ -214,13 +215,13 @@ cdef class SeedFinder:
         return n
 
     cdef int _find_nodes(self, const Keyed* suffixes, size_t n, PieceTable found) except -1 nogil:
-        """Go through the inner nodes of the suffix tree, each behind those within it, and count their strings.
+        """Go through the inner nodes of the suffix tree, each after the nodes below it, and count their strings.
 
-        The intervals around the suffix at hand lie on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
+        The intervals around the current suffix are on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
         """
         cdef size_t i, shared, first, n_open = 1, capacity = 1024
         cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
-        cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all suffixes before
+        cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all earlier suffixes
         cdef Watch watch = Watch(0, &self._abandoned)
         try:
             if open_ == NULL or before == NULL:
@@ -259,7 +260,7 @@ cdef class SeedFinder:
         return found.add_counted(text, n, 0, count)
 
     cdef bint _may_be(self, const uint8_t* text, size_t n, uint32_t n_least) noexcept nogil:
-        """Tell whether training may make a piece of some bytes, which may end within a character."""
+        """Tell whether these bytes, which may end inside a character, may become a piece in training."""
         cdef PieceCheck check = PieceCheck(ANY, 0, True)
         cdef uint32_t n_characters = 0, i
         cdef size_t at = 0
@@ -277,18 +278,18 @@ cdef class SeedFinder:
         return is_valid_end(&self._rules, &check, n_characters)
 
     def is_valid(self, str piece not None):
-        """Tell whether training may make a piece."""
+        """Tell whether training may make this piece."""
         cdef bytes data = piece.encode()
         return self._may_be(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data), 1)
 
     # The best
 
     cdef size_t _order(self, Keyed* order, size_t n_best) noexcept nogil:
-        """Order the strings by score: the best first, longer ones before shorter ones, then by their bytes.
+        """Order the strings by score: best first, longer ones before shorter ones, then by their bytes.
 
-        order: place for all strings; `at` becomes their numbers.
+        order: space for all strings; `at` receives their indices.
 
-        Returns how many of the first n_best there are. The others are in no order.
+        Returns how many of the first n_best there are. The others are unordered.
         """
         cdef const PieceCount* piece
         cdef size_t i, run, n = self._found.n_pieces
@@ -340,7 +341,7 @@ cdef class SeedFinder:
         return 0
 
     def best(self):
-        """Return (pieces, their scores) of the n_kept best, the best first."""
+        """Return (pieces, their scores) of the n_kept best, best first."""
         cdef const PieceCount* piece
         cdef size_t n = self._found.n_pieces, i
         cdef list pieces = [], scores = []
@@ -360,9 +361,9 @@ cdef class SeedFinder:
 
 
 cdef inline size_t _word_bytes(const uint8_t* unit, size_t n) noexcept nogil:
-    """Return the bytes of the word that a unit of n bytes begins with."""
+    """Return the length in bytes of the word at the start of a unit of n bytes."""
     n -= 1
-    return n - 1 if n and unit[n - 1] == 0 else n  # at the end of a sentence: a NUL, and the byte behind
+    return n - 1 if n and unit[n - 1] == 0 else n  # at the end of a sentence a NUL and the byte after it follow
 
 
 cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:
@@ -370,7 +371,7 @@ cdef inline size_t _beginning(const uint8_t* text) noexcept nogil:
 
 
 cdef inline uint64_t _key(const uint8_t* text) noexcept nogil:
-    """Return the next eight bytes of a suffix as a number that orders as they do; zeros behind UNIT_END."""
+    """Return the next eight bytes of a suffix as a number that sorts like them; after UNIT_END zeros."""
     cdef uint64_t key = 0
     cdef size_t i
     cdef bint ended = False
@@ -387,7 +388,7 @@ cdef inline bint _has_end(uint64_t key) noexcept nogil:
 
 
 cdef inline uint32_t _bits(float score) noexcept nogil:
-    """Return the bits of a positive float, which order as it does."""
+    """Return the bits of a positive float, which sort like the float."""
     cdef uint32_t bits
     memcpy(&bits, &score, sizeof(bits))
     return bits

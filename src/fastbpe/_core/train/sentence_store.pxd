@@ -4,8 +4,8 @@ from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.train.piece_table cimport PieceTable
 
 cdef enum:
-    SENTENCE_END = 0xFF  # behind the last word of a sentence, where words are counted: no UTF-8 has this byte
-    NO_SENTENCE = 0xFE  # in place of the first byte of the next sentence: none follows. Nor this one
+    SENTENCE_END = 0xFF  # after the last word of a sentence, when words are counted; UTF-8 never has this byte
+    NO_SENTENCE = 0xFE  # used as the next sentence's first byte if none follows; never in UTF-8 either
 
 
 cdef class KnownCharacters:
@@ -15,7 +15,7 @@ cdef class KnownCharacters:
 
 cdef class SentenceStore:
     cdef Buffer text  # sentences, end to end
-    cdef size_t* ends  # of each
+    cdef size_t* ends  # end of each sentence
     cdef int64_t* counts  # how often each occurs
     cdef readonly size_t n, n_empty
     cdef size_t _capacity

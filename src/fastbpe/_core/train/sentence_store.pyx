@@ -1,11 +1,11 @@
 """Sentences for the training of unigram models: normalized and in their order, or their words with counts.
 
-Training reads two things from sentences: words with their counts, in which expectation maximization runs, and the
-strings that occur in different surroundings, which are the pieces to begin with. What surrounds a string depends on
-the sentence behind its own, so their order counts.
-The counts of words tell the same (`CountedSentences`), if each sentence begins with U+2581 and words end at white
-space. Then every word is followed by the first byte of U+2581, or by the end of its sentence; so it is enough to know
-how often a word ends a sentence, and which one is the last of all.
+Training reads two things from sentences: words with their counts, for expectation maximization, and the strings
+that occur in different contexts, which are the initial pieces. The context of a string depends on the sentence
+after its own, so the order of the sentences matters. The counts of words give the same results
+(`CountedSentences`) if each sentence begins with U+2581 and words end at white space. Then every word is followed
+by the first byte of U+2581, or by the end of its sentence; so it is enough to know how often a word ends a
+sentence, and which word is the last of all.
 """
 
 cimport cython
@@ -21,7 +21,7 @@ from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
 
 
 
-cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside of the alphabet
+cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside the alphabet
 
 
 @cython.final
@@ -42,7 +42,7 @@ cdef class KnownCharacters:
         free(self._is_known)
 
     cdef int add(self, Buffer* out, const uint8_t* text, size_t n) except -1 nogil:
-        """Append a text, with U+2585 in place of characters that are not known."""
+        """Append a text, with U+2585 instead of characters that are not known."""
         cdef size_t at = 0, kept = 0, start
         while at < n:
             start = at
@@ -58,8 +58,8 @@ cdef class SentenceStore:
     """Normalized sentences in their order, with their counts.
 
     split_by_whitespace: a word begins at each U+2581; False: a sentence is a word.
-    treat_whitespace_as_suffix: it ends there instead.
-    allow_whitespace_only_pieces: several U+2581 in a row are together at the beginning, or end, of one word.
+    treat_whitespace_as_suffix: a word ends at each U+2581 instead.
+    allow_whitespace_only_pieces: consecutive U+2581 stay together at the beginning, or end, of one word.
     """
 
     def __cinit__(
@@ -92,7 +92,7 @@ cdef class SentenceStore:
         self.add(<const uint8_t*> text, len(text), count)
 
     def extend(self, SentenceStore other not None):
-        """Add the sentences of another store behind these."""
+        """Append the sentences of another store."""
         cdef size_t i
         with nogil:
             for i in range(other.n):
@@ -115,11 +115,11 @@ cdef class SentenceStore:
         self.n = self.n_empty = self._capacity = 0
 
     cdef inline size_t _start(self, size_t i) noexcept nogil:
-        """Return where sentence i begins in the text."""
+        """Return the start of sentence i in the text."""
         return self.ends[i - 1] if i else 0
 
     def drop_empty(self):
-        """Drop empty sentences. As in sentencepiece, the last sentence takes the place of each."""
+        """Drop empty sentences. As in sentencepiece, the last sentence is moved to the position of each."""
         cdef size_t i, at, last = self.n
         cdef SentenceStore kept
         if self.n_empty == 0:
@@ -138,7 +138,7 @@ cdef class SentenceStore:
         self.n, self._capacity, self.n_empty = kept.n, kept._capacity, 0
 
     def last_word(self):
-        """Return the last word of the last sentence; b"": there is no sentence."""
+        """Return the last word of the last sentence; b"" if there is no sentence."""
         cdef size_t at = self._start(self.n - 1) if self.n else 0, start = at
         while at < self.text.n:
             start = at
@@ -148,7 +148,7 @@ cdef class SentenceStore:
     # Words
 
     cdef size_t _word_end(self, size_t at, size_t end) noexcept nogil:
-        """Return where the word that begins at text[at], in a sentence that ends at `end`, ends.
+        """Return the end of the word at text[at], in a sentence that ends at `end`.
 
         Requires: at < end.
         """
@@ -161,7 +161,7 @@ cdef class SentenceStore:
         while at < end:
             is_space = _is_space(text, at, end)
             if self._treat_whitespace_as_suffix:
-                # The place behind a space ends a word, but not between spaces that are kept together.
+                # A word ends after a space, but not between spaces that are kept together.
                 if was_space and not (is_space and self._allow_whitespace_only_pieces):
                     return at
             elif is_space and not (was_space and self._allow_whitespace_only_pieces):
@@ -192,7 +192,7 @@ cdef class SentenceStore:
         return 0
 
     def characters(self):
-        """Count the characters, by code point; NUL is left out.
+        """Count the characters, by code point, without NUL.
 
         Raises OverflowError beyond 2**63 - 1 characters.
         """
@@ -209,7 +209,7 @@ cdef class SentenceStore:
             free(counts)
 
     def replace_others(self, list known not None):
-        """Put U+2585 in place of all characters but these code points."""
+        """Replace all characters except these code points by U+2585."""
         cdef KnownCharacters alphabet = KnownCharacters(known)
         cdef Buffer made = Buffer(NULL, 0, 0)
         cdef size_t i, start = 0, end
@@ -227,14 +227,14 @@ cdef class SentenceStore:
     # Units
 
     def units(self, size_t first, size_t max_bytes):
-        """Count the units of a chunk: sentences from number `first` on, until they have max_bytes.
+        """Count the units of a chunk: sentences from index `first` on, until they have max_bytes.
 
-        A unit is a word with what follows it: the first byte of the next word; or at the end of a sentence a NUL,
-        and the first byte of the next sentence, or NO_SENTENCE at the end of the chunk. A sentence that occurs
-        several times follows itself. In sentencepiece a NUL ends each sentence, and the last copy of the chunk is
-        the one that reaches max_bytes.
+        A unit is a word with its context: the first byte of the next word; or at the end of a sentence a NUL, and
+        the first byte of the next sentence, or NO_SENTENCE at the end of the chunk. A sentence that occurs several
+        times is followed by itself. In sentencepiece a NUL ends each sentence, and the last copy in a chunk is the
+        one that reaches max_bytes.
 
-        Returns (PieceTable, number of the first sentence of the next chunk).
+        Returns (PieceTable, index of the first sentence of the next chunk).
         """
         cdef PieceTable units = PieceTable()
         cdef size_t i = first, n_bytes = 0, length
@@ -256,7 +256,7 @@ cdef class SentenceStore:
         return units, i
 
     cdef int _add_units(self, PieceTable units, size_t i, int64_t count, uint8_t behind) except -1 nogil:
-        """Count the units of sentence i, which is followed by a sentence that begins with a byte."""
+        """Count the units of sentence i; the next sentence begins with the byte `behind`."""
         cdef size_t at = self._start(i), end = self.ends[i], word_end, n = 0
         cdef Buffer last = Buffer(NULL, 0, 0)
         while at < end:
@@ -279,7 +279,7 @@ cdef class SentenceStore:
 
 
 def characters(PieceTable words not None):
-    """Return how often each character occurs in counted words, by code point; NUL and SENTENCE_END are left out.
+    """Return how often each character occurs in counted words, by code point, without NUL and SENTENCE_END.
 
     Raises OverflowError beyond 2**63 - 1 characters.
     """
@@ -311,7 +311,7 @@ cdef int64_t* _no_characters() except NULL:
 cdef int _add_characters(
     const uint8_t* text, size_t n, int64_t count, int64_t* counts, int64_t* left
 ) except -1 nogil:
-    """Count the characters of a text that occurs `count` times. `left` more may come, of all texts together."""
+    """Count the characters of a text that occurs `count` times. `left`: how many more may come in all texts."""
     cdef size_t at = 0
     cdef uint32_t c
     while at < n:
@@ -319,7 +319,7 @@ cdef int _add_characters(
         if c:
             if left[0] < count:
                 with gil:
-                    raise OverflowError("the characters of the text are more than 2**63 - 1")
+                    raise OverflowError("the text has more than 2**63 - 1 characters")
             left[0] -= count
             counts[c] += count
     return 0
@@ -330,7 +330,7 @@ cdef dict _by_code_point(const int64_t* counts):
 
 
 def sorted_words(PieceTable words not None):
-    """Return words as sentences of a SentenceStore: the most frequent first, then by their bytes."""
+    """Return words as sentences of a SentenceStore: most frequent first, then by their bytes."""
     cdef SentenceStore out = SentenceStore()
     cdef const PieceCount* word
     cdef size_t i, run, n
@@ -361,11 +361,11 @@ def sorted_words(PieceTable words not None):
 
 
 cdef inline bint _is_space(const uint8_t* text, size_t at, size_t end) noexcept nogil:
-    """Tell whether U+2581 stands at a place."""
+    """Tell whether U+2581 is at a position."""
     return text[at] == 0xE2 and end - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81
 
 
-cdef const uint8_t* WITHIN = b"\xe2"  # behind a word: the first byte of U+2581, with which the next one begins
+cdef const uint8_t* WITHIN = b"\xe2"  # after a word: the first byte of U+2581, with which the next word begins
 cdef const uint8_t* AT_END = b"\0\xe2"
 cdef uint8_t[2] AT_THE_LAST = [0, NO_SENTENCE]
 
@@ -375,8 +375,8 @@ cdef class CountedSentences:
     """Words of sentences with their counts.
 
     words: PieceTable – as `WordCounter` counts them with marks_ends. It must not change.
-    last_word: bytes – of the last sentence; b"", or what is not among the words: none is known.
-    known: list of int – code points of the alphabet, U+2581 among them; U+2585 stands for the others.
+    last_word: bytes – of the last sentence; b"" or a text that is not among the words: not known.
+    known: list of int – code points of the alphabet, including U+2581; U+2585 stands for the others.
     """
 
     cdef PieceTable _words
@@ -413,12 +413,12 @@ cdef class CountedSentences:
         return self._words.arena[word.start + word.n_bytes - 1] == SENTENCE_END
 
     cdef bint _is_last(self, size_t i, const uint8_t* last, size_t n) noexcept nogil:
-        """Tell whether word i is the last of all, of n bytes."""
+        """Tell whether word i is the last word of all, which has n bytes."""
         cdef const PieceCount* word = &self._words.pieces[i]
         return word.n_bytes == n + 1 and memcmp(self._words.arena + word.start, last, n) == 0
 
     cdef int _write(self, Buffer* out, size_t i) except -1 nogil:
-        """Write word i in the alphabet, without its mark."""
+        """Write word i in the alphabet, without its end mark."""
         cdef const PieceCount* word = &self._words.pieces[i]
         out.n = 0
         return self._alphabet.add(out, self._words.arena + word.start, word.n_bytes - self._ends_sentence(i))
@@ -429,7 +429,7 @@ cdef class CountedSentences:
         return {c: counts[c] for c in self._known if c in counts}
 
     def words(self):
-        """Count the words, wherever they stand. Returns a PieceTable."""
+        """Count the words, whatever their position. Returns a PieceTable."""
         cdef PieceTable out = PieceTable()
         cdef Buffer made = Buffer(NULL, 0, 0)
         cdef size_t i

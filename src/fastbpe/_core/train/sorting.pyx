@@ -1,13 +1,13 @@
-"""Sorting by 64-bit keys: quicksort that cuts into less, equal and greater, as many keys are equal."""
+"""Sorting by 64-bit keys: a three-way quicksort (less, equal, greater), because many keys are equal."""
 
 from libc.stdint cimport uint8_t, uint64_t
 
 cdef enum:
-    FEW = 16  # items that insertion sorts fastest
+    FEW = 16  # up to this number of items, insertion sort is fastest
 
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
-    """Sort by keys; items of the same key end in any order."""
+    """Sort by keys; items with the same key end up in any order."""
     cdef uint64_t pivot
     cdef size_t less, at, greater
     while n > FEW:
@@ -24,7 +24,7 @@ cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
                 items[at], items[greater] = items[greater], items[at]
             else:
                 at += 1
-        if less < n - greater:  # the smaller part first, so that the calls are no deeper than the logarithm of n
+        if less < n - greater:  # the smaller part first, so that the recursion is at most log n deep
             sort_keyed(items, less)
             items, n = items + greater, n - greater
         else:
@@ -36,9 +36,9 @@ cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
 cdef void sort_by_bytes(
     const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
 ) noexcept nogil:
-    """Sort pieces, by their numbers `at`, that share their first `depth` bytes.
+    """Sort pieces, given by their indices `at`, that share their first `depth` bytes.
 
-    Requires: no piece is another one with zeros behind it.
+    Requires: no piece equals another one followed by zeros.
     """
     cdef const PieceCount* piece
     cdef size_t i, run, longest = 0
@@ -61,7 +61,7 @@ cdef void sort_by_bytes(
 
 
 cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
-    """Return the first of n bytes, eight at most, as a number that orders as they do; zeros follow."""
+    """Return the first bytes of n, at most eight, as a number that sorts like them, zero-padded."""
     cdef uint64_t key = 0
     cdef size_t i
     for i in range(8):
@@ -82,5 +82,5 @@ cdef void _insertion_sort(Keyed* items, size_t n) noexcept nogil:
 
 
 cdef inline uint64_t _middle(uint64_t a, uint64_t b, uint64_t c) noexcept nogil:
-    """Return the middle one of three."""
+    """Return the median of three."""
     return max(min(a, b), min(max(a, b), c))

@@ -1,4 +1,4 @@
-"""Count the runs of ids that SuperBPE learns superwords from: those that the first phase makes of a piece."""
+"""Count the runs of ids from which SuperBPE learns superwords: the ids of a piece after the first phase."""
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
@@ -26,7 +26,7 @@ cdef class SuperwordCounter(RunCounter):
     cdef int count_pieces(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
     ) except -1 nogil:
-        """Count what the pieces of a text hold. Arguments as in PieceCounter.count_pieces()."""
+        """Count neighbours or runs in the pieces of a text. Arguments as in PieceCounter.count_pieces()."""
         encode_words(
             &self.phases.phases, &self._cache, data, n, start, ends, n_ends, &self._words, &self._ids
         )
@@ -34,7 +34,7 @@ cdef class SuperwordCounter(RunCounter):
         return self._count_beside()
 
     cdef int _find_beside(self, size_t at, const size_t* ends, size_t n_ends) except -1 nogil:
-        """Copy the ids, with a NONE after each piece. at: where the first piece begins."""
+        """Copy the ids, with a NONE after each piece. at: start of the first piece."""
         cdef const uint32_t* n_bytes = self.phases.phases.n_bytes
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* to

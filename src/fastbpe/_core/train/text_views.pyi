@@ -1,4 +1,4 @@
-"""Views of a batch of texts. Only compiled modules use them."""
+"""Views of a batch of texts. Only for compiled modules."""
 
 from typing import final
 

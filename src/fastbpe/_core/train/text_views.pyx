@@ -1,4 +1,4 @@
-"""Views of the texts of a batch for the counters. The object that holds the views releases them."""
+"""Views of the texts of a batch, for the counters. The object that has the views releases them."""
 
 cimport cython
 from libc.stdint cimport uint8_t
@@ -12,7 +12,7 @@ cdef class TextViews:
     """Views of a batch of texts.
 
     texts: list of str or bytes – the caller keeps the list unchanged while the views are used.
-    first: int or None – number of the first text in its source, for errors; None: the texts have no numbers.
+    first: int or None – index of the first text in its source, for errors; None: the texts have no index.
     """
 
     def __cinit__(self, list texts not None, *, first=None):

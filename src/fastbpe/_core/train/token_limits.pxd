@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
 cdef enum:
-    MAX_FORBIDDEN = 64  # texts that no token may hold
+    MAX_FORBIDDEN = 64  # limit on the number of forbidden texts
 
 
 cdef struct Forbidden:
@@ -14,7 +14,7 @@ cdef struct TokenFacts:
     size_t start  # offset of the token's bytes
     uint32_t n_bytes
     uint32_t n_words  # parts between spaces that are not empty
-    bint is_forbidden  # it holds a forbidden text
+    bint is_forbidden  # it contains a forbidden text
 
 
 cdef class TokenLimits:

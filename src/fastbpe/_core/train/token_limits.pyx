@@ -1,4 +1,4 @@
-"""Limits of the tokens that merges may make: length, number of words, and texts that no token may hold."""
+"""Limits of the tokens that merges may make: length, number of words, and texts that no token may contain."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -11,7 +11,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
     SPACE = 0x20
-    LEAST_BYTES = 1 << 16  # that the arrays begin with space for
+    LEAST_BYTES = 1 << 16  # initial capacity of the arrays
     LEAST_TOKENS = 1 << 12
 
 
@@ -19,10 +19,11 @@ cdef enum:
 cdef class TokenLimits:
     """Tokens by id, and which of them may be joined.
 
-    tokens: list of bytes – the tokens to begin with.
-    max_bytes: int or None – greatest length of a new token in bytes; None: no limit.
-    max_words: int or None – most words of a new token: parts between spaces that are not empty; None: no limit.
-    forbidden: tuple of bytes – texts that no new token holds.
+    tokens: list of bytes – the initial tokens.
+    max_bytes: int or None – maximum length of a new token in bytes; None: no limit.
+    max_words: int or None – maximum number of words of a new token: non-empty parts between spaces; None: no
+        limit.
+    forbidden: tuple of bytes – texts that no new token may contain.
     """
 
     def __cinit__(self, list tokens not None, *, max_bytes=None, max_words=None, tuple forbidden=()):
@@ -52,7 +53,7 @@ cdef class TokenLimits:
         ]
 
     cdef int _append(self, const uint8_t* token, size_t n) except -1:
-        """Append a token. Requires: its bytes do not lie in the arena."""
+        """Append a token. Requires: its bytes are not in the arena."""
         cdef TokenFacts* facts
         cdef size_t i
         cdef bytes held
@@ -95,7 +96,7 @@ cdef class TokenLimits:
         return False
 
     cdef uint64_t head(self, uint32_t token) noexcept nogil:
-        """First eight bytes of a token as a number: tokens with other numbers are in their order."""
+        """First eight bytes of a token as a number: if two numbers differ, they are in the order of the tokens."""
         cdef const TokenFacts* facts = &self._facts[token]
         cdef uint64_t head = 0
         cdef size_t i
@@ -111,7 +112,7 @@ cdef class TokenLimits:
         return order if order else (a.n_bytes > b.n_bytes) - (a.n_bytes < b.n_bytes)
 
     cdef int add(self, uint32_t left, uint32_t right) except -1:
-        """Append the token that two tokens make."""
+        """Append the token that two tokens form."""
         cdef const TokenFacts* a = &self._facts[left]
         cdef const TokenFacts* b = &self._facts[right]
         cdef const char* all_bytes = <const char*> self._bytes

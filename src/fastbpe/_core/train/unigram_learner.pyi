@@ -13,7 +13,7 @@ class UnigramLearner:
     def __new__(cls, pieces: list[bytes], scores: list[float], words: SentenceStore) -> Self: ...
     @property
     def n_pieces(self) -> int:
-        """Number of pieces that are left."""
+        """Number of remaining pieces."""
 
     def abandon(self) -> None: ...
     def expect(self, slot: int, n_slots: int) -> array[float]:
@@ -21,10 +21,10 @@ class UnigramLearner:
 
     def count_best(self, slot: int, n_slots: int) -> array[float]: ...
     def maximize(self, expected: array[float]) -> None:
-        """Take the scores that explain the counts best; drop pieces that are expected less than 0.5 times."""
+        """Set the scores that explain the counts best; drop pieces that are expected less than 0.5 times."""
 
     def alternatives(self, first: int, end: int) -> tuple[Buffer, array[int]]:
-        """Return what each of some pieces would become without it: the pieces of all, and their numbers."""
+        """Return the pieces that each of some pieces would become without it, end to end, and their numbers."""
 
     def prune(
         self,
@@ -35,7 +35,7 @@ class UnigramLearner:
         shrinking_factor: float,
     ) -> None: ...
     def drop_unreachable(self) -> None:
-        """Drop the pieces that the best path never takes."""
+        """Drop the pieces that are never on a best path."""
 
     def pieces(self) -> list[tuple[bytes, float]]: ...
 

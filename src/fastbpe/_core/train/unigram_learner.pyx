@@ -1,11 +1,12 @@
 """Expectation maximization of unigram models, with the sums of sentencepiece 0.2.3.
 
-Sums are part of the model: they are in float where sentencepiece's are, in its order, with the exp, log and log1p of
-the C library. Words are shared out to slots, as sentencepiece shares them out to threads, and the sums of slots are
-added in their order; so the model depends on the number of slots, and not on the threads that work.
+The rounding of sums is part of the model: they are in float wherever sentencepiece's are, in its order, with the
+exp, log and log1p of the C library. Words are divided among slots as sentencepiece divides them among threads, and
+the sums of slots are added in their order; so the model depends on the number of slots, but not on the number of
+threads.
 
-All nodes that begin at a place have the same sum over the paths before them. sentencepiece computes it for each of
-them again; here it is computed once.
+All nodes that begin at a position have the same sum over the paths before them. sentencepiece computes it again
+for each of them; this module computes it once.
 """
 
 cimport cython
@@ -45,18 +46,18 @@ cdef extern from *:
     #define FASTBPE_CURVE_ERROR 1e-9
     #define FASTBPE_LEAST_COUNT 0.5f
     """
-    const float PENALTY "FASTBPE_PENALTY"  # of a character that is not a piece, below the least score
-    const float LOG2_E "FASTBPE_LOG2_E"  # less than the logarithm of e to the base 2
-    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms from which on the smaller one is left out
-    const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # more than a curve, see _fill_curves(), may be off
-    const float LEAST_COUNT "FASTBPE_LEAST_COUNT"  # expected count of a piece that stays
+    const float PENALTY "FASTBPE_PENALTY"  # penalty of a character that is not a piece, below the lowest score
+    const float LOG2_E "FASTBPE_LOG2_E"  # slightly less than the logarithm of e to the base 2
+    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms from which the smaller one is ignored
+    const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # upper bound of the error of a curve (see _fill_curves())
+    const float LEAST_COUNT "FASTBPE_LEAST_COUNT"  # lowest expected count of a piece that stays
 
 cdef enum:
-    PER_UNIT = 32  # curves that draw log1p(exp(-x)) between two whole x
+    PER_UNIT = 32  # number of curves that approximate log1p(exp(-x)) between two whole numbers x
     N_CURVES = 20 * PER_UNIT
-    HALF_A_UNIT = 24  # exponent of a float less that of half a unit in its last place
-    WORDS_PER_LOOK = 1 << 8  # words between two looks at the clock
-    UNKNOWN = 0  # piece that counts for characters that are not a piece, as in sentencepiece
+    HALF_A_UNIT = 24  # exponent of a float minus the exponent of half a unit in its last place
+    WORDS_PER_LOOK = 1 << 8  # words between two checks of the clock
+    UNKNOWN = 0  # piece that stands for characters that are not a piece, as in sentencepiece
 
 
 cdef struct Work:
@@ -64,8 +65,8 @@ cdef struct Work:
     Lattice lattice
     Search search
     Paths paths
-    float* before  # by place: log of the sum over paths to it
-    float* behind  # and from it
+    float* before  # by position: log of the sum over paths to it
+    float* behind  # by position: log of the sum over paths from it
     size_t capacity
 
 
@@ -73,16 +74,16 @@ cdef struct Work:
 cdef class UnigramLearner:
     """Learner of a unigram model.
 
-    pieces, scores: pieces to begin with, and their scores.
-    words: SentenceStore – words, in the order of their sums, and how often each occurs. It must not change.
+    pieces, scores: the initial pieces, and their scores.
+    words: SentenceStore – words, in the order of summation, and how often each occurs. It must not change.
     """
 
     cdef bytes _piece_bytes
     cdef const uint8_t* _text_of_pieces
-    cdef size_t* _starts  # of each piece in it
+    cdef size_t* _starts  # start of each piece in it
     cdef uint32_t* _lengths
     cdef float* _scores
-    cdef uint32_t* _nodes  # of each piece in the trie
+    cdef uint32_t* _nodes  # node of each piece in the trie
     cdef readonly size_t n_pieces
     cdef size_t _n_in_trie
     cdef Trie _trie
@@ -114,7 +115,7 @@ cdef class UnigramLearner:
         free(self._nodes)
 
     def abandon(self):
-        """Make threads that work for this stop soon, with an error."""
+        """Make threads that work on this stop soon, with an error."""
         set_flag(&self._abandoned)
 
     # Pieces
@@ -147,7 +148,7 @@ cdef class UnigramLearner:
         return self._use_scores()
 
     cdef int _use_scores(self) except -1:
-        """Put the scores into the trie. Raises SpecError if no piece is left."""
+        """Put the scores into the trie. Raises SpecError if no pieces are left."""
         cdef size_t i
         cdef float least = INFINITY
         if self.n_pieces == 0:
@@ -185,7 +186,7 @@ cdef class UnigramLearner:
         free(self._scores)
         free(self._nodes)
         self._starts, self._lengths, self._scores, self._nodes, self.n_pieces = starts, lengths, scores, nodes, n
-        if 2 * n < self._n_in_trie:  # a smaller trie is walked faster
+        if 2 * n < self._n_in_trie:  # a smaller trie is faster to walk
             return self._build()
         return self._use_scores()
 
@@ -200,11 +201,11 @@ cdef class UnigramLearner:
     # Expectation
 
     def expect(self, size_t slot, size_t n_slots):
-        """Return how often each piece is expected in words number slot, slot + n_slots and so on, as floats."""
+        """Return how often each piece is expected in the words slot, slot + n_slots and so on, as floats."""
         return self._counted(slot, n_slots, False)
 
     cdef array.array _counted(self, size_t slot, size_t n_slots, bint on_best_paths):
-        """Count the pieces in the words of a slot: on their best paths, or on all, each as probable as it is."""
+        """Count the pieces in the words of a slot: on their best paths, or on all, weighted by probability."""
         cdef array.array out = array.clone(FLOATS, self.n_pieces, True)
         cdef float* found = out.data.as_floats
         cdef const uint8_t* text = self._words.text.items
@@ -233,9 +234,9 @@ cdef class UnigramLearner:
             _work_free(&work)
 
     def maximize(self, expected not None):
-        """Take the scores that explain the expected counts best; drop pieces that are expected less than 0.5 times.
+        """Set the scores that explain the expected counts best; drop pieces that are expected less than 0.5 times.
 
-        The scores are those of a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
+        The scores are from a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
         """
         cdef const float[::1] counts = memoryview(expected).cast("B").cast("f")
         cdef uint32_t* kept = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
@@ -300,12 +301,12 @@ cdef class UnigramLearner:
             _work_free(&work)
 
     def prune(self, counts not None, list alternatives not None, *, size_t n_least, float shrinking_factor):
-        """Drop the pieces whose loss hurts least.
+        """Drop the pieces whose removal reduces the likelihood least.
 
         counts: how often each piece is on the best paths, as floats.
-        alternatives: of all pieces, in parts as `alternatives` returns them.
-        n_least: number of pieces that at least are to stay.
-        shrinking_factor: share of them that is to stay.
+        alternatives: the results of `alternatives` for all pieces, in parts.
+        n_least: lower bound of the number of pieces to keep.
+        shrinking_factor: share of the pieces to keep.
         """
         cdef const float[::1] found = memoryview(counts).cast("B").cast("f")
         cdef const uint32_t[::1] others, numbers
@@ -338,7 +339,7 @@ cdef class UnigramLearner:
                     at += numbers[k] if numbers[k] != NONE else 0
                     i += 1
             sort_keyed(candidates, n_candidates)
-            # As sentencepiece, which stops at this number and not beyond it: if more are kept already, all are.
+            # Like sentencepiece, which stops at exactly this number: if more are kept already, all are.
             if n <= n_wanted:
                 n_candidates = min(n_candidates, n_wanted - n)
             for i in range(n_candidates):
@@ -350,7 +351,7 @@ cdef class UnigramLearner:
             free(candidates)
 
     def drop_unreachable(self):
-        """Drop the pieces whose text has a better path, so that no text becomes them."""
+        """Drop the pieces whose text has a better path, so that no segmentation contains them."""
         cdef size_t i
         cdef int32_t last
         cdef list kept = []
@@ -378,12 +379,12 @@ cdef void _work_free(Work* work) noexcept nogil:
 
 
 cdef inline uint32_t _id_of(const Node* node) noexcept nogil:
-    """Return the piece that a node counts for."""
+    """Return the piece that a node stands for."""
     return node.id if node.id != NONE else UNKNOWN
 
 
 cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
-    """Add to the expected counts of the pieces of a text that occurs `count` times."""
+    """Add to the expected counts the pieces of a text that occurs `count` times."""
     cdef Lattice* lattice = &work.lattice
     cdef size_t n = lattice.n, at, i
     cdef const Node* node
@@ -396,7 +397,7 @@ cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
     for at in range(n + 1):
         before[at] = behind[at] = -INFINITY
     before[0] = behind[n] = 0
-    for i in range(lattice.n_nodes):  # by their beginnings, so that the sums to these are complete
+    for i in range(lattice.n_nodes):  # by their starts, so that the sums up to there are complete
         node = &lattice.nodes[i]
         sum = node.score + before[node.begin]
         before[node.end] = _log_add(before[node.end], sum)
@@ -412,7 +413,7 @@ cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
         sum = sum + behind[node.end]
         sum = sum - whole
         at = _id_of(node)
-        # Less than half a unit in the last place of the sum: nothing after rounding.
+        # Less than half a unit in the last place of the sum, which rounding would drop.
         if sum * LOG2_E + log2_count < <float> (_exponent(expected[at]) - HALF_A_UNIT):
             continue
         expected[at] = <float> (<double> expected[at] + <double> count * exp(<double> sum))
@@ -425,11 +426,11 @@ cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
     return 0
 
 
-cdef double[4 * N_CURVES] CURVES  # of each the four coefficients, see _fill_curves()
+cdef double[4 * N_CURVES] CURVES  # four coefficients per curve, see _fill_curves()
 
 
 cdef void _fill_curves() noexcept:
-    """Draw a cubic curve for each 1 / PER_UNIT of log1p(exp(-x)), with its values and slopes at both ends.
+    """Fit a cubic curve to each 1 / PER_UNIT of log1p(exp(-x)), from its values and slopes at both ends.
 
     The greatest fourth derivative is 1/8, so the curves are off by less than (1 / PER_UNIT)**4 / 384 / 8.
     """
@@ -447,9 +448,9 @@ _fill_curves()
 
 
 cdef inline float _log_add(float a, float b) noexcept nogil:
-    """Return log(exp(a) + exp(b)), with sentencepiece's rounding. a: minus infinity: b.
+    """Return log(exp(a) + exp(b)), with sentencepiece's rounding. If a is minus infinity, returns b.
 
-    The sum, in double, is rounded to a float: nearly always it does not matter where within CURVE_ERROR it lies, and
+    The sum, in double precision, is rounded to a float: nearly always an error of CURVE_ERROR does not matter, and
     a curve is good enough. (Gain: a quarter of the time of an expectation.)
     """
     cdef float least = a if a < b else b, most = b if a < b else a
@@ -465,14 +466,14 @@ cdef inline float _log_add(float a, float b) noexcept nogil:
         low, high = <float> (sum - CURVE_ERROR), <float> (sum + CURVE_ERROR)
         if low == high:
             return low
-    # sentencepiece leaves out a smaller one that is less by NEGLIGIBLE.
+    # sentencepiece ignores the smaller one if it is less by NEGLIGIBLE.
     if most > least + NEGLIGIBLE:
         return most
     return <float> (<double> most + log1p(exp(<double> difference)))
 
 
 cdef inline int _exponent(float number) noexcept nogil:
-    """Return the power of 2 that a number reaches, -127 if it is tiny."""
+    """Return the exponent of the greatest power of 2 that is not above a number, -127 if it is tiny."""
     cdef uint32_t bits
     memcpy(&bits, &number, sizeof(bits))
     return <int> (bits >> 23 & 0xFF) - 127
@@ -490,13 +491,13 @@ cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogi
     """Add to the counts of the pieces on the best path."""
     cdef int32_t node
     find_best(lattice, &node)
-    while node != BEGINNING:  # each piece's sum takes the same counts in any order within a word
+    while node != BEGINNING:  # within a word, the order does not change the sums
         found[_id_of(&lattice.nodes[node])] += count
         node = lattice.nodes[node].before
 
 
 cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
-    """Let the node of a piece that is the whole text have the worst score; return False if there is no such node."""
+    """Give the node of a piece that is the whole text the worst score; return False if there is no such node."""
     cdef size_t i
     for i in range(lattice.first[0], lattice.first[1]):
         if lattice.nodes[i].id == piece and lattice.nodes[i].end == lattice.n:
@@ -506,19 +507,19 @@ cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
 
 
 cdef inline uint64_t _worst_last(float loss) noexcept nogil:
-    """Return a number of 32 bits that is the less, the greater the loss is."""
+    """Return a 32-bit number that is smaller the greater the loss is."""
     cdef uint32_t bits
-    loss += 0.0  # no -0.0
+    loss += 0.0  # avoid -0.0
     memcpy(&bits, &loss, sizeof(bits))
     return bits if bits >> 31 else ~bits & 0x7FFFFFFF
 
 
 def add_floats(total not None, part not None):
-    """Add to each number of an array of floats."""
+    """Add to each number of an array of floats the number of another."""
     cdef float[::1] to = memoryview(total).cast("B").cast("f")
     cdef const float[::1] added = memoryview(part).cast("B").cast("f")
     cdef Py_ssize_t i
     if to.shape[0] != added.shape[0]:
-        raise ValueError(f"{added.shape[0]} numbers do not go with {to.shape[0]}")
+        raise ValueError(f"{added.shape[0]} numbers do not match {to.shape[0]}")
     for i in range(to.shape[0]):
         to[i] += added[i]

@@ -13,24 +13,24 @@ from fastbpe._core.common.interrupts cimport Watch
 cdef class WordCounter:
     cdef readonly PieceCounter words
     cdef SentenceStore _store
-    cdef size_t _n_normalized  # bytes of sentences since the store was new
+    cdef size_t _n_normalized  # bytes of sentences since the store was created
     cdef bint _keeps_sentences, _keeps_last_words  # in the store
     cdef bint _marks_ends, _counts_words
     cdef readonly size_t n_bytes  # bytes of text read
     cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
-    cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line ends
-    cdef readonly size_t n_ends_left_out  # line ends after those sentences
+    cdef readonly size_t n_bytes_left_out  # bytes of too long and reserved sentences, without line endings
+    cdef readonly size_t n_ends_left_out  # line endings after those sentences
     cdef Normalizer _normalizer
     cdef SpecialMatcher _symbols
     cdef tuple _owners  # objects that own the next two
     cdef const uint8_t* _delimiter
     cdef const uint8_t* _classes
     cdef size_t _n_delimiter
-    cdef uint8_t _letters  # the class that all ASCII letters share; 0: they have several, or stand alone
+    cdef uint8_t _letters  # the class that all ASCII letters share; 0: they have several classes, or are ALONE
     cdef size_t _max_bytes
     cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
     cdef bint _has_counts, _is_checked
-    cdef Normalized _line  # the sentence that was normalized last
+    cdef Normalized _line  # the last normalized sentence
     cdef uint8_t* _block  # normalized sentences, end to end
     cdef size_t _n_block, _block_capacity
     cdef size_t* _ends  # ends of the words in the block

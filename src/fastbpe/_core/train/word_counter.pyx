@@ -1,12 +1,12 @@
 """Count the words of sentences, for training in code-point mode.
 
-sentencepiece's words end at white space. Here a word also ends between two characters that no piece may hold side
-by side, such as a letter and a sign of punctuation. This leaves fewer distinct words, and training learns the same
-merges from them: it reads nothing from words but how often each pair occurs.
+sentencepiece's words end at white space. Here a word also ends between two characters that are never adjacent in a
+piece, such as a letter and a punctuation mark. This leaves fewer distinct words, and training learns the same
+merges from them, because it only uses how often each pair occurs.
 
 The life of a sentence: normalize; replace symbols and delimiters by a boundary byte; append to a block; find the
-ends of its words. A full block is counted at once. For unigram models, whose words end at white space only, a mark
-tells the last word of a sentence from the others, and the sentences themselves may be kept, too.
+ends of its words. The words of a full block are counted. For unigram models, whose words end only at white space,
+a mark distinguishes the last word of a sentence from the others, and the sentences themselves may be kept, too.
 """
 
 cimport cython
@@ -41,12 +41,12 @@ cdef extern from *:
     const uint64_t HIGH "FASTBPE_HIGH"  # the top bit of each byte
 
 cdef enum:
-    FLUSH_BYTES = 1 << 15  # size of the block, in bytes, at which its words are counted: it stays in the L1 cache
+    FLUSH_BYTES = 1 << 15  # size of the block, in bytes, at which its words are counted: it fits into the L1 cache
     READ_AHEAD_BYTES = 16  # bytes at the end of the block that stay zero, so that n_letters stops in them
-    BOUNDARY = 0x1F  # sentencepiece's boundary character: no piece holds it
+    BOUNDARY = 0x1F  # sentencepiece's boundary character: no piece contains it
 
-# U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece puts it in place of a character outside its alphabet, so it skips
-# sentences that hold it.
+# U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece replaces characters outside its alphabet by it, so it skips
+# sentences that contain it.
 cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"
 
 
@@ -58,15 +58,15 @@ cdef class WordCounter:
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     symbols: SpecialMatcher or None – user-defined symbols of normalized text; no piece crosses one.
     delimiter: bytes – no piece crosses this text either; b"": none.
-    max_bytes: int – leave out sentences of more bytes.
+    max_bytes: int – leave out longer sentences.
     split_by_whitespace: bool – end a word at each space.
-    treat_whitespace_as_suffix: bool – a space belongs to the word before it, not to the one behind.
+    treat_whitespace_as_suffix: bool – a space belongs to the word before it, not to the one after it.
     allow_whitespace_only_pieces: bool – keep several spaces together.
     has_counts: bool – each line is "sentence TAB count".
     is_checked: bool – raise ValueError for bytes that are not UTF-8.
     spill, limit: as for PieceTable.
-    marks_ends: bool – count the last word of a sentence with a byte SENTENCE_END behind it.
-    keeps: str – what `take_store` returns: "sentences", normalized; "last words", of each sentence; "": nothing.
+    marks_ends: bool – count the last word of a sentence with a byte SENTENCE_END after it.
+    keeps: str – content for `take_store`: "sentences", normalized; "last words", of each sentence; "": nothing.
     counts_words: bool – False: keep sentences only.
     """
 
@@ -106,11 +106,11 @@ cdef class WordCounter:
         buffer_free(&self._utf8)
 
     def abandon(self):
-        """Make a thread that is counting stop soon, with an error: nobody wants the counts."""
+        """Make a thread that is counting stop soon with an error, because nobody needs the counts now."""
         set_flag(&self._abandoned)
 
     def take_store(self):
-        """Return (SentenceStore of what was kept since the last call, bytes of the normalized sentences)."""
+        """Return (SentenceStore of the data kept since the last call, bytes of the normalized sentences)."""
         cdef SentenceStore store = self._store
         cdef size_t n_bytes = self._n_normalized
         self._store, self._n_normalized = SentenceStore(), 0
@@ -119,14 +119,14 @@ cdef class WordCounter:
     def add_lines(self, list texts not None, *, size_t first=0):
         """Count the words of documents whose lines are sentences.
 
-        first: int – number of the first document in its source, for errors.
+        first: int – index of the first document in its source, for errors.
         """
         self._add_texts(TextViews(texts, first=first), True)
 
     def add_sentences(self, list texts not None, *, size_t first=0):
         """Count the words of sentences.
 
-        first: int – number of the first sentence in its source, for errors.
+        first: int – index of the first sentence in its source, for errors.
         """
         self._add_texts(TextViews(texts, first=first), False)
 
@@ -134,7 +134,7 @@ cdef class WordCounter:
         """Count the words of the lines in one part of a document.
 
         start, end: int – the part, in units of the text (bytes, or characters of a str).
-        first: int – number of the document in its source, for errors.
+        first: int – index of the document in its source, for errors.
         """
         cdef TextViews views = TextViews([text], first=first)
         self._enter()
@@ -146,7 +146,7 @@ cdef class WordCounter:
             clear_flag(&self._busy)
 
     def prepare(self, bytes sentence not None):
-        """Return (a sentence normalized and with boundaries, how often it occurs); None if it is left out."""
+        """Return (the normalized sentence with boundaries, how often it occurs); None if it is left out."""
         cdef size_t n
         cdef int64_t count
         cdef const char* text
@@ -189,7 +189,7 @@ cdef class WordCounter:
 
     cdef int _enter(self) except -1:
         if not claim(&self._busy):
-            raise RuntimeError("another thread is counting with this; give each thread its own")
+            raise RuntimeError("another thread is using this WordCounter; give each thread its own")
         return 0
 
     # Reading
@@ -234,7 +234,7 @@ cdef class WordCounter:
         """Normalize a sentence into self._line.
 
         Ensures: returns how often the sentence occurs, or 0 if it is left out; one of n_sentences, n_empty,
-        n_too_long and n_reserved has risen by 1.
+        n_too_long and n_reserved is incremented.
         """
         cdef int64_t count = 1
         if self._has_counts:
@@ -258,7 +258,7 @@ cdef class WordCounter:
     cdef int64_t _split_off_count(self, const uint8_t* data, size_t* n) except -1 nogil:
         """Read the count of a line "sentence TAB count".
 
-        n: bytes of the line; becomes the bytes of the sentence.
+        n: bytes of the line; receives the bytes of the sentence.
         """
         cdef const uint8_t* tab = <const uint8_t*> memchr(data, b"\t", n[0])
         cdef size_t at
@@ -300,7 +300,7 @@ cdef class WordCounter:
     cdef int _add_line(self, int64_t count) except -1 nogil:
         """Append the words of self._line to the block; flush the block if it is full or if count is not 1.
 
-        A block holds sentences of one count.
+        All sentences in a block have the same count.
         """
         cdef size_t n = 0
         if count != 1:
@@ -311,7 +311,7 @@ cdef class WordCounter:
         return self._add_written(n, count)
 
     cdef int _add_written(self, size_t n, int64_t count) except -1 nogil:
-        """Add the sentence of n bytes that stands behind the block, and keep what is to be kept of it."""
+        """Add the sentence of n bytes that was written after the block, and keep the data requested by `keeps`."""
         cdef size_t start = self._n_block, n_ends = self._n_ends, last
         self._n_normalized += n
         if self._keeps_sentences:
@@ -334,7 +334,7 @@ cdef class WordCounter:
         return 0
 
     cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
-        """Copy a sentence with BOUNDARY in place of each symbol, then of each delimiter; return its bytes.
+        """Copy a sentence with BOUNDARY instead of each symbol, then of each delimiter; return the bytes written.
 
         Requires: out has space for n bytes.
         """
@@ -389,7 +389,7 @@ cdef class WordCounter:
     cdef void _find_ends(self, size_t start) noexcept nogil:
         """Append the ends of the words of the sentence that begins at `start` in the block and ends with it.
 
-        Requires: _reserve() has made space for them.
+        Requires: _reserve() has reserved space for them.
         """
         cdef const uint8_t* text = self._block
         cdef size_t* ends = self._ends + self._n_ends
@@ -456,10 +456,10 @@ cdef inline bint is_letter(uint8_t c) noexcept nogil:
 
 
 cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
-    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); the count may reach past the text.
+    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); the count may exceed the text.
 
-    Requires: at some offset after the text READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
-    between the text and that offset may be letters: the caller limits the count to the text.
+    Requires: after the text there are READ_AHEAD_BYTES bytes without a letter, and all bytes before them are
+    readable. Bytes between the text and these may be letters: the caller limits the count to the text.
     """
     cdef uint64_t eight, low, other
     cdef size_t n = 0

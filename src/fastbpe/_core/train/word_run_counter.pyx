@@ -1,6 +1,6 @@
-"""Count the runs of whole words that BoundlessBPE learns superwords from.
+"""Count the runs of whole words from which BoundlessBPE learns superwords.
 
-A run is two or more neighbouring pieces that each are one token, of those that may be part of a superword.
+A run is two or more neighbouring pieces that are one token each, if these tokens may be part of a superword.
 """
 
 cimport cython
@@ -21,7 +21,7 @@ cdef class WordRunCounter(RunCounter):
 
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    The other arguments are those of RunCounter. The splitter has no safe cuts, since runs go on across them.
+    The other arguments are those of RunCounter. The splitter has no safe cuts, because runs cross them.
     """
 
     def __cinit__(self, *args, Vocabulary words not None, bytes members not None, **kwargs):
@@ -49,7 +49,7 @@ cdef class WordRunCounter(RunCounter):
         return 0
 
     cdef int _find_beside(self) except -1 nogil:
-        """List the members among the ids, with a NONE for all that lies between two of them."""
+        """List the members among the ids, with a NONE for any text between two of them."""
         cdef const Tables* tables = &self.words.tables
         cdef const uint32_t* ids = self._ids.items
         cdef uint32_t* kept

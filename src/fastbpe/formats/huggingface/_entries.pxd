@@ -13,15 +13,15 @@ cdef struct VocabEntry:
 
 
 cdef struct Slot:
-    uint32_t tag  # high half of the hash: nearly all other tokens differ in it, so that their bytes are not read
+    uint32_t tag  # high half of the hash: if it differs, so do the tokens, and their bytes are not read
     uint32_t entry  # index of the entry; NONE: the slot is empty
 
 
 cdef struct Table:
     VocabEntry* entries
     Slot* slots
-    size_t mask  # number of slots less one
-    uint64_t seed  # of the hash; random, so that no file can be made to collide
+    size_t mask  # number of slots - 1
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
 
 
 cdef struct Wanted:
@@ -39,7 +39,7 @@ cdef inline Wanted wanted_of(const Table* table, const uint8_t* token, size_t n)
 
 
 cdef inline size_t slot_of(const Table* table, Wanted wanted) noexcept:
-    """Return the slot of a token, or the empty slot that proves its absence."""
+    """Return the slot of a token, or the empty slot that shows that it is absent."""
     cdef const VocabEntry* other
     cdef size_t at = <size_t> wanted.hash & table.mask
     while table.slots[at].entry != NONE:

@@ -1,6 +1,6 @@
-"""Keys, items and values of JSON objects and arrays, between those that the vocabulary's reader wants.
+"""Keys, items and values of JSON objects and arrays, between those that the reader of vocabularies needs.
 
-Functions return positions as json_lexer does.
+The functions return positions like those of json_lexer.
 """
 
 from libc.stdint cimport uint8_t
@@ -9,7 +9,7 @@ from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, skip_
 
 
 cdef inline const uint8_t* read_key(const uint8_t* at, const uint8_t* end, String* key) noexcept:
-    """Read a key, its colon, and the white space behind."""
+    """Read a key, its colon, and the white space after it."""
     at = read_string(at, end, key)
     return read_sign(skip_space(at, end), end, c':') if at != NULL else NULL
 
@@ -17,10 +17,10 @@ cdef inline const uint8_t* read_key(const uint8_t* at, const uint8_t* end, Strin
 cdef inline const uint8_t* next_item(
     const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
 ) noexcept:
-    """Go from the end of an item to the next one, past a comma, or to the closing bracket.
+    """Go from the end of an item to the next item, past a comma, or to the closing bracket.
 
     Args:
-        first: the byte with which an item begins; 0: any but the closing bracket.
+        first: the byte with which an item begins; 0: any byte except the closing bracket.
         closing: the bracket.
     """
     at = skip_space(at, end)
@@ -33,7 +33,7 @@ cdef inline const uint8_t* next_item(
 
 
 cdef inline const uint8_t* skip_value(const uint8_t* at, const uint8_t* end) noexcept:
-    """Skip a value by its brackets, unchecked: Python's json reads it later."""
+    """Skip a value by counting brackets, without checking it: Python's json reads it later."""
     cdef size_t depth = 0
     cdef String string
     while at < end:

@@ -1,4 +1,4 @@
-"""Lines of a list of merges, and whether two of them join the same pair."""
+"""Lines of a list of merges, and a test whether two of them join the same pair."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
@@ -10,7 +10,7 @@ from fastbpe._core.common.hash_tables cimport mix
 cdef inline bint cut_merge(
     const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
 ) noexcept:
-    """Cut "left right" at its only space. n_left: of the whole text before, of the left token after."""
+    """Cut "left right" at its only space. n_left: length of the whole text; receives that of the left token."""
     cdef uint32_t n = n_left[0]
     if n >= 8 and memcmp(left, b"#version", 8) == 0:
         return False
@@ -24,12 +24,12 @@ cdef inline bint cut_merge(
 
 
 cdef inline bint pairs_are_distinct(const uint32_t* merges, size_t n_merges, uint64_t seed) noexcept:
-    """Return True if no two merges join the same pair; False also without memory.
+    """Return True if no two merges join the same pair; False also if out of memory.
 
     Args:
         merges: left id, right id and merged id of each merge.
         n_merges: number of merges.
-        seed: of the hash; random, so that no file can be made to collide.
+        seed: seed of the hash; random, so that nobody can make a file that collides.
     """
     cdef size_t mask = 4, at, i
     cdef uint64_t* seen

@@ -1,4 +1,4 @@
-"""The fast twin of `vocabulary`."""
+"""Fast twin of `vocabulary`."""
 
 from collections.abc import Iterable
 

@@ -1,7 +1,7 @@
-"""Reader of the plain vocabulary and merges of a tokenizer.json: the fast twin of `vocabulary`.
+"""Reader of a plain vocabulary and merges of a tokenizer.json: the fast twin of `vocabulary`.
 
 They are nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without a
-message: the slow twin then reads the file, or says what is wrong and where.
+message: the slow twin then reads the file, or reports the error and its position.
 """
 
 cimport cython
@@ -23,14 +23,14 @@ import os
 
 cdef enum:
     MAX_TOKENS = 1 << 21  # without added tokens, as in vocabulary.py
-    MAX_IDS = 1 << 22  # ids are below; twice MAX_TOKENS, as in vocabulary.py
+    MAX_IDS = 1 << 22  # ids are below it; twice MAX_TOKENS, as in vocabulary.py
     BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
     FIRST_CAPACITY = 1024  # entries of the first allocation
 
 cdef enum:
     # Bits of `Entries._used`.
-    IN_MERGE = 1  # the left or right of a merge, or made by one
-    MADE = 2  # made by a merge
+    IN_MERGE = 1  # the token is in a merge, on either side or as the result
+    MADE = 2  # the token is the result of a merge
 
 
 cdef struct Span:
@@ -49,7 +49,7 @@ cdef class Entries:
     cdef uint32_t _n  # entries
     cdef uint32_t _max_id
     cdef uint8_t* _unescaped  # UTF-8 of the strings that have escapes
-    cdef size_t _n_unescaped  # bytes
+    cdef size_t _n_unescaped  # bytes of it
     cdef uint32_t* _by_id  # index of the entry, or NONE
     cdef uint8_t* _used  # by id: IN_MERGE, MADE
     cdef uint32_t* _merges  # left id, right id, merged id
@@ -88,12 +88,12 @@ cdef class Entries:
         """Lay out the tables of a byte-level `Model`.
 
         Args:
-            named: tokens that text reaches by their names alone. They are left out unless a merge uses them.
-            strict: give up if a byte is not a token, or a token holds a character that stands for no byte.
+            named: tokens that text can become only by their names. They are left out unless a merge uses them.
+            strict: give up if a byte is not a token, or a token contains a character that stands for no byte.
 
         Returns:
-            (token_bytes, token_ends, merges, misses_bytes): the first three as `Model` has them, and whether a
-            byte is not a token. None if the slow twin must read the file.
+            (token_bytes, token_ends, merges, misses_bytes): the first three as in `Model`, and whether a byte is
+            not a token. None if the slow twin must read the file.
         """
         cdef uint8_t* is_dropped = <uint8_t*> calloc(self._n + 1, 1)
         cdef uint32_t found
@@ -144,7 +144,7 @@ cdef class Entries:
         self, const uint8_t* is_dropped, bint strict, uint32_t n_ids, uint8_t* token_bytes, uint32_t* token_ends,
         int* n_known,
     ) noexcept:
-        """Write the bytes and ends of the tokens, and the number of bytes that are tokens.
+        """Write the bytes and ends of the tokens, and count the bytes that are tokens.
 
         Returns:
             The number of bytes written; -1 if an id below n_ids is not taken, or `strict` refuses a token.
@@ -175,7 +175,7 @@ cdef class Entries:
         return end
 
     def pieces(self):
-        """Return (piece_bytes, piece_ends, merges) as `CodePointModel` has them.
+        """Return (piece_bytes, piece_ends, merges) as in `CodePointModel`.
 
         None if an id is not taken or a piece is empty: the slow twin must read the file.
         """
@@ -212,7 +212,7 @@ cdef class Entries:
             return False
         if not self._vocab_span.end or not self._merges_span.end:
             return False
-        if self._merges == NULL:  # they stood before the vocabulary, and were skipped
+        if self._merges == NULL:  # they were before the vocabulary, and have been skipped
             if self._read_merges(data + self._merges_span.start, data + n) != data + self._merges_span.end:
                 return False
         first, second = sorted([
@@ -249,7 +249,7 @@ cdef class Entries:
         return has_model
 
     cdef const uint8_t* _read_model(self, const uint8_t* data, const uint8_t* at, const uint8_t* end) noexcept:
-        """Read `vocab`, an object, and `merges`, a list; the merges only if the vocabulary stands before them."""
+        """Read `vocab`, an object, and `merges`, a list; the merges only if they come after the vocabulary."""
         cdef String key
         cdef Span* part
         at = read_sign(at, end, c'{')
@@ -310,7 +310,7 @@ cdef class Entries:
                 return NULL
         if at >= end or not self._n:
             return NULL
-        # UTF-8 can be checked as a whole: escapes and quotes, where tokens are cut, are ASCII.
+        # UTF-8 can be checked as a whole, because escapes and quotes, at which tokens are cut, are ASCII.
         n_bytes = <size_t> (at - start)
         if first_invalid(start, n_bytes) != n_bytes or not self._index_ids() or not self._index_tokens():
             return NULL
@@ -337,7 +337,7 @@ cdef class Entries:
         return at
 
     cdef bint _index_ids(self) noexcept:
-        """Fill the table by id. Returns False if an id appears twice, or without memory."""
+        """Fill the table by id. Returns False if an id appears twice, or if out of memory."""
         cdef uint32_t i, longest = 0
         self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
         self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
@@ -353,7 +353,7 @@ cdef class Entries:
         return self._merged != NULL
 
     cdef bint _index_tokens(self) noexcept:
-        """Fill the hash table. Returns False if a token appears twice, or without memory."""
+        """Fill the hash table. Returns False if a token appears twice, or if out of memory."""
         cdef Wanted[BATCH] wanted
         cdef const VocabEntry* entry
         cdef uint32_t i, k, n
@@ -431,14 +431,14 @@ cdef class Entries:
         return at
 
     cdef bint _add_merges(self, const Wanted* wanted, int n, uint32_t* made, bint* are_distinct) noexcept:
-        """Look up the tokens of n merges, and those that they make.
+        """Look up the tokens of n merges, and the tokens that they form.
 
         Args:
-            made: index of the entry that the merge before made; updated.
-            are_distinct: set to False if two merges make the same token.
+            made: index of the entry that the previous merge formed; updated.
+            are_distinct: set to False if two merges form the same token.
 
         Returns:
-            False if one is not a token.
+            False if one of these is not a token.
         """
         cdef int i
         cdef uint32_t left, right
@@ -464,9 +464,9 @@ cdef class Entries:
         return True
 
     cdef uint32_t _find_made(self, const VocabEntry* left, const VocabEntry* right, uint32_t before) noexcept:
-        """Return the index of the entry of two tokens joined, or NONE.
+        """Return the index of the entry of two joined tokens, or NONE.
 
-        The entry after the one that the merge before made is tried first: it nearly always is the one.
+        First tries the entry after the one that the previous merge formed, which is nearly always right.
         """
         cdef uint32_t n = left.n_bytes + right.n_bytes, guess = before + 1
         cdef const VocabEntry* entry

@@ -1,10 +1,10 @@
-"""The fast twin of `model_file._piece`."""
+"""Fast twin of `model_file._piece`."""
 
 from fastbpe.model import Buffer
 
 def read(data: Buffer, at: int, n_before: int) -> tuple[int, bytes, bytes, bytes, bytes]: ...
 def first_repeated(text: bytes, ends: bytes, seed: int) -> tuple[int, int] | None:
-    """Return the two ids of the first piece that stands twice, or None.
+    """Return the two ids of the first piece that appears twice, or None.
 
     Args:
         text: pieces end to end.

@@ -1,6 +1,6 @@
 """Reader of plain pieces in a sentencepiece `.model`, and of plain strings of a repeated field.
 
-The fast twin of `model_file._piece`. A piece is plain if it holds nothing but a text, scores and types. All other
+The fast twin of `model_file._piece`. A piece is plain if it contains only a text, scores and types. All other
 fields are left to the slow twin.
 """
 
@@ -13,24 +13,24 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
-    NORMAL = 1  # PieceType.NORMAL: the type of a piece without one
+    NORMAL = 1  # PieceType.NORMAL: the default type
     LAST_TYPE = 6  # the greatest PieceType
     MAX_PIECE_BYTES = 7999  # sentencepiece's limit
-    COPY_BYTES = 16  # always copied at once for a short piece, even if it is shorter
-    HASHED_BYTES = 16  # pieces up to here are hashed as two words of 8 bytes
+    COPY_BYTES = 16  # always copied for a short piece, even if it is shorter
+    HASHED_BYTES = 16  # pieces up to this length are hashed as two words of 8 bytes
     TEXT_TAG = 0x0A  # field 1, bytes; also the tag of a piece in the file
     SCORE_TAG = 0x15  # field 2, fixed32
     TYPE_TAG = 0x18  # field 3, varint
 
-cdef uint8_t[4] _NO_SCORE  # the score 0.0, of a piece without one
+cdef uint8_t[4] _NO_SCORE  # 0.0, the default score
 memset(_NO_SCORE, 0, 4)
 
-cdef uint64_t[HASHED_BYTES + 1] _FIRST, _SECOND  # masks of the bytes that a piece of n bytes has in two words
+cdef uint64_t[HASHED_BYTES + 1] _FIRST, _SECOND  # by length: masks of a piece's bytes in each of the two words
 
 
 cdef void _fill_masks() noexcept:
     cdef int n
-    for n in range(HASHED_BYTES + 1):  # with memset, so that the byte order of the machine does not matter
+    for n in range(HASHED_BYTES + 1):  # uses memset, so that the machine's byte order does not matter
         memset(&_FIRST[n], 0xFF, <size_t> min(n, 8))
         memset(&_SECOND[n], 0xFF, <size_t> max(n - 8, 0))
 
@@ -46,12 +46,12 @@ cdef struct Piece:
 
 
 def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
-    """Read the plain pieces that follow each other from data[at] on.
+    """Read consecutive plain pieces, starting at data[at].
 
     Args:
         data: the file.
         at: offset of the first piece.
-        n_before: bytes of text in the pieces before; ends count from it.
+        n_before: bytes of text in earlier pieces; ends count from it.
 
     Returns:
         (offset of the first field that is not a plain piece, texts end to end, end of each text as uint32, scores as
@@ -61,7 +61,7 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
     cdef size_t max_bytes = <size_t> 0xFFFFFFFF - n_before  # ends have 32 bits
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
-    # Two passes: the first counts, so that the outputs are allocated once. Growing them would cost more.
+    # Two passes: the first counts, so that the outputs are allocated once, which is cheaper than growing them.
     while n_bytes <= max_bytes:
         i = _plain(p, behind, n, &piece)
         if i == 0:
@@ -117,7 +117,7 @@ cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) n
 
 
 cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noexcept nogil:
-    """Go into the field at p[at] if it is field 1 with bytes, and its length takes one byte or two.
+    """Enter the field at p[at] if it is field 1 with bytes, and its length takes one or two bytes.
 
     Requires: at <= n.
     """
@@ -199,7 +199,7 @@ cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t n_readable, 
 
 
 def ids_of(bytes types not None, uint8_t wanted):
-    """Return the ids of one type, ascending. types: one byte for each id."""
+    """Return the ids of one type, ascending. types: one byte per id."""
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(types)
     cdef size_t n = <size_t> len(types), i = 0
     cdef const uint8_t* found
@@ -220,7 +220,7 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
     Args:
         text: pieces end to end.
         ends: the end of each, as uint32.
-        types: one byte for each id.
+        types: one byte per id.
         wanted: the type.
     """
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
@@ -234,7 +234,7 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
 
 
 def strings(bytes data not None, size_t at, bytes tag not None):
-    """Read the strings of the fields with one tag that follow each other from data[at] on.
+    """Read the strings of consecutive fields with one tag, starting at data[at].
 
     Strings of 128 bytes or more are left to the caller. Bytes that are not UTF-8 become surrogates.
 
