@@ -289,6 +289,7 @@ cdef tuple _results(const Files* files):
 
 def without(bytes token_bytes not None, bytes token_ends not None, ids):
     """Return (token_bytes, token_ends) without the tokens of some ids.
+
     Args:
         token_bytes, token_ends: as in `Model`.
         ids: ascending; each has a token.

@@ -38,7 +38,7 @@ def tokens_by_rank(ranks):
     cdef list tokens
     cdef object n_ids = max(ranks.values(), default=-1) + 1
     if not 0 < n_ids <= _MAX_IDS:
-        raise VocabularyError(f"ranks up to {n_ids - 1}: a vocabulary has one, but none above {_MAX_IDS - 1}")
+        raise VocabularyError(f"ranks up to {n_ids - 1}: there must be at least one, and none above {_MAX_IDS - 1}")
     tokens = [b""] * n_ids
     for token, rank in ranks.items():
         if not isinstance(token, bytes) or not token:

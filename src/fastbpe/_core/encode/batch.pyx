@@ -58,7 +58,7 @@ cdef list lists_of_texts(
 cdef int _append_lists(
     Pipeline pipeline, list batch, SpecialMatcher allowed, SpecialMatcher disallowed, list out
 ) except -1:
-    """Append a list of ids for each text to a hidden list, on this thread."""
+    """Append a list of ids for each text, hidden from the garbage collector. Uses only this thread."""
     cdef Scratch* scratch = pipeline.pool.take()
     cdef size_t i = 0
     cdef list ids

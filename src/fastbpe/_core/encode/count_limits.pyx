@@ -1,8 +1,7 @@
 """Counts ids up to a limit only, and finds the part of a text that has a given number of ids.
 
 Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts around
-its
-end: between safe cuts, counts of parts can be added. Between these two, the caller tries positions one by one.
+its end: between safe cuts, counts of parts can be added. Between these two, the caller tries positions one by one.
 """
 
 from cpython.exc cimport PyErr_CheckSignals

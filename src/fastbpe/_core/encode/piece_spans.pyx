@@ -159,7 +159,7 @@ cdef int _merge_characters(
 
 
 cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether tokenizers spells a token as its text: the unknown token of a Unigram without byte fallback."""
+    """Tell whether tokenizers spells a token as its text: a Unigram's unknown token, unless bytes replace it."""
     cdef size_t i
     if tables.segmenting == NULL or tables.segmenting.kind != UNIGRAM or token != tables.spelling.unknown_id:
         return False

@@ -341,8 +341,8 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalize text between tokens in code-point mode.
 
-        A text of several stretches is one run of the normalizer: begin() for the first of them, go_on() for the
-        middle ones, finish() for the last.
+        A text of several stretches is one run of the normalizer: begin() at the first of them, go_on() at the
+        others, finish() at the end of the last.
         """
         cdef Normalized* out = &scratch.normalized
         cdef int failed

@@ -2,7 +2,7 @@
 
 For short pieces and for vocabularies without ranks it is a binary heap. Otherwise it is a bucket queue: one bucket
 of positions per rank. Only pairs of the current rank, or of a better rank that a merge has created since, are in a
-heap. So most steps take O(1) time without a cache miss, where a heap has O(log n) of both.
+heap. So most steps take O(1) time without a cache miss; a heap takes O(log n) time and cache misses.
 
 Functions return False if out of memory. They are inline because `merge_long` calls them for each pair.
 

@@ -10,8 +10,8 @@ from fastbpe._core.segment.best_path cimport RESET, Step
 
 cdef enum:
     MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() accepts with the method SENTENCE
-    # A head is the number of ids, and above it the exponent, in 20 bits, for which an entry of the cache has
-    # space.
+    # A head is the number of ids, and above it the exponent. It has 20 bits, so that an entry of the cache can
+    # pack it.
     COUNT_BITS = 11
     COUNT_MASK = (1 << COUNT_BITS) - 1
     BIAS = 200  # bias of the exponent

@@ -77,8 +77,8 @@ cdef inline uint32_t confirm_token(
     const Tables* t, uint32_t candidate, const uint8_t* piece, size_t n
 ) noexcept nogil:
     """Id of the token whose bytes are piece[:n], or NONE, given the candidate that find_tag() found by their hash.
+
     Requires: candidate < n_ids, n > 0. If a different token has the same tag, which is rare, looks the bytes up.
-    up.
     """
     cdef size_t start = token_start(t, candidate)
     if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):

@@ -47,8 +47,8 @@ cdef struct Nodes:
 
 
 cdef struct Layout:
-    # The array that is being filled. The ring and the flags are for the last N_OPEN units: unit i is at i %
-    # N_OPEN.
+    # The array that is being filled. The ring and the flags are for the last N_OPEN units: unit i is at
+    # i % N_OPEN.
     uint32_t* units
     size_t n
     size_t capacity

@@ -340,8 +340,7 @@ cdef inline int _advance(
         while at < end:
             if self._plain_words and n - at > 8:
                 # Up to eight bytes from ! to ~ that are followed by ASCII, at once (SWAR). The lowest bit of
-                # `other` is
-                # exact: borrows and carries start only at bytes that are marked themselves.
+                # `other` is exact: borrows and carries start only at bytes that are marked themselves.
                 word = load64(text + at)
                 other = (word | (word - ONES * 0x21) | (word + ONES)) & HIGH
                 k = lowest_bit(other) >> 3 if other else 8

@@ -21,7 +21,7 @@ cdef struct Lattice:
     # All tokens in a text. Initialize with zeros; may be filled several times; free with lattice_free().
     size_t n  # bytes of the text
     size_t capacity  # bytes of text that fit
-    Node* nodes  # sorted by beginning, then by end; an unknown character comes last of those that begin with it
+    Node* nodes  # sorted by beginning, then by end; an unknown character comes last at its beginning
     size_t n_nodes
     size_t nodes_capacity
     uint32_t* first  # by position: its first node; n + 2 items

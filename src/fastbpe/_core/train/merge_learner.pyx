@@ -2,9 +2,8 @@
 
 Symbols. All distinct pieces are in one array of cells, with a NONE before and after each piece. A symbol takes as
 many cells as it has base symbols: `length[id]`. Its first cell contains the id, its last cell id | TAIL, and the
-cells between no id: a merge writes DEAD to the first cell of the right symbol. So the array is a doubly linked
-list without
-links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
+cells between no id: a merge writes DEAD to the first cell of the right symbol. So the array is a doubly linked list
+without links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
 
 Pairs. The first cell of a symbol also contains the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
@@ -18,8 +17,10 @@ bucket that is being merged, so it stays small.
 
 Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the next
 occurrences, and counts are stored apart from the rest of a pair. Huge pages help only for arrays that are large
-and written from end to end. Tried and dropped: huge pages for all arrays: getting them cost more than they saved.
-Prefetching counts, and pairs while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
+and written from end to end.
+
+Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts, and pairs
+while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
 """
 
 # Tried and dropped: sorting pieces by count, so that frequent pieces are adjacent: the sort takes the time it

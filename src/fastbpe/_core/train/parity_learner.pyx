@@ -196,7 +196,7 @@ cdef size_t _n_symbols(source) except? 0xFFFFFFFF:
 
 cdef enum:
     MIN_INDEX_SLOTS = 1 << 10
-    SLOTS_PER_PAIR = 4  # lower bound
+    SLOTS_PER_PAIR = 4  # slots per pair, at least
 
 
 @cython.final

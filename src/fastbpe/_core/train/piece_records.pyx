@@ -188,6 +188,7 @@ def add_columns(
     PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None, uint64_t first
 ):
     """Add rows of a file of counts to a table, which may already have the pieces and may spill.
+
     pieces: bytes that begin with the pieces of the rows; there may be more of them.
     lengths, counts: bytes – the rows.
     first: int – position of the first row among the rows of all files.
