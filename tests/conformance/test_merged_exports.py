@@ -84,7 +84,7 @@ def test_random_models_with_equal_scores_are_written_or_refused(tmp_path: Path) 
 def test_equal_scores_that_a_list_of_merges_cannot_say_are_refused(
     pieces: list[tuple[str, float]], said: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(FormatError, match=f"a tokenizer.json cannot hold {said}"):
+    with pytest.raises(FormatError, match=f"a tokenizer.json cannot express {said}"):
         model(*pieces).export(tmp_path / "a.json")
     assert not [*tmp_path.iterdir()]
 

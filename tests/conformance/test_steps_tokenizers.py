@@ -311,7 +311,7 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
 @pytest.mark.parametrize("form", ["[[:{}:]]", "[^[:{}:]]", "[[:^{}:]]"])
 def test_posix_classes_have_the_members_of_tokenizers(form: str) -> None:
     text = "".join(map(chr, itertools.chain(range(0xD800), range(0xE000, 0x110000))))
-    for name in POSIX_CLASSES:
+    for name in some(POSIX_CLASSES, 3):
         pattern = form.format(name)
         ours = make_splitter(from_oniguruma(pattern) + "+", drop_unmatched=True)
         data = text.encode()
