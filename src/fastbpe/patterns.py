@@ -1,4 +1,4 @@
-"""Split patterns by name (`PATTERNS`), and the reading of arguments `pattern=`.
+"""Split patterns by name (`PATTERNS`), and the interpretation of the argument `pattern=`.
 
 >>> import fastbpe
 >>> list(fastbpe.PATTERNS)  # doctest: +ELLIPSIS
@@ -55,7 +55,7 @@ _LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
 
 class NamedPatterns(Mapping[str, Pattern]):
-    """Read-only mapping of names to split patterns, with a repr of names and completion in IPython.
+    """Read-only mapping of names to split patterns, with a repr of its names and completion in IPython.
 
     >>> NamedPatterns({"words": r"\\w+", "none": None})
     <fastbpe.PATTERNS: words, none>
@@ -285,13 +285,13 @@ _FAMILIES = {
 
 
 def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
-    r"""Find the name and the regexes of an argument `pattern=`.
+    r"""Find the name and the regexes for an argument `pattern=`.
 
     Args:
-        pattern: name, regex, list of these, or None. A list of one item means that item. Names of llama.cpp's
-            `tokenizer.ggml.pre` (`OTHER_NAMES`) stand for the named pattern that is the same. A str that is one
-            word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is similar
-            to a known name. For a regex that matches such a text, write `(?:gpt9)`.
+        pattern: name, regex, list of these, or None. A list of one item means that item. Names in llama.cpp's
+            `tokenizer.ggml.pre` (`OTHER_NAMES`) mean the equivalent named pattern. A str that is
+            one word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is
+            similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
         (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.
@@ -346,7 +346,7 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
 
 
 def as_regex(text: str) -> str:
-    """Return the text of a regex from a file so that `resolve_pattern` does not take it for a name.
+    """Return the text of a regex from a file in a form that `resolve_pattern` does not treat as a name.
 
     >>> as_regex("kimi"), as_regex("a|b")
     ('(?:kimi)', 'a|b')
@@ -359,7 +359,7 @@ def _is_word(text: str) -> bool:
 
 
 def _mistaken_name(text: str) -> str | None:
-    """Say what a name that is not known may mean, as part of a message; None if the text is not like a name."""
+    """Return a phrase about the likely meaning of an unknown name; None if the text does not look like a name."""
     if not _is_word(text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")

@@ -199,7 +199,7 @@ def train(
             ties, min_count: as in byte mode, without "huggingface".
             max_token_length: int – maximum length of a token in symbols. Default: None, no limit.
             special_tokens: names of tokens that represent no symbols; they count towards vocab_size and get the
-                last ids.
+            last ids.
 
     Returns:
         The tokenizer; its `training_report` contains the options and statistics of the run. With mode="ids" it is
