@@ -143,9 +143,9 @@ def write_shards(
 
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
-    as the cluster has CPUs, and Ray's object store holds only the blocks in between. The name of a shard contains
-    the total number of shards, which is known only at the end. Until then the shards are in a hidden folder next
-    to the output; if the call fails, none appears.
+    as the cluster has CPUs, and Ray's object store contains only the blocks in between. The name of a shard
+    contains the total number of shards, which is known only at the end. Until then the shards are in a hidden
+    folder next to the output; if the call fails, none appears.
 
     Args:
         dataset: Dataset – the texts; each row is a document.
@@ -198,7 +198,7 @@ def _number(at: int, table: Any) -> _Rows:
 
     Args:
         at: the number of the table in the dataset.
-        table: results of `_count`, one after another. Each ends with a row of numbers.
+        table: concatenated results of `_count`. Each ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
@@ -325,7 +325,7 @@ def _result(ray: Any, reference: Any, what: str) -> Any:
 
 
 def _check_text_column(dataset: Any, column: str) -> list[str]:
-    """Check that a column holds texts, and return the names of all columns."""
+    """Check that a column contains texts, and return the names of all columns."""
     schema = dataset.schema()
     names = [] if schema is None else list(schema.names)
     check_column(column, names)

@@ -61,7 +61,7 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings.
+        TypeError: the column does not contain strings.
         ValueError: there is no such column, or an option has an invalid value.
         FormatError: a row is null.
         FastbpeError: as in `fastbpe.count_pieces`.
@@ -116,7 +116,7 @@ def encode(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings.
+        TypeError: the column does not contain strings.
         ValueError: there is no such column, the new column already exists, or the dtype is not one of these.
 
     >>> import fastbpe.spark
@@ -172,7 +172,7 @@ def write_shards(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings, or there is no such option.
+        TypeError: the column does not contain strings, or there is no such option.
         ValueError: there is no such column, or an option has an invalid value.
         FormatError: a row is null.
         FileNotFoundError: the folder of the output does not exist.

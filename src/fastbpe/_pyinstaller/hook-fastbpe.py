@@ -16,7 +16,7 @@ def _is_needed(name: str) -> bool:
 
 
 def _imported_by(names: list[str]) -> list[str]:
-    """Import modules in a process of their own, and return all that are imported there."""
+    """Import modules in a separate process, and return all modules that are imported there."""
     import contextlib
     import importlib
     import sys

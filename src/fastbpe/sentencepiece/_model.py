@@ -205,7 +205,7 @@ class LoadedModel(Facts):
 
     @property
     def piece_bytes(self) -> list[bytes]:
-        """Return the piece of each id, as the file has it."""
+        """Return the bytes of each id's piece, as stored in the file."""
         return self.model.pieces
 
     @cached_property

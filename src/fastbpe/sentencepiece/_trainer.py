@@ -38,7 +38,7 @@ _DEPRECATED = (
 class SentencePieceTrainer:
     """Train models of type unigram (the default), bpe, word or char with sentencepiece's options.
 
-    The files equal sentencepiece 0.2.3's; for unigram models, this holds only on x86-64 Linux.
+    The files equal sentencepiece 0.2.3's; for unigram models, only on x86-64 Linux.
     """
 
     @staticmethod

@@ -268,7 +268,7 @@ class _Compiler:
         self.choices.append(_Choice(branches))
 
     def _chars(self, chars: Sequence[Chars]) -> None:
-        """Emit characters one after another; a set of one character is emitted as bytes."""
+        """Emit a sequence of characters; a set of one character is emitted as bytes."""
         text = b""
         for each in chars:
             only = _only_character(each)

@@ -285,8 +285,9 @@ class Tokenizer(TokenizerBase):
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
-        offsets, they leave out the white space of tokens. A sentencepiece model gives an empty span to a space
-        that it puts before the text, and to all byte ids of a character but the last, as sentencepiece does.
+        offsets, they leave out the white space of tokens. With a sentencepiece model, the span is empty for a
+        space that it puts before the text, and for all byte ids of a character except the last, as in
+        sentencepiece.
 
         Args:
             text, allowed_special, disallowed_special: as in `encode`. bytes count as the characters of their
@@ -436,7 +437,8 @@ class Tokenizer(TokenizerBase):
             out: array of one dimension whose first items become the ids; the view of them is returned.
 
         Raises:
-            ValueError: `out` is too small, read-only or of another dtype; the dtype cannot hold an id. Nothing is
+            ValueError: `out` is too small, read-only or of another dtype; the dtype is too small for an id.
+            Nothing is
                 written then.
             ImportError: numpy is not installed.
 

@@ -391,7 +391,7 @@ def _check_piece(piece: Any) -> None:
 
 
 class Sequence(Indexed, PostProcessor):
-    """Post-processors, one after another.
+    """Several post-processors, applied in order.
 
     Args:
         processors_py: list of them.
@@ -408,7 +408,7 @@ class Sequence(Indexed, PostProcessor):
         return sum(step.n_added(is_pair) for step in self._steps)
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Apply the steps, one after another."""
+        """Apply the steps in order."""
         for step in self._steps:
             encodings = step.around(encodings, adds_special)
         return encodings

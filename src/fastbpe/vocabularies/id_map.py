@@ -194,8 +194,8 @@ class IdMap:
     def then(self, other: IdMap) -> IdMap:
         """Compose this map with the map of a later change.
 
-        The row of an id that the second change adds starts from the old ids behind its `init_from`. It may differ
-        a little from the result of two resizes, which is a mean of means.
+        The row of an id that the second change adds starts from the old ids from which the ids of its `init_from`
+        come. It may differ a little from the result of two resizes, which is a mean of means.
 
         Args:
             other: IdMap – the second change; its old vocabulary is the new one of this map.
