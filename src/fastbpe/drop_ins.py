@@ -64,7 +64,7 @@ _FACES = {
 }
 
 _lock = ForkSafeLock()
-#: Name of a face that is installed → the modules that stood under it and below it before.
+# #: Name of a drop-in that is installed → the modules that were imported under this name and below it before.
 _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
@@ -225,7 +225,7 @@ class _Finder(MetaPathFinder, Loader):
                 return ModuleSpec(fullname, self)
             if found is not None:
                 return found
-        # The name of the face's module: `from tiktoken import x` would hide an error that names the other module.
+        # The name of the drop-in module: `from tiktoken import x` would hide an error that names the other module.
         missing = f"fastbpe.{fullname}"
         raise ModuleNotFoundError(f"no module named {fullname!r}: {_way_out(name)}", name=missing)
 

@@ -237,7 +237,7 @@ VOCABULARIES: Mapping[str, KnownVocabulary] = {
         _vocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
     )
 }
-# One vocabulary a file: the one that the file is named after.
+# One vocabulary for each file: the one that the file is named after.
 _MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIES[name].file.name.startswith(name)]
 
 

@@ -41,7 +41,7 @@ def release_memory() -> int:
     - The table of tuples of offsets, which lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
       ids, and up to 4 MB each of text, pieces and offsets. For batches, a block that the threads share, as large
-        as the largest call needed, with up to 32 MB touched.
+      as the largest call needed, with up to 32 MB touched.
 
     Released, but not counted:
 

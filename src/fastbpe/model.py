@@ -82,8 +82,7 @@ class AddedToken(NamedTuple):
     content: str – its text.
     id: int – its id. NEXT (-1), for `Tokenizer.with_tokens`: the next free one.
     special: bool – whether it is found only if the caller allows it; False: found everywhere.
-    normalized: bool – whether it is searched for in normalized text, between the other added tokens; False: in the
-        original text.
+    normalized: bool – whether it is found in normalized text, between other added tokens; False: in original text.
     lstrip: bool – whether it also matches the white space before it.
     rstrip: bool – whether it also matches the white space after it.
     single_word: bool – whether it is not found next to a letter, digit or underscore.
@@ -264,7 +263,7 @@ class PieceType(IntEnum):
     BYTE = 6
 
 
-#: Types of pieces that stand for text. The others are names.
+#: Types of pieces that represent text. The others are names.
 TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
 
 

@@ -192,7 +192,7 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
     # and runs of punctuation are pieces of their own.
     "superbpe_words": "|".join([*_CASED_WORDS, r"\p{N}{1,3}", _SIGNS_THEN_SLASHES, _SPACES]),
     "superbpe_lines": r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
-    # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece holds many words.
+    # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece contains many words.
     "superbpe": (
         r"\p{N}+",
         "|".join([
@@ -244,7 +244,7 @@ _NAMES_BY_PATTERN = {
     "bloom": "poro-chat gpt3-finnish",
     "tiny_aya": "cohere2moe",
 }
-#: Further names → names in `PATTERNS`: other values of llama.cpp's `tokenizer.ggml.pre` that stand for the same.
+#: Further names → names in `PATTERNS`: other values of llama.cpp's `tokenizer.ggml.pre` that mean the same.
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {name: known for known, names in _NAMES_BY_PATTERN.items() for name in names.split()}
 )

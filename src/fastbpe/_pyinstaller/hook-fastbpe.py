@@ -28,7 +28,7 @@ def _imported_by(names: list[str]) -> list[str]:
 
 
 hiddenimports = collect_submodules("fastbpe", filter=_is_needed)
-# Compiled modules have private names, or stand in the core.
+# Compiled modules have private names, or are in the core.
 compiled = [name for name in hiddenimports if "._" in name and not name.endswith(".__main__")]
 hiddenimports += [
     name

@@ -63,7 +63,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         if error.errno is None:
             raise
         check_parent(path)
-        # Name the file that was asked for, not the one beside it.
+        # Name the file that was asked for, not the temporary one next to it.
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 

@@ -26,7 +26,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC
 from fastbpe.errors import FormatError
 
-#: Code of a dtype → its name. Older versions exchange 6 and 7, which hold no ids.
+#: Code of a dtype → its name. Older versions exchange 6 and 7, which no file of ids has.
 _CODES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float64", 7: "float32", 8: "uint16"
 }  # fmt: skip

@@ -25,7 +25,7 @@ from fastbpe.id_files.manifests import check_hashes
 from fastbpe.id_files.parts import SUFFIXES as MAPPED
 from fastbpe.id_files.parts import Part, check_like, find_parts, read_part
 
-_UNSIGNED = {"int16": "uint16", "int32": "uint32"}  # dtypes whose ids, none negative, have the same bytes
+_UNSIGNED = {"int16": "uint16", "int32": "uint32"}  # dtypes in which an id, never negative, has the same bytes
 
 
 def merge_shards(

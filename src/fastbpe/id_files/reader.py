@@ -21,7 +21,7 @@ from fastbpe.errors import FormatError
 from fastbpe.id_files.megatron import DocumentStarts
 from fastbpe.id_files.parts import READABLE, Part, check_alike, find_parts, read_part
 
-_MAX_MAPPED = 64  # parts that stay mapped: a map holds a file descriptor, and a process has about a thousand
+_MAX_MAPPED = 64  # parts that stay mapped: a map needs a file descriptor, and a process has about a thousand
 
 
 class HasFingerprint(Protocol):
@@ -48,7 +48,7 @@ def open_ids(
     Args:
         path: a .bin, .idx or .npy file; a folder of one set of shards; or the output that shards were written for:
             "train.bin" for train-00000-of-00010.bin and so on. A file without OUT.json and without an index is one
-                document.
+            document.
         tokenizer: the tokenizer that should have made the ids. None: any.
         dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file without
             a description; for all others, None means the dtype stated in the files.

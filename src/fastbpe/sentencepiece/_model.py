@@ -26,7 +26,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
 
-MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this face runs and trains
+MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this module runs and trains
 
 _MAX_NBEST = 512
 

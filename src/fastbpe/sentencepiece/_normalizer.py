@@ -23,7 +23,7 @@ _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 
 
 class SentencePieceNormalizer:
-    """Normalizes text as a model does before it encodes. Every method has a CamelCase twin.
+    """Normalizes text as a model does before it encodes. Every method also exists under its name in CamelCase.
 
     The rules come from one of the arguments up to norm_map: the first in this list that is given.
 

@@ -42,7 +42,7 @@ from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
 
 MAX_WORDS = 1 << 16
-#: Most choices of a program; each has a table of 1 KB.
+#: Maximum number of choices of a program; each has a table of 1 KB.
 MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
 #: Deepest nesting of groups that need a register: the number of registers of the engine.

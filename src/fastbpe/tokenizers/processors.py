@@ -20,7 +20,7 @@ __all__ = [
     "TemplateProcessing",
 ]
 
-_SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
+_SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
 
 
 class PostProcessor(Component):

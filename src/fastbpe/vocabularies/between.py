@@ -11,7 +11,7 @@ from fastbpe.vocabularies.id_map import NONE, IdMap
 #: byte of byte fallback.
 Entry = tuple[str, bytes]
 Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each
-Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry several ids
+Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry may have several ids
 
 
 def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller) -> IdMap:

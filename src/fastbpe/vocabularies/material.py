@@ -17,8 +17,8 @@ class Kind(Enum):
 
     TEXT = "text"  # merging makes it, or it is a piece as a whole
     NAME = "name"  # found by its name: special tokens, added tokens, user-defined symbols
-    BYTE = "byte"  # stands for a byte of a character that has no piece (byte fallback)
-    UNKNOWN = "unknown"  # stands for a character that has no piece
+    BYTE = "byte"  # represents a byte of a character that has no piece (byte fallback)
+    UNKNOWN = "unknown"  # represents a character that has no piece
     UNUSED = "unused"  # a piece that merging passes through and that is split again
     NONE = "none"  # the id has no token
 

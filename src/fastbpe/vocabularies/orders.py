@@ -17,7 +17,7 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
     [1, 2, 4]
     """
     find = bisect_left if strictly else bisect_right
-    ends: list[int] = []  # of the rising subsequences of each length, the least last number
+    ends: list[int] = []  # for each length, the smallest last number of the ascending subsequences
     at: list[int] = []  # position of that number
     before = []
     for position, number in enumerate(numbers):

@@ -60,7 +60,7 @@ def _judge_names(tokenizer: Described, material: Material, reach: Reach) -> None
         if kind is not Kind.NAME:
             continue
         name = material.names[i]
-        # White space at the ends of a text may be removed, and U+2581 may stand for a space.
+        # White space at the ends of a text may be removed, and U+2581 may represent a space.
         for text in (name, f"a{name}a", f"a{name.replace(' ', METASPACE)}a"):
             if i in tokenizer.encode(text, allowed_special="all"):
                 reach.witnesses[i] = text

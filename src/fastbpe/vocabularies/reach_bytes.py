@@ -14,10 +14,10 @@ from fastbpe.splitting.piece_language import PieceLanguage, States
 from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
-# Text to put before and after a candidate, so that look-arounds of the split pattern see something.
+# Text to put before and after a candidate, for look-arounds of the split pattern.
 _CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/", ".")
-_MAX_TEXTS = 24  # most candidate texts for a token
-_MAX_LOOKS = 1 << 20  # most neighbours to examine for a token; then it is undecided
+_MAX_TEXTS = 24  # maximum number of candidate texts for a token
+_MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; then it is undecided
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
 _CONTINUATION = range(0x80, 0xC0)
@@ -46,7 +46,7 @@ class ByteSearch:
         self._reach = reach
         self._trial = Trial(tokenizer, reach)
         self._language = PieceLanguage(material.pattern)
-        #: True if proofs about pieces hold: pieces are whole characters, with all their bytes.
+        #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
         #: By place: the ways that are known, and an iterator of the ways that are not read yet.

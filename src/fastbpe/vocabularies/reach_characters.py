@@ -18,7 +18,7 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 # Characters to put around a piece; characters that no longer piece of the vocabulary has work best.
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
-_MAX_TEXTS = 1 << 12  # most characters to try for a byte
+_MAX_TEXTS = 1 << 12  # maximum number of characters to try for a byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
 UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8

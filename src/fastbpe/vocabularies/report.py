@@ -259,7 +259,7 @@ def vocabulary_report(
     [b' low', b' lowe']
     """
     material = material_of(tokenizer)
-    shown = material  # tokens as they stand in a text
+    shown = material  # tokens as they occur in a text
     if material.symbols_of is not None:
         shown = replace(material, tokens=_surfaces(tokenizer, material))
     read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)

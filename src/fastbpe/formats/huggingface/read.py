@@ -27,7 +27,7 @@ _Made = TypeVar("_Made")
 Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-#: Bytes of ASCII that another character stands for.
+#: Bytes of ASCII that another character represents.
 _UNSEEN = (*range(0x21), 0x7F)
 
 

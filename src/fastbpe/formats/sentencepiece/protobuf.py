@@ -15,7 +15,7 @@ VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
 _MAX_DEPTH = 100  # groups within groups
 _MAX_LENGTH = (1 << 31) - 1  # bytes of a field, as in protobuf
-_SHORT, _LONG = 5, 10  # most bytes of a varint: tags and lengths have 32 bits, values 64
+_SHORT, _LONG = 5, 10  # maximum bytes of a varint: tags and lengths have 32 bits, values 64
 
 
 class Damaged(Exception):
