@@ -28,7 +28,7 @@ class Damaged(Exception):
 
 
 class Field(NamedTuple):
-    """Field of a message: its value is data[start:end], with its tag data[at:end].
+    """Field of a message: its value is data[start:end]; tag and value together are data[at:end].
 
     Attributes:
         number: field number.
@@ -135,7 +135,7 @@ def varint(value: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """Return a field with a number.
+    """Encode a field whose value is a varint.
 
     >>> varint_field(40, 0).hex()
     'c00200'
