@@ -262,9 +262,7 @@ def published_pattern(merges: Buffer) -> Pattern:
 
 
 def _special_tokens(contents: Contents) -> dict[str, int]:
-    """Return the tokens that seem to be special: not written as bytes, or made by no merge and like a special
-    name.
-    """
+    """Return the tokens that seem special: not written as bytes, or made by no merge and like a special name."""
     found = dict(contents.names)
     for token_id in contents.unmade:
         token = contents.token(token_id)

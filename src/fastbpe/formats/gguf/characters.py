@@ -106,7 +106,7 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail if a token consists of line feeds, which llama.cpp takes whole, but merging does not make it.
+    """Fail if a token consists of line feeds, which llama.cpp encodes as a whole, but merging does not make it.
 
     A text that contains an added token does not reach merging; one that contains a special token may.
     """
