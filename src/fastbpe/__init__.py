@@ -5,8 +5,8 @@
 
     tokenizer.encode("Hello, world")                    list of ids; encode_batch takes many texts
     tokenizer.decode(ids)                               the text; decoder() for a stream of ids
-    tokenizer.count(text)                               number of tokens; fits, truncate and chunk keep to a limit
-    tokenizer.encode_with_offsets(text)                 ids, and the place of each token in the text
+    tokenizer.count(text)                               number of tokens; fits, truncate and chunk apply a limit
+    tokenizer.encode_with_offsets(text)                 ids, and the position of each token in the text
     tokenizer.encode_files("corpus/", "ids.bin")        a file of ids for training a model; open_ids reads it
     tokenizer.save("my.fbpe")                           export writes tokenizer.json, .tiktoken, .model, GGUF, ...
 

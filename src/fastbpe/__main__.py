@@ -1,4 +1,4 @@
-"""Run the command `fastbpe` by `python -m fastbpe`."""
+"""Run the command `fastbpe` with `python -m fastbpe`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Tokenizers for constrained decoding: xgrammar, llguidance, outlines-core ask for the bytes of each token."""
+"""Tokenizers for constrained decoding (xgrammar, llguidance, outlines-core), which needs the bytes of tokens."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 class GuidedTokenizer:
     r"""A tokenizer in the form that llguidance accepts, with the token table for xgrammar and outlines-core.
 
-    The bytes of a token are those that it adds to a text that has begun. `decode_bytes([id])` differs: it decodes
-    the id as a whole text, so that a code-point vocabulary drops its first space.
+    The bytes of a token are the bytes that it adds to existing text. `decode_bytes([id])` differs: it decodes the
+    id as a whole text, so that a code-point vocabulary drops the first space.
 
     Args:
         tokenizer: the tokenizer.
         eos_token_id: id that ends a text. None: the tokenizer's.
 
     Attributes:
-        tokens: list of bytes – of each id; its name for a special token, b"" for an id without a token.
-        special_token_ids: list of int – ids that are no text.
+        tokens: list of bytes – bytes of each id; for a special token, its name; b"" for an id without a token.
+        special_token_ids: list of int – ids of special tokens, which are not text.
         eos_token_id: int – the id that ends a text.
-        bos_token_id: int or None – the id that begins one.
+        bos_token_id: int or None – the id that begins a text.
 
     Raises:
         ValueError: the tokenizer has no end-of-text token, and eos_token_id is not given.
@@ -56,12 +56,12 @@ class GuidedTokenizer:
 
     @property
     def text_tokens(self) -> list[bytes]:
-        """Bytes that each id adds to a text: `tokens` with b"" for special tokens, which add none."""
+        """Bytes that each id adds to a text: `tokens`, but with b"" for special tokens."""
         found = [*self.tokens]
         for token_id in self.special_token_ids:
             found[token_id] = b""
         return found
 
     def __call__(self, text: str | bytes) -> list[int]:
-        """Encode a text. Special tokens in it are text."""
+        """Encode a text. Special tokens in it are ordinary text."""
         return self._tokenizer.encode_ordinary(text)

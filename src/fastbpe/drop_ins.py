@@ -1,9 +1,10 @@
-"""install() and uninstall(): fastbpe's drop-ins under the names of other modules, for programs not to be edited.
+"""install() and uninstall(): fastbpe's drop-ins under the names of other modules, for programs you cannot edit.
 
-`sys.modules` then has a stand-in under the module's name: a module with the public names of the face. The face's
-own submodules (`tiktoken.load`, …) stand under theirs. A finder at the front of `sys.meta_path` answers for
-the names below it: a submodule that the face lacks is an error that says so, except the few of the original that
-need nothing else of it. `uninstall` takes both away and puts back the modules that were there.
+After `install`, `sys.modules` has a stand-in under the module's name: a module with the public names of the
+drop-in.
+The drop-in's submodules (`tiktoken.load`, …) are there under their names. A finder at the front of `sys.meta_path`
+handles the names below it: a submodule that the drop-in lacks is an error that says so, except for a few of the
+original that depend on nothing else in it. `uninstall` removes both and restores the earlier modules.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from fastbpe._utils.threads import ForkSafeLock
 
 
 class _Face(NamedTuple):
-    """A module of fastbpe that can stand for another.
+    """A module of fastbpe that can replace another (a drop-in).
 
-    submodules: names below both; fastbpe has a module for each.
-    borrowed: names below the original that are its own, if it is installed.
-    messages: borrowed names that need protobuf; without it, or the original, fastbpe has a module for each.
-    hands_over: the face calls the original for what it does not run.
+    submodules: names of submodules for which fastbpe has a module.
+    borrowed: names of submodules that are taken from the original, if it is installed.
+    messages: borrowed names that need protobuf; without it, or without the original, fastbpe's modules are used.
+    hands_over: whether the drop-in calls the original for features that it lacks.
     """
 
     submodules: tuple[str, ...] = ()
@@ -63,18 +64,18 @@ _FACES = {
 }
 
 _lock = ForkSafeLock()
-#: Name of a face that is installed → the modules that stood under it and below it before.
+# #: Name of a drop-in that is installed → the modules that were imported under this name and below it before.
 _replaced: dict[str, dict[str, ModuleType]] = {}
 
 
 def install(*names: str) -> None:
     """Make `import tiktoken`, `sentencepiece`, `tokenizers`, `minbpe` or `rustbpe` import fastbpe's module.
 
-    This applies to imports after the call, in the whole process. A module that has imported the original before
-    keeps it. The original need not be installed. Calling it again changes nothing.
+    This applies to imports after the call, in the whole process. A module that has already imported the original
+    keeps it. The original need not be installed. Calling `install` again changes nothing.
 
     Args:
-        names: str – "tiktoken", "sentencepiece", "tokenizers", "minbpe", "rustbpe": one or more.
+        names: str – one or more of "tiktoken", "sentencepiece", "tokenizers", "minbpe" and "rustbpe".
 
     Raises:
         ValueError: no name is given, or fastbpe has no such drop-in; nothing is installed.
@@ -100,12 +101,12 @@ def install(*names: str) -> None:
 
 
 def uninstall(*names: str) -> None:
-    """Undo `install`: give the names back to the modules that had them before, the same objects.
+    """Undo `install`: the names refer to the earlier modules again (the same objects).
 
-    A module that has imported a drop-in in the meantime keeps it. Calling it again changes nothing.
+    A module that has imported a drop-in in the meantime keeps it. Calling `uninstall` again changes nothing.
 
     Args:
-        names: str – as for `install`; none: all that are installed.
+        names: str – as for `install`; without names: all installed ones.
 
     Raises:
         ValueError: fastbpe has no such drop-in.
@@ -135,7 +136,7 @@ def _check(names: Sequence[str]) -> None:
 
 
 def _put(name: str) -> None:
-    """Put a face and its submodules into `sys.modules`. At no time does a name have no module there."""
+    """Put a drop-in and its submodules into `sys.modules`. Every name has a module there at all times."""
     face, stand_in = _FACES[name], _stand_in(name)
     ours = {name: stand_in, **{f"{name}.{last}": getattr(stand_in, last) for last in face.submodules}}
     before = _modules_of(name)
@@ -163,7 +164,7 @@ def _modules_of(name: str) -> dict[str, ModuleType]:
 
 
 class _StandIn(ModuleType):
-    """Module under the name of another, with the public names of a face."""
+    """Module under the name of another, with the public names of a drop-in."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: {_way_out(self.__name__)}")
@@ -200,15 +201,15 @@ def _has_protobuf() -> bool:
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finder of the names of installed faces, and loader of their stand-ins."""
+    """Finder for the names of installed drop-ins, and loader of their stand-ins."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that a program has dropped from `sys.modules`, or a borrowed submodule.
+        """Find a module that a program has removed from `sys.modules`, or a borrowed submodule.
 
         Raises:
-            ModuleNotFoundError: the face has no such submodule.
+            ModuleNotFoundError: the drop-in has no such submodule.
         """
         name, _, submodule = fullname.partition(".")
         if name not in _replaced:
@@ -224,12 +225,12 @@ class _Finder(MetaPathFinder, Loader):
                 return ModuleSpec(fullname, self)
             if found is not None:
                 return found
-        # The name of the face's module: `from tiktoken import x` would hide an error that names the other module.
+        # The name of the drop-in module: `from tiktoken import x` would hide an error that names the other module.
         missing = f"fastbpe.{fullname}"
         raise ModuleNotFoundError(f"no module named {fullname!r}: {_way_out(name)}", name=missing)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Make a stand-in again, or give a submodule of the face."""
+        """Create a stand-in again, or return a submodule of the drop-in."""
         is_face = "." not in spec.name
         module = _stand_in(spec.name) if is_face else importlib.import_module(f"fastbpe.{spec.name}")
         spec.loader_state = module.__spec__

@@ -53,9 +53,10 @@ class SpecialTokenError(FastbpeError, ValueError):
 
     @classmethod
     def disallowed(cls, token: str, every: str) -> SpecialTokenError:
-        """Make the error for a text with a special token that is not allowed.
+        """Create the error for a text with a special token that is not allowed.
 
-        The message is tiktoken 0.14.0's, since callers match on it; with its `every`, letter for letter.
+        The message is tiktoken 0.14.0's, because callers match it; with tiktoken's `every`, it is exactly the
+        same.
 
         Args:
             token: str – the special token.
@@ -74,13 +75,13 @@ class SpecialTokenError(FastbpeError, ValueError):
     def is_ordinary(
         cls, token: str, token_id: int, *, special: bool = True, may_share: bool = False
     ) -> SpecialTokenError:
-        """Make the error for a new token that has the bytes of an ordinary token.
+        """Create the error for a new token that has the bytes of an ordinary token.
 
         Args:
             token: str – the new token.
             token_id: int – id of the ordinary token.
-            special: bool – the new token is special.
-            may_share: bool – a token that is not special may have this text if it has this id.
+            special: bool – whether the new token is special.
+            may_share: bool – whether a token that is not special may have this text if it has this id.
         """
         if not special:
             told = f"token {token!r} is also the ordinary token {token_id}, which already holds this text"
@@ -126,7 +127,7 @@ class MissingByteError(VocabularyError, KeyError):
 
 
 class CheckError(FastbpeError, AssertionError):
-    """Error of a drop-in in cases where the original library fails an assertion."""
+    """Error of a drop-in for cases in which the original library fails an assertion."""
 
 
 class FormatError(FastbpeError, ValueError):
@@ -142,7 +143,7 @@ class FormatError(FastbpeError, ValueError):
 
 
 class ChatError(FastbpeError, ValueError):
-    """Error for a chat that cannot be counted: no template is known, or the template or the messages are wrong.
+    """Error for a chat that cannot be counted: there is no template, or the template or the messages are invalid.
 
     >>> import fastbpe
     >>> try:
@@ -200,7 +201,7 @@ class SpecError(TrainingError):
     Args:
         message: str – the error for users of fastbpe.
         detail: str – end of the message of sentencepiece 0.2.3, for the drop-in.
-        code: str – name of its error code there.
+        code: str – name of its error code in sentencepiece.
     """
 
     def __init__(self, message: str, detail: str, code: str = "INTERNAL") -> None:
@@ -213,7 +214,7 @@ class WorkerError(FastbpeError, RuntimeError):
 
 
 class FormatWarning(UserWarning):
-    """Warning of a file that asks for a step which fastbpe does not apply.
+    """Warning about a file with a step that fastbpe does not apply.
 
     >>> import fastbpe
     >>> issubclass(fastbpe.FormatWarning, UserWarning)
@@ -222,7 +223,7 @@ class FormatWarning(UserWarning):
 
 
 class TrainingWarning(UserWarning):
-    """Warning of training that learned fewer merges than asked for, or left out a part of the text.
+    """Warning about training that learned fewer merges than requested, or left out a part of the text.
 
     >>> import fastbpe, warnings
     >>> with warnings.catch_warnings(record=True) as caught:
@@ -236,7 +237,7 @@ class TrainingWarning(UserWarning):
 def note_place(error: BaseException, place: str) -> None:
     """Add a note to an error: the item in which it occurred.
 
-    Tracebacks show notes from Python 3.11 on; before, `__notes__` holds them for pytest and others.
+    Tracebacks show notes from Python 3.11 on; in older versions, `__notes__` stores them for pytest and others.
 
     Args:
         error: the error.

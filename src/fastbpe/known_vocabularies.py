@@ -1,5 +1,4 @@
-"""Table of published vocabularies: files with SHA-256 and address, split patterns, special tokens, names of
-models.
+"""Table of published vocabularies: files with SHA-256 and address, split patterns, special tokens, models.
 
 Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`), meta-llama/llama-models
 (`models/llama3/tokenizer.py`, `models/llama4/tokenizer.py`), QwenLM's `tokenizer_config.json` of Qwen2.
@@ -104,9 +103,9 @@ class KnownFile(NamedTuple):
         name: str – name of the file in a folder of vocabularies.
         sha256: str – its hash, in hexadecimal.
         n_bytes: int – its size.
-        n_lines: int – its lines.
-        url: str or None – address at its publisher; None: the file is a conversion, of `repository`.
-        repository: str – ORG/NAME on huggingface.co that the file was converted from; "": it is not a conversion.
+        n_lines: int – its number of lines.
+        url: str or None – address at its publisher; None: the file is a conversion from `repository`.
+        repository: str – ORG/NAME on huggingface.co from which the file was converted; "": it is not a conversion.
     """
 
     name: str
@@ -117,7 +116,7 @@ class KnownFile(NamedTuple):
     repository: str = ""
 
     def is_in(self, data: Buffer) -> bool:
-        """Tell whether data are the bytes of this file, perhaps with CRLF line endings.
+        """Tell whether data is the content of this file, possibly with CRLF line endings.
 
         Hashes only data of the right size.
         """
@@ -137,7 +136,7 @@ class KnownVocabulary(NamedTuple):
         name: str – its name for `load`.
         file: its file of ranks.
         pattern: str – name of its split pattern.
-        special_tokens: function that returns name → id of the special tokens that the file does not hold.
+        special_tokens: function that returns name → id of the special tokens that the file lacks.
         n_leading: int – number of special tokens at the start of the file; their bytes are their names.
     """
 
@@ -238,14 +237,14 @@ VOCABULARIES: Mapping[str, KnownVocabulary] = {
         _vocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
     )
 }
-# One vocabulary a file: the one that the file is named after.
+# One vocabulary for each file: the one that the file is named after.
 _MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIES[name].file.name.startswith(name)]
 
 
 def recognise(data: Buffer) -> KnownVocabulary | None:
     """Find the vocabulary whose published file has exactly these bytes; None if there is none.
 
-    If several vocabularies share the file, the result is the one that the file is named after.
+    If several vocabularies share the file, the result is the one with the file's name.
     """
     return next((known for known in _MAIN_VOCABULARIES if known.file.is_in(data)), None)
 
@@ -289,7 +288,7 @@ MODEL_TO_ENCODING: dict[str, str] = _table(_NAMES)
 
 
 def encoding_of_model(model_name: str) -> str | None:
-    """Return the name of the encoding that a model of OpenAI uses; None for other names.
+    """Return the name of the encoding of an OpenAI model; None for other names.
 
     >>> encoding_of_model("gpt-4o-mini"), encoding_of_model("text-davinci-003"), encoding_of_model("bert")
     ('o200k_base', 'p50k_base', None)

@@ -1,4 +1,4 @@
-"""`release_memory`: give back memory that fastbpe keeps between calls."""
+"""`release_memory`: release the memory that fastbpe keeps between calls."""
 
 from __future__ import annotations
 
@@ -30,22 +30,23 @@ CACHES = {
 def release_memory() -> int:
     """Release the memory that fastbpe keeps between calls.
 
-    Call this after a large job in a process that keeps running. All tokenizers keep working; one that encodes in
-    another thread at that moment keeps the memory it uses. The next call of each tokenizer has cold caches.
+    Call this after a large job in a process that keeps running. All tokenizers keep working; one that is encoding
+    in another thread at that moment keeps the memory that it uses. The next call of each tokenizer has cold
+    caches.
 
-    Given back and counted in the result:
+    Released, and counted in the result:
 
     - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each per process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
-    - The table of the tuples of offsets that lists share: 1 MB per process.
+    - The table of tuples of offsets, which lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
-      ids, and up to 4 MB each of text, pieces and offsets. For batches one block that the threads share, as large
+      ids, and up to 4 MB each of text, pieces and offsets. For batches, a block that the threads share, as large
       as the largest call needed, with up to 32 MB touched.
 
-    Given back, not counted:
+    Released, but not counted:
 
     - Idle threads, up to 256: they end.
-    - Tuples of offsets in the table, up to 131,072 of 64 bytes, if no list has them.
+    - Tuples of offsets in the table, up to 131,072 of 64 bytes each, if no list contains them.
     - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Automata of patterns: up to 8.
       Compiled chat templates: up to 8.
       Normalized characters: up to 4,096 of each kind. The charsmaps of the five standard sets of rules.

@@ -1,6 +1,6 @@
-"""Content of a tokenizer file as plain data: `formats` makes and writes it, `tokenizer` runs it.
+"""Content of a tokenizer file as plain data: `formats` reads and writes it, `tokenizer` runs it.
 
-`Model` holds a byte-level vocabulary, `CodePointModel` a vocabulary of code points.
+`Model` is a byte-level or character-level vocabulary, `CodePointModel` a code-point vocabulary.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Templates(NamedTuple):
 
 
 def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
-    """Make templates that put the same ids around each text.
+    """Return templates that put the same ids around each text.
 
     Args:
         before: ids before each text.
@@ -66,9 +66,9 @@ def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
 
 
 class Chat(NamedTuple):
-    """Chat templates of a model, and the tokens that they may name.
+    """Chat templates of a model, and the tokens to which they may refer.
 
-    templates: name → template in jinja2's language; the usual one is "default".
+    templates: name → template in jinja2's language; the default one is called "default".
     tokens: name in the templates ("bos_token", …) → token.
     """
 
@@ -77,18 +77,18 @@ class Chat(NamedTuple):
 
 
 class AddedToken(NamedTuple):
-    """Token that is found in text before the text is split, as an added token of a tokenizer.json.
+    """Token that is found in text before the text is split, like an added token of a tokenizer.json.
 
-    The flags mean the same as in the library tokenizers. But tokenizers has another default for normalized: True
+    The flags mean the same as in the library tokenizers, but the default of `normalized` differs: there it is True
     for tokens that are not special.
 
     content: str – its text.
     id: int – its id. NEXT (-1), for `Tokenizer.with_tokens`: the next free one.
-    special: bool – found only if the caller allows it; False: found everywhere.
-    normalized: bool – searched in normalized text, between the other added tokens; False: in the original text.
-    lstrip: bool – also matches the white space before it.
-    rstrip: bool – also matches the white space after it.
-    single_word: bool – not found next to a letter, digit or underscore.
+    special: bool – whether it is found only if the caller allows it; False: found everywhere.
+    normalized: bool – whether it is found in normalized text, between other added tokens; False: in original text.
+    lstrip: bool – whether it also matches the white space before it.
+    rstrip: bool – whether it also matches the white space after it.
+    single_word: bool – whether it is not found next to a letter, digit or underscore.
 
     >>> AddedToken("<extra>", lstrip=True)[:2]
     ('<extra>', -1)
@@ -104,15 +104,15 @@ class AddedToken(NamedTuple):
 
 
 class Spelling(NamedTuple):
-    """Spelling of base symbols that are characters: options of a tokenizer.json under shorter names.
+    """Spelling of base symbols if they are characters: options of a tokenizer.json under shorter names.
 
-    With a kind other than "BPE", tokens are cut out of pieces, not merged, and a few options have a meaning.
+    With a kind other than "BPE", pieces are cut into tokens without merging, and only a few options are used.
 
-    prefix: str – text before each character but the first one of a piece: continuing_subword_prefix.
+    prefix: str – text before each character of a piece except the first: continuing_subword_prefix.
     suffix: str – text after the last character of a piece: end_of_word_suffix.
     unknown_token: str or None – unk_token, for characters without a token. None: they are left out.
     unknown: int – its id. -1: the vocabulary lacks it, and a text that needs it raises an error.
-    fuses: bool – unknown characters in a row are one token: fuse_unk.
+    fuses: bool – whether unknown characters in a row become one token: fuse_unk.
     byte_ids: sequence of int – byte_fallback: ids of the tokens of all bytes, -1 for a byte without one; empty:
         no byte fallback.
     kind: str – type of the model: "BPE", "Unigram", "WordPiece" or "WordLevel".
@@ -130,14 +130,14 @@ class Spelling(NamedTuple):
 
 
 class Supermerges(NamedTuple):
-    """Merges of whole words, which are done after all others, as BoundlessBPE does them.
+    """Merges of whole words, which come after all other merges, as in BoundlessBPE.
 
-    Neighbouring pieces that the other merges have made one token each are a run, if the tokens are parts of these
-    merges. These merges are done in the runs; they join no other tokens.
+    A run consists of adjacent pieces, each of which the other merges have made into a single token that is a part
+    of one of these merges. These merges are applied only within runs.
 
     merges: bytes – as `Model.merges`.
-    kind: str – "boundless" or "superbpe": how they were learned, as a .model file says it; decides no ids.
-    pattern: str – regex that finds a match in each word that they were learned from; decides no ids.
+    kind: str – "boundless" or "superbpe": how they were learned, for a .model file; does not affect ids.
+    pattern: str – regex that matches in each word from which they were learned; does not affect ids.
     """
 
     merges: Buffer
@@ -150,35 +150,35 @@ class Supermerges(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Byte-level vocabulary, or one of characters, with everything that decides ids.
+    """Byte-level or character-level vocabulary, with everything that decides ids.
 
     Attributes:
-        tokens: list of bytes – the token of each ordinary id, b"" for other ids; None: `tables` holds them. With a
-            spelling, the UTF-8 of the token as the file spells it.
-        pattern: the split pattern; several are applied one after another; None: no splitting.
+        tokens: list of bytes – the token of each ordinary id, b"" for other ids; None: they are in `tables`. With
+            a spelling, the UTF-8 of the token as spelled in the file.
+        pattern: the split pattern; several are applied in order; None: no splitting.
         special_tokens: name → id.
         merges: bytes – the merge list: uint32 triples (left id, right id, merged id), little-endian, best first.
-        merges_rule: str – "ranks": any two tokens that together are a token merge, smallest id first; "merges":
-            the list decides.
-        whole_piece_first: bool – a piece that is a token is that id, without merging.
+        merges_rule: str – "ranks": any two tokens merge if together they are a token, the smallest id first;
+            "merges": the list decides.
+        whole_piece_first: bool – a piece that is a token gets its id, without merging.
         drops_bytes: bool – bytes that are not a token are left out of text; False: every byte is a token.
-        tables: name → ready-made buffer of the core: the buffers of the tokens, or all; None: `tokens` is given.
+        tables: name → ready-made buffer for the core: the buffers of the tokens, or all; None: `tokens` is given.
         name: str or None – name of the vocabulary.
         pre_tokenizers: steps of a tokenizer.json that split instead of `pattern`.
         normalizers: steps of a tokenizer.json that change text before it is split.
         prefix_space: bool – put a space before text that does not begin with one.
-        added_tokens: special tokens with options of their own, and added tokens that are not special.
+        added_tokens: special tokens with flags, and added tokens that are not special.
         template: (ids before a text, ids after it), for callers that ask for them.
         pair_template: ids around two texts, with TEXT and PAIR in their positions.
-        roles: one of ROLES → token that the file names for it; decides no ids.
-        huggingface: parts of a tokenizer.json that decide no ids, kept for writing one; and "empty_token", the id
-            of the token without bytes, which files of other formats have, too.
+        roles: one of ROLES → token that the file sets for it; does not affect ids.
+        huggingface: parts of a tokenizer.json that do not affect ids, kept for writing one; and "empty_token", the
+            id of the empty token, which files of other formats may also have.
         chat: chat templates of the model's folder; None: it has none.
-        fingerprint: str – as the file gives it; "": it gives none.
-        training: the training report; {}: not trained here.
-        spelling: base symbols are characters, spelled so; None: they are bytes.
+        fingerprint: str – fingerprint stored in the file; "": there is none.
+        training: the training report; {} if it was not trained by fastbpe.
+        spelling: spelling of base symbols that are characters; None: base symbols are bytes.
         scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
-        supermerges: merges of whole words after `merges`, whose merges_rule is "merges"; None: there are none.
+        supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: there are none.
     """
 
     tokens: list[bytes] | None
@@ -224,12 +224,12 @@ class Model(NamedTuple):
 
 
 class Spec:
-    """Group of options of a sentencepiece model. `spec[name]` is the value that is set, or the default.
+    """Group of options of a sentencepiece model. `spec[name]` is the value set, or else the default.
 
     Attributes:
         values: name → value that the file sets.
         defaults: name → value of an option that is not set.
-        unknown: bytes – fields that fastbpe does not know, as in the file.
+        unknown: bytes – fields unknown to fastbpe, as in the file.
     """
 
     __slots__ = ("defaults", "unknown", "values")
@@ -256,7 +256,7 @@ class Spec:
 
 
 class PieceType(IntEnum):
-    """Type of a piece of a code-point vocabulary; the numbers are those in model files."""
+    """Type of a piece of a code-point vocabulary, with the numbers used in model files."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -266,19 +266,19 @@ class PieceType(IntEnum):
     BYTE = 6
 
 
-#: Types of pieces that stand for text. The others are names.
+#: Types of pieces that represent text. The others are names.
 TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
 
 
 class Conventions(NamedTuple):
-    """Differences of the library tokenizers from sentencepiece, as a tokenizer.json states them.
+    """Differences between the library tokenizers and sentencepiece, as set in a tokenizer.json.
 
     Attributes:
-        prefix: str – places of the space that is put before text without one: "first": at the start of the whole
-            text; "always": also after an added token; "": nowhere.
-        escapes: bool – spaces are already U+2581 when normalized added tokens are searched.
+        prefix: str – where a space is put before text that does not begin with one: "first": at the start of the
+            whole text; "always": also after an added token; "": nowhere.
+        escapes: bool – spaces are already U+2581 when normalized added tokens are searched for.
         splits: bool – a U+2581 begins a new piece.
-        fuses: bool – consecutive unknown characters are one id.
+        fuses: bool – consecutive unknown characters become one id.
         decoder: str – "ByteFallback": ids of bytes are decoded; "Metaspace": they are written by name, such as
             <0x0A>.
         strips: bool – decoding removes a space at the start.
@@ -321,26 +321,26 @@ class CodePointModel(_CodePointFields):
     """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
 
     Attributes:
-        piece_bytes: bytes – the pieces of all ids end to end, normally UTF-8; none is empty. No two are equal,
-            but in a model that does not merge one of TEXT_TYPES may equal one of the other types.
+        piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8; none is empty. No two are equal,
+            except that in a model without merges one of TEXT_TYPES may equal one of another type.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
-        scores: bytes – score of each id, float32 little-endian. The pair that makes the piece of the highest score
-            merges first.
-        types: bytes – the PieceType of each id, a byte each.
+        scores: bytes – score of each id, float32 little-endian. The pair that makes the piece with the highest
+            score merges first.
+        types: bytes – the PieceType of each id, as one byte.
         trainer, normalizer: options of the model.
         denormalizer: options of its denormalizer; None: the file has none.
-        self_test_data, unknown: fields that fastbpe only keeps for writing.
+        self_test_data, unknown: fields that fastbpe keeps only for writing.
         piece_extras: id → such fields of a piece.
-        serialized: bytes – the whole file; b"": the model comes from none.
+        serialized: bytes – the whole file; b"": the model does not come from a file.
         name: str or None – name of the vocabulary in a native file.
         training: the training report in a native file.
         merges: bytes – merge list as in Model, for merges that scores cannot express; b"": scores decide.
         added_tokens: as in Model; the text between added tokens is normalized by itself.
-        template, pair_template: as in Model; None: the file does not have it. See `templates`.
-        roles: as in Model, without those that the model's options name.
+        template, pair_template: as in Model; None: the file does not define it. See `templates`.
+        roles: as in Model, without the roles in the model's options.
         chat: as in Model.
-        conventions: a tokenizer.json's; None: sentencepiece's. With them, pieces of type USER_DEFINED are
-            found if they are added tokens, and never merged.
+        conventions: conventions of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED
+            are found if they are added tokens, and are never merged.
     """
 
     __repr__ = fields_repr
@@ -352,9 +352,9 @@ class CodePointModel(_CodePointFields):
 
     @cached_property
     def templates(self) -> Templates:
-        """The ids around texts; without a template, the bos control symbol before each, if there is one.
+        """The ids around texts. Without a template: the bos control symbol before each text, if there is one.
 
-        The same ids as transformers adds by default: add_bos_token=True, add_eos_token=False.
+        These are the ids that transformers adds by default: add_bos_token=True, add_eos_token=False.
         """
         if self.template is None:
             bos = self.control_id("bos")
@@ -363,7 +363,7 @@ class CodePointModel(_CodePointFields):
         return made if self.pair_template is None else made._replace(pair=self.pair_template)
 
     def control_id(self, role: str) -> int | None:
-        """Find the control symbol of a role; None: there is none.
+        """Find the control symbol for a role; None if there is none.
 
         Args:
             role: str – "bos", "eos" or "pad".
@@ -380,7 +380,7 @@ class CodePointModel(_CodePointFields):
         return len(self.types)
 
     def piece(self, i: int) -> bytes:
-        """Return the piece of one id, without making the list of all."""
+        """Return the piece of one id, without creating the list of all pieces."""
         ends = self._ends
         return self.piece_bytes[ends[i - 1] if i else 0 : ends[i]]
 
@@ -396,7 +396,7 @@ class CodePointModel(_CodePointFields):
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
-        """The id of each piece. Of two equal pieces it is the one that no text has, as in sentencepiece."""
+        """Dict from piece to id; of two equal pieces, to the one never found in text, as in sentencepiece."""
         ids = {piece: i for i, piece in enumerate(self.pieces)}
         if len(ids) < self.n_pieces:
             pairs = zip(self.pieces, self.types, strict=True)
@@ -405,11 +405,11 @@ class CodePointModel(_CodePointFields):
 
 
 def pack_merges(merges: Iterable[tuple[int, int, int]]) -> bytes:
-    """Pack merges, (left id, right id, merged id), as `Model.merges` holds them."""
+    """Pack merges, (left id, right id, merged id), in the form of `Model.merges`."""
     return b"".join([_MERGE.pack(*merge) for merge in merges])
 
 
 def pack_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bytes]:
-    """Pack pieces end to end; return them, and the offset of the end of each as uint32."""
+    """Concatenate pieces; return the bytes, and the offset of the end of each piece as uint32."""
     listed = list(pieces)
     return b"".join(listed), array("I", accumulate(map(len, listed))).tobytes()

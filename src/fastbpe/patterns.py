@@ -1,4 +1,4 @@
-"""Split patterns by name (`PATTERNS`), and the reading of arguments `pattern=`.
+"""Split patterns by name (`PATTERNS`), and the interpretation of the argument `pattern=`.
 
 >>> import fastbpe
 >>> list(fastbpe.PATTERNS)  # doctest: +ELLIPSIS
@@ -58,7 +58,7 @@ _LATER_CHINESE = "[一-龥ࠀ-一가-\ud7ff]+"
 
 
 class NamedPatterns(Mapping[str, Pattern]):
-    """Read-only mapping of names to split patterns, with a repr of names and completion in IPython.
+    """Read-only mapping of names to split patterns, with a repr of its names and completion in IPython.
 
     >>> NamedPatterns({"words": r"\\w+", "none": None})
     <fastbpe.PATTERNS: words, none>
@@ -195,7 +195,7 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
     # and runs of punctuation are pieces of their own.
     "superbpe_words": "|".join([*_CASED_WORDS, r"\p{N}{1,3}", _SIGNS_THEN_SLASHES, _SPACES]),
     "superbpe_lines": r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)",
-    # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece holds many words.
+    # SuperBPE (2025), as llama.cpp splits: numbers by threes from the right; a piece contains many words.
     "superbpe": (
         r"\p{N}+",
         "|".join([
@@ -247,7 +247,7 @@ _NAMES_BY_PATTERN = {
     "bloom": "poro-chat gpt3-finnish",
     "tiny_aya": "cohere2moe",
 }
-#: Further names → names in `PATTERNS`: other values of llama.cpp's `tokenizer.ggml.pre` that stand for the same.
+#: Further names → names in `PATTERNS`: other values of llama.cpp's `tokenizer.ggml.pre` that mean the same.
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {name: known for known, names in _NAMES_BY_PATTERN.items() for name in names.split()}
 )
@@ -288,13 +288,13 @@ _FAMILIES = {
 
 
 def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
-    r"""Find the name and the regexes of an argument `pattern=`.
+    r"""Find the name and the regexes for an argument `pattern=`.
 
     Args:
-        pattern: name, regex, list of these, or None. A list of one item means that item. Names of llama.cpp's
-            `tokenizer.ggml.pre` (`OTHER_NAMES`) stand for the named pattern that is the same. A str that is one
-            word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is similar
-            to a known name. For a regex that matches such a text, write `(?:gpt9)`.
+        pattern: name, regex, list of these, or None. A list of one item means that item. Names in llama.cpp's
+            `tokenizer.ggml.pre` (`OTHER_NAMES`) mean the equivalent named pattern. A str that is
+            one word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is
+            similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
         (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.
@@ -349,7 +349,7 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
 
 
 def as_regex(text: str) -> str:
-    """Return the text of a regex from a file so that `resolve_pattern` does not take it for a name.
+    """Return the text of a regex from a file in a form that `resolve_pattern` does not treat as a name.
 
     >>> as_regex("kimi"), as_regex("a|b")
     ('(?:kimi)', 'a|b')
@@ -363,7 +363,7 @@ def _is_word(text: str) -> bool:
 
 
 def _mistaken_name(text: str) -> str | None:
-    """Say what a name that is not known may mean, as part of a message; None if the text is not like a name."""
+    """Return a phrase about the likely meaning of an unknown name; None if the text does not look like a name."""
     if not _is_word(text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")

@@ -1,4 +1,4 @@
-"""Count and encode columns of Ray datasets, with the results of a single machine.
+"""Counting and encoding of columns of Ray datasets, with the same results as on a single machine.
 
 Needs `pip install "fastbpe-tokenizer[ray]"`, on every node. `count_pieces` is a `map_batches` whose results are
 added up as a tree. `encode` is a `map_batches` with actors, each with a tokenizer whose caches stay warm.
@@ -143,9 +143,9 @@ def write_shards(
 
     Each block becomes a shard, as each partition does in `fastbpe.spark.write_shards`. Use
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
-    as the cluster has CPUs, and Ray's object store holds only the blocks in between. The name of a shard contains
-    the total number of shards, which is known only at the end. Until then the shards are in a hidden folder next
-    to the output; if the call fails, none appears.
+    as the cluster has CPUs, and Ray's object store contains only the blocks in between. The name of a shard
+    contains the total number of shards, which is known only at the end. Until then the shards are in a hidden
+    folder next to the output; if the call fails, none appears.
 
     Args:
         dataset: Dataset – the texts; each row is a document.
@@ -194,11 +194,11 @@ def _count(how: Counting, batch: Any) -> Any:
 
 
 def _number(at: int, table: Any) -> _Rows:
-    """Add up the rows of a table of counts, and give the pieces their places in the dataset.
+    """Add up the rows of a table of counts, and set the positions of the pieces in the dataset.
 
     Args:
         at: the number of the table in the dataset.
-        table: results of `_count`, one after another. Each ends with a row of numbers.
+        table: concatenated results of `_count`. Each ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
@@ -243,7 +243,7 @@ class _EncodingActor:
 
 
 def _name(block: Any) -> str:
-    """Name a block by its size: Ray Data tells the number of no block to the function that gets it."""
+    """Name a block by its size, because Ray Data does not tell a function the number of its block."""
     return f"a block of {block.num_rows:,} rows and {block.nbytes:,} bytes"
 
 
@@ -260,14 +260,15 @@ def _require_ray() -> Any:
 
 
 def _remote(ray: Any, task: Any, **options: Any) -> Any:
-    """Return a remote function that Ray tries again after any error, as Spark does; lasting ones are returned."""
+    """Return a remote function that Ray retries after any error, as Spark does; a lasting error is returned."""
     return ray.remote(max_retries=_MAX_RETRIES, retry_exceptions=True, **options)(task)
 
 
 def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
-    """Have tasks write the blocks of a dataset as they come; returns their results.
+    """Let tasks write the blocks of a dataset as they arrive; return their results.
 
-    The tasks ask for no CPU: those that make the blocks may hold all CPUs until the last block is taken.
+    The tasks request no CPU, because those that produce the blocks may occupy all CPUs until the last block is
+    taken.
 
     Args:
         ray: the module.
@@ -301,7 +302,7 @@ def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
 
 
 def _streamed(dataset: Any) -> Iterator[Any]:
-    """Execute a dataset, and yield references to its blocks as they are made."""
+    """Execute a dataset, and yield references to its blocks as they are produced."""
     for bundle in dataset.iter_internal_ref_bundles():
         yield from bundle.block_refs
 
@@ -311,11 +312,11 @@ def _result(ray: Any, reference: Any, what: str) -> Any:
 
     Args:
         ray: the module.
-        reference: of the result.
-        what: what the task is for.
+        reference: reference to the result.
+        what: purpose of the task.
 
     Raises:
-        WorkerError: Ray gave the task up, because its worker died at each try.
+        WorkerError: Ray gave up the task because its worker died at each try.
     """
     try:
         return ray.get(reference)
@@ -324,7 +325,7 @@ def _result(ray: Any, reference: Any, what: str) -> Any:
 
 
 def _check_text_column(dataset: Any, column: str) -> list[str]:
-    """Check that a column holds texts, and return the names of all columns."""
+    """Check that a column contains texts, and return the names of all columns."""
     schema = dataset.schema()
     names = [] if schema is None else list(schema.names)
     check_column(column, names)
@@ -341,14 +342,14 @@ def _blocks(dataset: Any) -> list[Any]:
 
 
 def _in_order(dataset: Any) -> contextlib.AbstractContextManager[None]:
-    """Have a dataset executed with its blocks in order."""
+    """Context manager in which a dataset is executed with its blocks in order."""
     return _with_settings(dataset.context.execution_options, preserve_order=True)
 
 
 def _trying_again(dataset: Any) -> contextlib.AbstractContextManager[None]:
-    """Have Ray Data try a block again that found no memory, as often as Ray tries other tasks again.
+    """Context manager in which Ray Data retries blocks that ran out of memory, as often as other tasks.
 
-    Versions of Ray without these settings try no block again.
+    Versions of Ray without these settings do not retry.
     """
     context = dataset.context
     errors, n_times = (getattr(context, name, None) for name in ("retried_map_errors", "max_map_retries"))
@@ -361,7 +362,7 @@ def _trying_again(dataset: Any) -> contextlib.AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _with_settings(settings: Any, **values: Any) -> Iterator[None]:
-    """Set attributes of an object as long as the context lasts."""
+    """Context manager that sets attributes of an object, and restores them at the end."""
     before = {name: getattr(settings, name) for name in values}
     for name, value in values.items():
         setattr(settings, name, value)

@@ -85,7 +85,7 @@ class Tokenizer:
         Raises:
             ValueError: vocab_size is below 256 (rustbpe panics), or the pattern cannot be used.
             TypeError: an argument or a text has the wrong type.
-            UnicodeEncodeError: a text holds a surrogate.
+            UnicodeEncodeError: a text contains a surrogate.
             OverflowError: vocab_size is negative or beyond 32 bits, or buffer_size is negative.
 
         >>> tokenizer = Tokenizer()
@@ -141,7 +141,7 @@ class Tokenizer:
 
         Raises:
             TypeError: it is not a str.
-            UnicodeEncodeError: it holds a surrogate.
+            UnicodeEncodeError: it contains a surrogate.
 
         >>> Tokenizer().encode("text")
         []
@@ -153,7 +153,7 @@ class Tokenizer:
 
         Raises:
             TypeError: texts is not a sequence, or one of them is not a str.
-            UnicodeEncodeError: a text holds a surrogate.
+            UnicodeEncodeError: a text contains a surrogate.
 
         >>> Tokenizer().batch_encode(["one", "two"])
         [[], []]
@@ -238,7 +238,7 @@ class _Learned:
 
 
 def _restored(cls: type[Tokenizer], pattern: str, merges: list[Pair]) -> Tokenizer:
-    """Make the tokenizer of a pickle."""
+    """Restore the tokenizer from a pickle."""
     tokenizer = cls()
     tokenizer._learned = _Learned(pattern, merges)
     return tokenizer
@@ -261,7 +261,7 @@ def _as_utf8(text: str, place: str = "") -> str | bytes:
 
     Raises:
         TypeError: it is not a str; the message begins with `place`.
-        UnicodeEncodeError: it holds a surrogate.
+        UnicodeEncodeError: it contains a surrogate.
     """
     if not isinstance(text, str):
         raise TypeError(f"{place}{_type_name(text)!r} object cannot be cast as 'str'")

@@ -1,8 +1,8 @@
-"""Count and encode columns of Spark DataFrames, with the results of a single machine.
+"""Counting and encoding of columns of Spark DataFrames, with the same results as on a single machine.
 
 Needs `pip install "fastbpe-tokenizer[spark]"` (pyspark 4) on the driver and fastbpe with pyarrow on the executors.
-Data travel as Arrow: `count_pieces` is a `mapInArrow` and a grouped reduce, `encode` a `mapInArrow`. A tokenizer
-travels as a broadcast, and each Python worker keeps it with warm caches from task to task.
+Data is transferred as Arrow: `count_pieces` is a `mapInArrow` and a grouped reduce, `encode` a `mapInArrow`. A
+tokenizer is broadcast, and each Python worker keeps it, with warm caches, from task to task.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts a partition. The executors add up the counts, partitioned by hash, and the driver collects the
-    sums. It needs memory for each distinct piece plus 32 bytes. Number and order of partitions do not matter,
-    except that the order of pieces, which `train(ties="first")` uses, is the order of the rows in the DataFrame.
+    sums. For each distinct piece it needs its length plus 32 bytes of memory. Number and order of partitions do
+    not matter, except that the order of pieces, which `train(ties="first")` uses, is the order of the rows in the
+    DataFrame.
 
     Args:
         df: DataFrame – the texts; each row is a document.
@@ -60,11 +61,11 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings.
-        ValueError: there is no such column, or an option has no such value.
+        TypeError: the column does not contain strings.
+        ValueError: there is no such column, or an option has an invalid value.
         FormatError: a row is null.
-        FastbpeError: as `fastbpe.count_pieces` raises it.
-        WorkerError: Spark gave up a task, because its Python worker died at each try.
+        FastbpeError: as in `fastbpe.count_pieces`.
+        WorkerError: Spark gave up a task because its Python worker died at each try.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
@@ -107,16 +108,16 @@ def encode(
     Args:
         df: DataFrame – the texts.
         column: str – name of the column of texts.
-        tokenizer: Tokenizer – of either mode.
+        tokenizer: Tokenizer – of any mode.
         output: str – name of the new column.
         dtype: str – "int32", "int16" or "int64"; Spark has no unsigned integers.
-        allowed_special, disallowed_special: as in `Tokenizer.encode`; the default reads special tokens in texts as
-            plain text, since the texts of a corpus are not trusted.
+        allowed_special, disallowed_special: as in `Tokenizer.encode`; by default, special tokens in texts are
+            plain text, because the texts of a corpus are not trusted.
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings.
-        ValueError: there is no such column, the new column exists already, or the dtype is not one of these.
+        TypeError: the column does not contain strings.
+        ValueError: there is no such column, the new column already exists, or the dtype is not one of these.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
@@ -154,14 +155,14 @@ def write_shards(
 ) -> FilesSummary:
     """Encode a column of texts into shards of ids on a file system that all executors share.
 
-    Each partition becomes a shard with its manifest, as `fastbpe.write_shard` writes it: the third of ten is
+    Each partition becomes a shard with a manifest, as with `fastbpe.write_shard`: the third of ten is
     OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
     `fastbpe.merge_shards` joins them into one file. Use `df.repartition(n)` for n shards.
 
     Args:
         df: DataFrame – the texts; each row is a document.
         column: str – name of the column of texts.
-        tokenizer: Tokenizer – of either mode.
+        tokenizer: Tokenizer – of any mode.
         out: str or PathLike – the output: "ids/train.bin" for ids/train-00000-of-00010.bin and so on. It may be
             remote, if all executors have fsspec and the package for its scheme.
         **options: document_start, document_end, dtype, on_error and errors of `fastbpe.write_shard`.
@@ -171,8 +172,8 @@ def write_shards(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not hold strings, or there is no such option.
-        ValueError: there is no such column, or an option has no such value.
+        TypeError: the column does not contain strings, or there is no such option.
+        ValueError: there is no such column, or an option has an invalid value.
         FormatError: a row is null.
         FileNotFoundError: the folder of the output does not exist.
         WorkerError: Spark gave up a task, because its Python worker died at each try.
@@ -275,7 +276,7 @@ def _check_text_column(df: Any, column: str) -> None:
 
 
 def _quoted(column: str) -> str:
-    """Return a name in which Spark reads no dot as a field."""
+    """Quote a name so that Spark does not read a dot in it as access to a field."""
     return "`{}`".format(column.replace("`", "``"))
 
 
@@ -284,7 +285,7 @@ def _n_partitions(df: Any) -> int:
 
 
 def _sent(df: Any, tokenizer: Tokenizer) -> Callable[[], bytes]:
-    """Send a tokenizer to the executors; returns what gives its pickle there."""
+    """Send a tokenizer to the executors; return the function that returns its pickle there."""
     broadcast = df.sparkSession.sparkContext.broadcast(pickle.dumps(tokenizer))
     return partial(_value_of, broadcast)
 
@@ -296,10 +297,10 @@ def _value_of(broadcast: Any) -> bytes:
 
 @contextlib.contextmanager
 def _naming_dead_workers(what: str) -> Iterator[None]:
-    """Say what to do where Spark gave up a task because its Python worker died at each try.
+    """Context manager that adds advice to the error of a task whose Python worker died at each try.
 
     Args:
-        what: what the tasks are for.
+        what: purpose of the tasks.
 
     Raises:
         WorkerError: Spark gave up such a task.

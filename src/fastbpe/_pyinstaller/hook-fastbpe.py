@@ -16,7 +16,7 @@ def _is_needed(name: str) -> bool:
 
 
 def _imported_by(names: list[str]) -> list[str]:
-    """Import modules in a process of their own, and return all that are imported there."""
+    """Import modules in a separate process, and return all modules that are imported there."""
     import contextlib
     import importlib
     import sys
@@ -28,7 +28,7 @@ def _imported_by(names: list[str]) -> list[str]:
 
 
 hiddenimports = collect_submodules("fastbpe", filter=_is_needed)
-# Compiled modules have private names, or stand in the core.
+# Compiled modules have private names, or are in the core.
 compiled = [name for name in hiddenimports if "._" in name and not name.endswith(".__main__")]
 hiddenimports += [
     name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-#: Name → its original while fastbpe stands under the name; None: it is not installed.
+#: Name → its original while fastbpe is imported under the name; None: it is not installed.
 _kept: dict[str, ModuleType | None] = {}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe(?:\.lock)?"  # [1]: of the target
-_LOCK = "lock"  # in a folder; on Windows also the ending beside a file
+_LOCK = "lock"  # in a folder; on Windows also the suffix of the lock file next to a file
 _O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _PRIVATE = 0o700
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_CUTOFF = 0.7  # least ratio of difflib at which two names are near
+_CUTOFF = 0.7  # minimum ratio of difflib at which two names are similar
 _MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long
 _N_WHOLE = 4  # fewest letters and digits of a name that may be a part of the other
 
@@ -40,7 +40,7 @@ def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = Fal
     parts = [one for one, other in plains.items() if len(plain) >= _N_WHOLE and plain in other]
     if parts:
         return sorted(parts, key=lambda one: not plains[one].startswith(plain))[:n]
-    # The name goes on behind a known one, as gpt2-medium does: the longest says most.
+    # The name continues a known one, as gpt2-medium does: the longest known one is the best.
     longer = [one for one, other in plains.items() if len(other) >= _N_WHOLE and plain.startswith(other)]
     digits = _digits(plain)
     alike = [

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from queue import SimpleQueue
     from typing import Any
 
-_MAX_THREADS = 256  # most threads of a call: each may hold memory of its own
+_MAX_THREADS = 256  # maximum threads of a call: each may have its own memory
 _POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
 _kept_threads: _KeptThreads | None = None
 
@@ -67,7 +67,7 @@ class ForkSafeLock:
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # forked while held: the child has a new lock
+        with contextlib.suppress(RuntimeError):  # forked while locked: the child has a new lock
             self._lock.release()
 
     def renew(self) -> None:
@@ -151,7 +151,7 @@ class _KeptThreads:
             if worker.work is not None:
                 with contextlib.suppress(BaseException):  # work passes its errors on to its callers itself
                     worker.work()
-            worker.work = None  # frees the objects that it holds: the next work may come much later
+            worker.work = None  # releases its references: the next work may come much later
             try:
                 self.idle.append(worker)
             except MemoryError:
@@ -312,7 +312,7 @@ class CallPool:
                 self._run(future)
             except BaseException as error:
                 future.fail(error)
-            del future  # frees the objects that it holds: the next call may come much later
+            del future  # releases its references: the next call may come much later
         self._futures.put(None)  # for the next thread
 
     def _run(self, future: Future) -> None:

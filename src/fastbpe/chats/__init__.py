@@ -1,4 +1,4 @@
-"""Chats as the text of a prompt: models' templates, the format of gpt-oss, OpenAI's overhead as an estimate."""
+"""Chats as the text of a prompt: models' templates, gpt-oss's format, and an estimate of OpenAI's overhead."""
 
 from fastbpe.chats.estimates import EstimatedCount
 

@@ -1,4 +1,4 @@
-"""Tokens of a chat: by a template, by the format of gpt-oss, or by OpenAI's overhead as an estimate."""
+"""Counting of a chat's tokens: with a template, with gpt-oss's format, or by an estimate of OpenAI's overhead."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Counting(Protocol):
 
     @property
     def name(self) -> str | None:
-        """Return the name of its vocabulary."""
+        """Return the name of the vocabulary."""
 
     def encode(self, text: str, *, allowed_special: str) -> list[int]:
         """Encode a text with its special tokens."""
 
     def encode_parts(self, parts: Any) -> list[int]:
-        """Encode parts, with special tokens only in trusted ones."""
+        """Encode parts, with special tokens only in trusted parts."""
 
     def count(self, text: str) -> int:
         """Count the ids of a text without special tokens."""
@@ -42,7 +42,7 @@ def count_messages(
     template: str | None,
     begins_reply: bool,
 ) -> int:
-    """Count the tokens of a chat. For the arguments see `Tokenizer.count_messages`; chat: the model's own."""
+    """Count the tokens of a chat, as `Tokenizer.count_messages` does. chat: the model's own templates."""
     if not isinstance(template, (str, type(None))):
         raise TypeError(f"template must be the text or the name of a template, not {type(template).__name__}")
     plain, schemas = checked(messages), checked_tools(tools)
@@ -73,7 +73,7 @@ def count_messages(
 def _choose(
     name: str | None, chat: Chat | None, template: str | None, *, has_tools: bool
 ) -> tuple[str | None, str | None]:
-    """Return the name of a built-in way, or the text of a template."""
+    """Return the name of a built-in method, or the text of a template."""
     own = chat.templates if chat else {}
     if template is None:
         if own:
@@ -111,7 +111,7 @@ def _render(text: str, variables: dict[str, Any]) -> str:
     """Render a template as transformers does.
 
     Raises:
-        ChatError: the template is wrong, refuses the messages, or writes too much.
+        ChatError: the template is invalid, refuses the messages, or renders too much text.
         ImportError: jinja2 is not installed.
     """
     try:

@@ -1,7 +1,7 @@
-"""Tokens that OpenAI's chat API counts for messages: an estimate, since the models' own format is not published.
+"""Estimate of the tokens that OpenAI's chat API counts for messages, because the models' format is not published.
 
-The overheads are those that OpenAI's cookbook gives for gpt-3.5-turbo, gpt-4 and gpt-4o ("How to count tokens with
-tiktoken"): measured there against the API, and called an estimate.
+The overheads are from OpenAI's cookbook for gpt-3.5-turbo, gpt-4 and gpt-4o ("How to count tokens with tiktoken"),
+where they were measured with the API and are called an estimate.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EstimatedCount(int):
 
 
 class _ToolCosts(NamedTuple):
-    """Overhead of tools: for each function, the properties of one, each property, enum and item; at the end."""
+    """Overhead of tools: per function, for its properties, per property, enum and item; and at the end."""
 
     function: int
     properties: int = 3
@@ -54,13 +54,13 @@ TOOL_COSTS: Mapping[str, _ToolCosts] = {"o200k_base": _ToolCosts(7), "cl100k_bas
 def estimate(
     encoding: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None, count: Count
 ) -> EstimatedCount:
-    """Estimate the tokens of a request to OpenAI's chat API, with those that begin the reply.
+    """Estimate the tokens of a request to OpenAI's chat API, including those that begin the reply.
 
     Args:
         encoding: one of TOOL_COSTS.
         messages: the messages, checked.
         tools: the tools, checked.
-        count: counts the tokens of a text.
+        count: function that counts the tokens of a text.
     """
     n_tokens = PER_REPLY
     for number, message in enumerate(messages):

@@ -1,7 +1,6 @@
-"""Harmony, the published format of gpt-oss: the parts of a prompt. Its own may hold special tokens.
+"""Harmony, the published format of gpt-oss: the parts of a prompt. Only its own parts may have special tokens.
 
-The text equals the one of the library openai-harmony for its default system message, with a date; tests compare
-them.
+The text equals that of the library openai-harmony with its default system message and a date; tests compare them.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
 
     Args:
         messages: the messages, checked. Those of role "system" or "developer" become the developer's.
-        begins_reply: end with the beginning of the assistant's next message.
+        begins_reply: whether to end with the beginning of the assistant's next message.
 
     Returns:
         List of (text, whether it is the format's own).
 
     Raises:
-        ChatError: a message that the format cannot write.
+        ChatError: the format cannot express a message.
     """
     parts = _message("system", _SYSTEM.format(date=date.today().isoformat()), trusted=True)
     last_answer = max((i for i, one in enumerate(messages) if _is_answer(one)), default=-1)

@@ -1,4 +1,4 @@
-"""Messages of a chat, as chat APIs write them, checked and in one form."""
+"""Messages of a chat in the form of chat APIs: checking, and conversion to one form."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one fiel
 
 
 def checked(messages: Any) -> list[dict[str, Any]]:
-    """Return the messages as new dicts, without keys whose value is None, as transformers gives them to templates.
+    """Return the messages as new dicts without None values, as transformers passes them to templates.
 
     Raises:
         ChatError: messages is empty, or not a list of dicts with a role.

@@ -1,9 +1,10 @@
-"""Renders chat templates of models, in this process or as a worker: a program of its own, JSON in, JSON out.
+"""Rendering of models' chat templates, in this process or in a worker with JSON input and output.
 
 A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects.
-For strangers' requests (`fastbpe web`) it runs in a worker, with limits on processor time and memory, which the
-sandbox does not set: nested loops may count for ever, and one expression may make a text of gigabytes. The file
-imports nothing of fastbpe: the worker starts quickly.
+For strangers' requests (`fastbpe web`), it runs in a worker, with limits on processor time and memory, which the
+sandbox
+does not set: nested loops may run for ever, and one expression may create a text of gigabytes. This file imports
+nothing from fastbpe, so the worker starts quickly.
 
 Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output:
 {"texts": […]}, or {"error": …}.
@@ -25,7 +26,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class GenerationTag(Extension):
-    """The block {% generation %} of transformers, which marks the assistant's text for training: its body."""
+    """The block {% generation %} of transformers, which marks the assistant's text, rendered as its body."""
 
     tags = {"generation"}  # noqa: RUF012 – jinja2 reads it so
 
@@ -62,9 +63,9 @@ def limit(seconds: int, max_bytes: int) -> None:
 
 
 def compiled(template: str) -> jinja2.Template:
-    """Compile a template with the extensions, filters and functions that transformers gives it.
+    """Compile a template with the same extensions, filters and functions as in transformers.
 
-    Raises jinja2.TemplateError if it is wrong.
+    Raises jinja2.TemplateError if it is invalid.
     """
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, loopcontrols]
@@ -92,7 +93,7 @@ def written(template: jinja2.Template, variables: dict[str, Any], max_characters
 
 
 def main() -> None:
-    """Answer one question."""
+    """Read a request from standard input, and write the answer to standard output."""
     asked = json.load(sys.stdin)
     limit(asked["seconds"], asked["max_bytes"])
     try:

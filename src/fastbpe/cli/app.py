@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = FAILURE
     try:
         streams.flush()
-    except OSError:  # a full disk; else Python would try again at exit, and say so at length
+    except OSError:  # a full disk; else Python would try again at exit, and print a traceback
         streams.abandon_stdout()
     return status
 

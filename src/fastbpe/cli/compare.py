@@ -305,5 +305,5 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
-    figure.legend(loc="outside upper left", frameon=False)  # beside the bars: within the axes it would hide some
+    figure.legend(loc="outside upper left", frameon=False)  # next to the bars: within the axes it would hide some
     plots.save(figure, name)

@@ -90,7 +90,7 @@ def _decode_stored(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
     with reporter.phase("decoding", stored.n_ids, unit=" ids", unit_scale=True) as phase:
         for number, document in enumerate(stored):
             where = f"{args.file}: document {number}"
-            # Bytes of ids stand end to end in byte mode only: in others a text may lose its first space.
+            # Only in byte mode are the bytes of ids simply joined: in other modes a text may lose its first space.
             n_each = _IDS_A_WRITE if tokenizer.mode == "byte" else max(len(document), 1)
             for start in range(0, len(document), n_each):
                 ids = document[start : start + n_each]

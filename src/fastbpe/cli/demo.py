@@ -178,7 +178,7 @@ def _utf8_or_none(path: Path) -> bytes | None:
 def _choose_output(asked: str | None) -> str:
     """Return the file to write: the given one, else one in the current folder, else one in a temporary folder."""
     output = asked or DEFAULT_OUTPUT
-    format_of(output, "byte")  # raises now for a bad ending, before the training
+    format_of(output, "byte")  # raises an error for a bad suffix now, before the training
     try:
         streams.check_output(output)
     except OSError as error:

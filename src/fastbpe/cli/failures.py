@@ -14,7 +14,7 @@ from fastbpe.errors import FastbpeError
 
 FAILURE, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as a shell reports SIGINT and SIGPIPE
 
-# Errors that a user can mend, shown without a traceback. InvalidTokenError, a KeyError, is a FastbpeError.
+# Errors that a user can correct, shown without a traceback. InvalidTokenError, a KeyError, is a FastbpeError.
 # ImportError: an optional package that a file needs is not installed.
 MENDABLE = (FastbpeError, OSError, ValueError, MemoryError, ImportError)
 

@@ -73,7 +73,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _request(value: Any, where: str) -> Request:
-    if isinstance(value, Mapping) and isinstance(value.get("body"), Mapping):  # a line of a batch of OpenAI's
+    if isinstance(value, Mapping) and isinstance(value.get("body"), Mapping):  # a line of an OpenAI batch file
         value = value["body"]
     if isinstance(value, Mapping) and "messages" in value:
         return Request(where, value["messages"], value.get("tools"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Colours of Okabe and Ito, which the colour-blind tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
-#: Fonts for characters that DejaVu Sans lacks; the installed ones are asked in turn.
+#: Fonts for characters that DejaVu Sans lacks; the installed ones are tried in order.
 FURTHER_FONTS = (
     "Noto Sans CJK JP",
     "Noto Sans CJK SC",

@@ -34,7 +34,7 @@ _OF_TEXT = (
     "errors",
 )
 _OF_FILES = ("document_start", "document_end", "dtype", "num_threads", "header")
-_WITH_FIELDS = (".jsonl", ".ndjson", ".parquet", ".arrow")  # endings of files that hold sequences in fields
+_WITH_FIELDS = (".jsonl", ".ndjson", ".parquet", ".arrow")  # suffixes of files with sequences in fields
 
 
 def read(name: str, field: str | None = None) -> Iterator[Any]:

@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> None:
     if args.mode is None and counts is not None:
         args.mode = counts.mode
     of_pieces = args.mode in ("codepoint", "unigram")
-    # This raises an error for a bad ending before hours of training.
+    # This raises an error for a bad suffix before hours of training.
     format = format_of(
         args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
     )
@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
     options |= counting.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     options |= named_sources.options_of(args)
-    if base is not None:  # it has the pattern: a .tiktoken file, which holds none, was loaded with it
+    if base is not None:  # it has the pattern: a .tiktoken file, which contains none, was loaded with it
         options |= {"base": base, "pattern": None}
     if of_pieces:
         options |= counting.code_point_options(args)

@@ -53,7 +53,7 @@ examples:
 """
 _SEARCHES = ("text", "regex", "id", "length", "script", "longest", "rarest", "limit")
 _DEFAULT_LIMIT = 50  # tokens that are shown
-_MAX_LENGTH = 32  # bytes; the last bar of a plot holds all longer tokens
+_MAX_LENGTH = 32  # bytes; the last bar of a plot counts all longer tokens
 _N_SCRIPTS = 15  # scripts with a bar of their own
 
 

@@ -12,7 +12,7 @@ from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_models
 from fastbpe.published.find import unpublished_path
 
-if TYPE_CHECKING:  # needs no extra, but stands beside modules that do
+if TYPE_CHECKING:  # needs no extra, but is in the same folder as modules that do
     from fastbpe.web.own_templates import OwnTemplate
 
 SUMMARY = "open a local page on which text becomes tokens as you type"

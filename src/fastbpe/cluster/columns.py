@@ -90,7 +90,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
 
     Raises:
         FormatError: a row is null.
-        TypeError: the column does not hold strings.
+        TypeError: the column does not contain strings.
     """
     for number, row in enumerate(rows_of(tables, column)):
         if row is not None:
@@ -111,7 +111,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
         column: name of the column.
 
     Raises:
-        TypeError: the column does not hold strings.
+        TypeError: the column does not contain strings.
     """
     pyarrow = require_pyarrow_for("a column of texts")
     for table in tables:
@@ -126,7 +126,7 @@ def with_ids(table: Any, encoding: Encoding) -> Any:
     """Return an Arrow table or record batch with a column of ids added at the end; a null text has null ids.
 
     Raises:
-        TypeError: the column does not hold strings.
+        TypeError: the column does not contain strings.
         SpecialTokenError, ValueError: as in `Tokenizer.encode_batch`.
     """
     texts = table.column(encoding.column)

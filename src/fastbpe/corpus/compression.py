@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from fastbpe._utils.optional_imports import require_zstandard
 from fastbpe.errors import FormatError
 
-#: Suffix → packing.
+#: Suffix → compression.
 PACKINGS = {".gz": ".gz", ".gzip": ".gz", ".zst": ".zst", ".zstd": ".zst"}
 
 HEAD_BYTES = 64  # bytes at the beginning of a file that tell what it is

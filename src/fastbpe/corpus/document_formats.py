@@ -62,7 +62,7 @@ def named(path: AnyPath) -> tuple[str, str]:
     packing = PACKINGS[suffixes.pop()] if suffixes and suffixes[-1] in PACKINGS else ""
     said = KINDS.get(suffixes[-1], "") if suffixes else ""
     if said == "text" and len(suffixes) > 1 and KINDS.get(suffixes[-2]) in ("json", "jsonl"):
-        said = KINDS[suffixes[-2]]  # somebody added .txt to the name
+        said = KINDS[suffixes[-2]]  # a user may have added .txt to the name
     return said, packing
 
 

@@ -5,8 +5,8 @@ appends the ids to a `Sink` in the order of the documents. Every few seconds the
 which an interrupted run resumes.
 """
 
-# Tried and dropped: batches of 8 MB instead of 1 MB: each touches fresh memory, which is slow.
-# Tried and dropped: blocks of 256 or 512 KB, more blocks in flight, no fsync: no gain.
+# Tried and rejected: batches of 8 MB instead of 1 MB: each touches fresh memory, which is slow.
+# Tried and rejected: blocks of 256 or 512 KB, more blocks in flight, no fsync: no gain.
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LONG_BATCHES = 16  # size in full batches from which all threads encode one bat
 _WRITE_OUT_BYTES = 4 << 20  # bytes of ids after which they are written to the disk before the next note
 _PARAMETER_NAMES = {"before": "document_start", "after": "document_end"}  # field of Job → parameter of the caller
 _READING = ("on_error", "errors")  # fields of Job without effect if all documents can be read
-_RULES_VERSION = 1  # raised when the same inputs give other outputs: then unfinished runs cannot be resumed
+_RULES_VERSION = 1  # increased when the same inputs produce other outputs: then unfinished runs cannot be resumed
 
 
 @dataclass(frozen=True)

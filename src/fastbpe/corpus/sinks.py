@@ -36,8 +36,8 @@ from fastbpe.corpus.sink_formats import is_megatron_index, write_arrow, write_me
 from fastbpe.errors import FormatError
 
 SUFFIXES = (".bin", ".npy", ".parquet", ".arrow", ".idx")
-TABLES = (".parquet", ".arrow")  # endings of files that pyarrow writes
-MANIFEST = ".manifest.json"  # ending of the file beside a shard that names the shard's inputs
+TABLES = (".parquet", ".arrow")  # suffixes of files that pyarrow writes
+MANIFEST = ".manifest.json"  # suffix of the file next to a shard that lists the shard's inputs
 DTYPES = ID_BYTES  # name → bytes of an id
 
 #: Function of (noted progress, settings of the run that noted it, settings of this run). Returns the part of the

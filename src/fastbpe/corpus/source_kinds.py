@@ -16,7 +16,7 @@ from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 
 Document = str | bytes
 #: Function that returns the last safe cut of a text: an offset in bytes where it may be cut without changing ids,
-#: or 0. The text is UTF-8 and ends with a whole character. A cut depends on the 16 KB on either side of it alone.
+#: or 0. The text is UTF-8 and ends with a whole character. A cut depends only on the 16 KB on either side of it.
 Cut = Callable[[bytes], int]
 #: Suffix of a file → format of its content; "json": it may be lines of JSON, or something else.
 KINDS = {
@@ -29,7 +29,7 @@ KINDS = {
     ".parquet": "parquet",
     ".arrow": "arrow",
 }
-#: Suffixes of packed files that fastbpe does not unpack.
+#: Suffixes of compressed files that fastbpe does not decompress.
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]

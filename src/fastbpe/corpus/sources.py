@@ -43,7 +43,7 @@ Source = Path_ | Iterable[Path_ | Document]
 
 Block = TextBlock | Lines
 
-BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are held at once
+BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are in memory at once
 SMALL_BLOCK = 1 << 16  # bytes: the documents of shorter blocks share a turn of a thread with others
 
 
@@ -148,7 +148,7 @@ def documents(
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[Document]:
-    """Read the documents of a source, one after another.
+    """Yield the documents of a source in order.
 
     A text file is one document, or several that end with a separator; a file of JSON lines has one per line, a
     table one per row. A document of a text file that is longer than BLOCK is yielded in several parts.
@@ -156,7 +156,7 @@ def documents(
     Args:
         source: result of `resolve`.
         format: str or None – format of all files; None: by name, or else by content.
-        field: str – field of a line of JSON, or column of a table, that holds the text.
+        field: str – field of a JSON line, or column of a table, that contains the text.
         separator: str or None – text after each document of a text file; None: the file is one document.
         cut: function that finds the places where a long document is divided into parts; None: it is kept whole in
             memory.
@@ -235,7 +235,7 @@ def read(
         format: str or None – as for `documents`.
         separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n" also drops
             a "\\r" before it. None: the file is one document.
-        field: str – field of a line of JSON, or column of a table, that holds the text.
+        field: str – field of a JSON line, or column of a table, that contains the text.
         cut: function that finds the places between the parts of a long document of a text file; None: it is kept
             whole in memory. With skip, documents between separators are also kept whole.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With

@@ -9,7 +9,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.shown_tokens import ShownToken
 from fastbpe.display.visible import Part, is_mark, visible
 
-N_COLOURS = 4  # backgrounds that tokens take in turn
+N_COLOURS = 4  # backgrounds, which successive tokens take in turn
 
 
 class Details(NamedTuple):

@@ -24,7 +24,7 @@ BACKGROUNDS = (153, 229, 146, 215)
 KIND_BACKGROUNDS = {"special": 54, "added": 24, "unknown": 88}
 _BLACK, _GREY, _WHITE = 16, 238, 231  # colours of text, as numbers of the same 256
 _BAR = "|"
-PLAIN_COLUMNS = 100  # of a line with details, where no terminal says otherwise
+PLAIN_COLUMNS = 100  # of a line with details, if the output is no terminal with another width
 
 
 def wants_colours(stream: TextIO | None) -> bool:

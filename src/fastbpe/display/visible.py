@@ -85,7 +85,7 @@ def is_mark(character: str) -> bool:
 def _is_hidden(character: str) -> bool:
     return (
         character == " " or not character.isprintable() or _WITHOUT_SHAPE.match(character) is not None
-    )  # space is the only printable character that gets a sign
+    )  # space is the only printable character that is shown as a sign
 
 
 def _append_sign(parts: list[Part], text: str, at: int) -> int:

@@ -46,7 +46,6 @@ def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file atomically: a failure leaves no partial file.
 
-
     The bytes go into a temporary file in the same folder, which is then renamed, so that no reader sees half a
     file. If the process is killed, the next call for the same path removes the temporary file. For a link, its
     target is replaced. A device or pipe is written to directly.
@@ -66,7 +65,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         if error.errno is None:
             raise
         check_parent(path)
-        # Name the file that was asked for, not the one beside it.
+        # Name the file that was asked for, not the temporary one next to it.
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 
-#: The byte that each of the 256 characters stands for.
+#: The byte that each of the 256 characters represents.
 BYTE_OF_CHARACTER = {character: byte for byte, character in bytes_to_unicode().items()}
 _CHARACTERS = {byte: character for byte, character in bytes_to_unicode().items() if chr(byte) != character}
 

@@ -1,7 +1,8 @@
 """Two files, `vocab.json` and `merges.txt`, of a character-level vocabulary, such as CLIP's and GPT-1's.
 
 The files contain only tokens and merges. The class of transformers that the folder names, or else the tokens, show
-how texts are normalized and split. This module turns all into one tokenizer.json, which `read_characters` reads.
+how texts are normalized and split. This module combines all of this into a tokenizer.json, which `read_characters`
+reads.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
         line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line feed
         header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line feed to a multiple of 64
-    tables   each at a multiple of 64, little-endian; the header's "sections" gives offset and size in bytes
+    tables   each at a multiple of 64, little-endian; the header's "sections" has offset and size in bytes
 
 The checksum is the CRC-32 of the whole file without the eight digits of the checksum. The file contains no pickle
 and no protobuf.

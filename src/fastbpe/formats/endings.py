@@ -9,7 +9,7 @@ from pathlib import Path
 from fastbpe._utils.choices import Format
 from fastbpe.errors import FormatError
 
-#: Ending → format, by the mode of the tokenizer.
+#: Suffix → format, by the mode of the tokenizer.
 ENDINGS: Mapping[str, Mapping[str, Format]] = {
     "byte": {
         ".fbpe": "native",
@@ -21,7 +21,7 @@ ENDINGS: Mapping[str, Mapping[str, Format]] = {
     "character": {".fbpe": "native", ".json": "huggingface"},
     "codepoint": {".fbpe": "native", ".json": "huggingface", ".model": "sentencepiece", ".gguf": "gguf"},
 }
-#: Further endings of tokenizers of characters, by the type of their model.
+#: Further suffixes of files of character-level tokenizers, by the type of their model.
 _OF_TYPES: Mapping[str, Mapping[str, Format]] = {
     "Unigram": {".model": "sentencepiece", ".gguf": "gguf"},
     "WordPiece": {".gguf": "gguf"},

@@ -231,14 +231,14 @@ def _with_named(
     contents: Contents, named: NamedTokens, settings: Settings | None
 ) -> tuple[dict[str, int], list[AddedToken], list[int], dict[str, Any]]:
     """Return (special tokens, added tokens, ids whose ordinary tokens are left out, parts of a tokenizer.json)."""
-    from fastbpe.formats.huggingface import vocabulary  # here: most files of this format stand alone
+    from fastbpe.formats.huggingface import vocabulary  # here: in most folders there are no other files
 
     tokens = contents.tokens()
     ids = {text_of(token): i for i, token in enumerate(tokens) if token} | contents.names
     guessed = {} if settings is not None else _special_tokens(contents)
     own = [AddedToken(name, i, special=True) for name, i in guessed.items()]
     added = named.add(own, ids.get, len(ids) + (contents.empty is not None))
-    if settings is not None:  # a token that text does not reach decodes to its own text
+    if settings is not None:  # a token that no text contains decodes to its own text
         added += [
             AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
         ]
@@ -262,7 +262,7 @@ def published_pattern(merges: Buffer) -> Pattern:
 
 
 def _special_tokens(contents: Contents) -> dict[str, int]:
-    """Return the tokens that seem to be special: not written as bytes, or unmade and looking special."""
+    """Return the tokens that seem special: not written as bytes, or made by no merge and like a special name."""
     found = dict(contents.names)
     for token_id in contents.unmade:
         token = contents.token(token_id)

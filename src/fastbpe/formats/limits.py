@@ -9,7 +9,7 @@ MAX_ENTRIES = 1 << 22  # tokens or merges; sixteen times the largest vocabulary 
 MAX_SPECIAL_TOKENS = 1 << 20
 MAX_FIELDS = 1 << 16  # of a protobuf message, without the pieces that piece_messages reads: bounds the time
 MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file
-#: Unused ids below the greatest: so many, and UNUSED_PER_TOKEN more a token. Published files have thousands.
+#: Maximum of unused ids below the greatest: this plus UNUSED_PER_TOKEN per token. Published files have thousands.
 MAX_UNUSED_IDS = 1 << 18
 UNUSED_PER_TOKEN = 16
 HEAD_BYTES = 1 << 20  # a larger file is looked at before all of it is read

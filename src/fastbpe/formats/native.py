@@ -48,7 +48,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         model: its `tables` contain every table.
         look_ups: write the hash tables too; False: the reader builds them.
     """
-    from fastbpe.formats import native_extras  # here and below: most files have no extras
+    from fastbpe.formats import native_extras  # here and below: most files have no extra tables
 
     assert model.tables is not None
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}

@@ -35,7 +35,7 @@ _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
-# Keys of the header, beside the extras.
+# Keys of the header, apart from the extras.
 _OWN, _CHAT, _SPELLING, _SUPERMERGES = "own_tokens", "chat", "spelling", "supermerges"
 # Keys of "huggingface".
 _OBJECTS = (

@@ -110,7 +110,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     As in transformers, a token of added_tokens_decoder keeps its id, and unused ids between become reserved
     tokens.
     """
-    from fastbpe.formats.huggingface import vocabulary  # here: most files of this format stand alone
+    from fastbpe.formats.huggingface import vocabulary  # here: in most folders there are no other files
     from fastbpe.formats.huggingface.named_tokens import Definition
 
     if not (named.decoder or named.named or named.extra):

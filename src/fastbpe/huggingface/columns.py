@@ -72,7 +72,7 @@ class Layout(NamedTuple):
     counts: for each row, the number of ids of each text.
     n_pads: number of padding ids of each row.
     padded: length to which shorter rows are padded; 0: rows are not padded.
-    padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them; None: no padding.
+    padding: value of the property `padding` of a `tokenizers.Tokenizer`; None: no padding.
     """
 
     frame: Frame
@@ -239,7 +239,7 @@ def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
 
     Args:
         lengths: numbers of ids.
-        padding: settings as the property `padding` of a `tokenizers.Tokenizer` gives them.
+        padding: value of the property `padding` of a `tokenizers.Tokenizer`.
     """
     length: int = max(lengths) if padding["length"] is None else padding["length"]
     multiple = padding["pad_to_multiple_of"]

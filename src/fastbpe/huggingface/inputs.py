@@ -26,10 +26,10 @@ class Inputs(NamedTuple):
 
 
 def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
-    """Sort the inputs of a call. Returns None if the call must go to the original library.
+    """Arrange the inputs of a call by kind. Returns None if the call must go to the original library.
 
-    This includes texts that are not exactly of type str or contain a lone surrogate: for these tokenizers may
-    raise errors.
+    That is so, among others, for texts that are not exactly of type str or contain a lone surrogate: for these,
+    tokenizers may raise errors.
     """
     if is_split_into_words:
         return _sort_words(text, text_pair)

@@ -34,7 +34,7 @@ class Plan(NamedTuple):
     frame: ids around each row.
     settings, padding: values of the properties `truncation` and `padding` of a `tokenizers.Tokenizer`.
     truncation: the truncation in the form that `columns` takes; None: no truncation.
-    splits_special: special tokens in texts are split like any text.
+    splits_special: special tokens in texts are treated as ordinary text.
     """
 
     tokenizer: Tokenizer
@@ -58,7 +58,7 @@ class Offsets(NamedTuple):
 
 
 def check_places(truncation: Truncation | None, *, by_place: bool, overflowing: bool = False) -> None:
-    """Raise HandOver if trimming after truncation gives other offsets. by_place: as in `Offsets`."""
+    """Raise HandOver if trimming after truncation would lead to other offsets. by_place: as in `Offsets`."""
     if truncation is not None and (overflowing or truncation.left) and by_place:
         raise HandOver("offsets that are trimmed after truncation")
 
@@ -148,7 +148,7 @@ def _encode_beginnings(
 
 
 def _encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> _Lists:
-    """Encode texts. splits: special tokens in the texts are split like any text."""
+    """Encode texts. splits: special tokens in the texts are treated as ordinary text."""
     if splits:
         return tokenizer.encode_ordinary_batch(texts), None
     if len(texts) == 1:

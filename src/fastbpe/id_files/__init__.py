@@ -1,1 +1,1 @@
-"""Files of ids on the disk: read by documents and windows, written in shards, merged, converted and verified."""
+"""Files of ids on disk: reading of documents and windows, writing of shards, merging, converting and verifying."""

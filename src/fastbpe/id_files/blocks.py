@@ -1,4 +1,4 @@
-"""All ids and offsets of a part, read in blocks, and compared with a vocabulary."""
+"""Reading of all ids and offsets of a part in blocks, and comparison with a vocabulary."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class KnownIds:
     """The ids that a vocabulary has.
 
     Args:
-        n_vocab: greatest id + 1. None: not known, so that only negative ids are wrong.
+        n_vocab: greatest id + 1. None: not known, so only negative ids are errors.
         without_token: ids below n_vocab that have no token.
     """
 
@@ -107,7 +107,7 @@ class KnownIds:
             yield block
 
     def _complain(self, part: Part, at: int, ids: Iterable[Any]) -> None:
-        """Raise the error for the first wrong id of a block, which begins with id number `at` of the part."""
+        """Raise the error for the first invalid id of a block, which begins with id number `at` of the part."""
         n_vocab = self._n_vocab
         for place, token_id in enumerate(map(int, ids), at):
             said = ""

@@ -48,7 +48,7 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
     Args:
         job: settings that decide the ids.
         shard: (number of the shard, number of all shards).
-        plan: hash of the names and sizes of all inputs; "": the shard was not made of files.
+        plan: hash of the names and sizes of all inputs; "": the shard was not made from files.
     """
     index, n = shard
     settings = {
@@ -82,7 +82,7 @@ def write(
         place: the manifest.
         settings: result of `settings_of`.
         summary: counts of the shard.
-        inputs: (name in the plan, path) of each input file, or of the part that the shard has of it.
+        inputs: (name in the plan, path) of each input file, or of its part that belongs to the shard.
         outputs: the shard's files.
     """
     manifest = {
@@ -109,7 +109,7 @@ def renamed(
         manifest: the manifest.
         shard: (number of the shard, number of all shards).
         names: name → new name of each file of the shard.
-        changed: file whose content is not the one that the manifest describes.
+        changed: file whose content differs from the manifest's description.
     """
     index, n = shard
     outputs = [
@@ -126,7 +126,7 @@ def _data(manifest: Mapping[str, Any]) -> bytes:
 
 
 def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> FilesSummary | None:
-    """Return the summary of a shard that is done already; None if it is not done.
+    """Return the summary of a shard that is already done; None if it is not done.
 
     Args:
         path: the shard.
@@ -171,7 +171,7 @@ def check_hashes(part: Part) -> None:
     """Compare the files of a shard with the hashes in its manifest. Reads all of the files.
 
     Raises:
-        FormatError: a file has another hash; the message names it.
+        FormatError: a file has a different hash; the message names the file.
     """
     for output in part.manifest.get("outputs", []):
         file = part.path.with_name(output["path"])
@@ -190,7 +190,8 @@ def check_inputs(part: Part, folder: Path) -> None:
         folder: the folder that contains all inputs of all shards.
 
     Raises:
-        FormatError: the shard has no manifest of files, or an input is missing or has another size or hash.
+        FormatError: the shard has no manifest of input files, or an input is missing or has a different size or
+        hash.
     """
     place = f"{part.path.name}{MANIFEST}"
     if not part.manifest or not part.manifest["plan"]:
@@ -223,7 +224,7 @@ def sha256_of(path: AnyPath | FilePart) -> str:
 
 
 def _described(name: str, path: AnyPath | FilePart) -> dict[str, Any]:
-    """Describe a file: its size and hash; of a part of a file the size of the file, and the part."""
+    """Describe a file: its size and hash; for a part of a file, the size of the file, and the part."""
     if not isinstance(path, FilePart):
         return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}
     unit = "rows" if path.is_table else "unpacked bytes" if path.packing else "bytes"

@@ -1,15 +1,15 @@
-"""Indexes of Megatron-LM's datasets (.idx) that another program wrote: dtype and documents of the .bin beside one.
+"""Indexes of Megatron-LM's datasets (.idx) from other programs, which define dtype and documents of a .bin.
 
 Layouts, little-endian, from megatron/core/datasets/indexed_dataset.py and, for the older one, from
 megatron/data/indexed_dataset.py before that:
 
 - MMIDIDX: magic (9 bytes), version 1 (int64), code of the dtype (1 byte), number of sequences n and of ends of
-  documents d (int64 each); n lengths (int32), n places in bytes (int64), d ends of documents, in sequences, with
-  a 0 first (int64); for several modes, n bytes more.
-- TNTIDX: magic (8 bytes); version 1, code, bytes of an id, n, number of sizes, d (int64 each); n + 1 places of
-  sizes, n + 1 places in ids, the sizes, d ends of documents (int64 each).
+  documents d (int64 each); n lengths (int32), n positions in bytes (int64), d ends of documents, in sequences,
+  after a 0 (int64); for several modes, n more bytes.
+- TNTIDX: magic (8 bytes); version 1, code, bytes per id, n, number of sizes, d (int64 each); n + 1 positions of
+  sizes, n + 1 positions in ids, the sizes, d ends of documents (int64 each).
 
-A document may have several sequences. They lie one after another in the .bin; other indexes are refused.
+A document may have several sequences. They must be consecutive in the .bin; other indexes are refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC
 from fastbpe.errors import FormatError
 
-#: Code of a dtype → its name. Older versions exchange 6 and 7, which hold no ids.
+#: Code of a dtype → its name. Older versions exchange 6 and 7, which no file of ids has.
 _CODES = {
     1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float64", 7: "float32", 8: "uint16"
 }  # fmt: skip
@@ -40,10 +40,10 @@ class MegatronIndex(NamedTuple):
     path: the .idx file.
     dtype: str – type of the ids.
     n_sequences, n_documents: int – sequences and documents.
-    at_lengths, at_starts, at_ends: int – bytes of the file before the lengths of sequences, their places, and the
+    at_lengths, at_starts, at_ends: int – offsets in the file of the lengths of sequences, their positions, and the
         ends of documents.
-    length_code: str – type of a length, as `array` names it.
-    unit: int – what a place counts in: bytes of an id, or 1 if it counts ids.
+    length_code: str – type of a length, as a type code of `array`.
+    unit: int – unit of a position: number of bytes of an id, or 1 if positions are in ids.
     """
 
     path: Path
@@ -98,7 +98,7 @@ class MegatronIndex(NamedTuple):
 
 
 class DocumentStarts:
-    """Ids at which documents begin: item i for document i, and the number of ids after the last."""
+    """Positions in ids at which documents begin: item i for document i, then the number of all ids."""
 
     def __init__(self, index: MegatronIndex, n_ids: int) -> None:
         self._index, self._n_ids = index, n_ids
@@ -130,7 +130,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
 
     Args:
         path: the .idx file.
-        id_bytes: dtypes of ids that can be read → bytes of an id.
+        id_bytes: dtype of ids that can be read → bytes per id.
         n_bytes: int – size of the .bin.
 
     Raises:

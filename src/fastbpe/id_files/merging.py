@@ -1,4 +1,4 @@
-"""Merging of shards and of finished runs into one file, byte for byte the file of a single run."""
+"""Merging of shards and of finished runs into one file, which equals the file of a single run byte for byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fastbpe.id_files.manifests import check_hashes
 from fastbpe.id_files.parts import SUFFIXES as MAPPED
 from fastbpe.id_files.parts import Part, check_like, find_parts, read_part
 
-_UNSIGNED = {"int16": "uint16", "int32": "uint32"}  # dtypes whose ids, none negative, have the same bytes
+_UNSIGNED = {"int16": "uint16", "int32": "uint32"}  # dtypes in which an id, never negative, has the same bytes
 
 
 def merge_shards(
@@ -112,7 +112,7 @@ def merge_shards(
 
 
 def _parts_of(paths: Sequence[Path_]) -> list[Part]:
-    """Describe the files of all inputs, in order, and check that they are of one tokenizer.
+    """Describe the files of all inputs, in order, and check that they come from one tokenizer.
 
     Raises:
         ValueError: there are none.
@@ -133,7 +133,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
 
 
 def _check_output(out: Path, parts: Sequence[Part]) -> None:
-    """Make all checks that are possible before ids are read."""
+    """Do all checks that are possible before reading ids."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if out.is_dir():

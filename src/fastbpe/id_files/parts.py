@@ -1,8 +1,8 @@
-"""One file of ids with its neighbours: found, described and checked.
+"""A file of ids with the files next to it: finding, describing and checking.
 
-`encode_files` writes NAME (.bin or .npy), NAME.json with dtype and counts, and NAME.offsets. A `Part` holds their
-facts after the checks that read no ids: sizes, counts, and the first and the last offset agree. `find_parts` lists
-the parts that a path stands for: a file, or all shards of a set.
+`encode_files` writes NAME (.bin or .npy), NAME.json with dtype and counts, and NAME.offsets. A `Part` contains
+their facts after those checks that need not read the ids: sizes, counts, and the first and last offset agree.
+`find_parts` lists the parts for a path: a file, or all shards of a set.
 """
 
 from __future__ import annotations
@@ -57,13 +57,14 @@ class Part:
     Attributes:
         path: the file.
         dtype: str – a key of READABLE.
-        start: int – bytes of the file before the first id.
-        n_ids: int – ids in the file.
-        n_documents: int – documents in the file.
-        offsets: file of n_documents + 1 offsets; None: `index` or the table has the documents, or there is one.
-        about: content of the JSON beside the file; {}: there is none.
+        start: int – number of bytes before the first id.
+        n_ids: int – number of ids in the file.
+        n_documents: int – number of documents in the file.
+        offsets: file of n_documents + 1 offsets; None: `index` or the table defines the documents, or there is
+            only one.
+        about: content of the JSON next to the file; {}: there is none.
         manifest: content of the shard's manifest; {}: the file is not a shard.
-        index: Megatron's index of another program, which has the documents.
+        index: Megatron's index from another program, which defines the documents.
     """
 
     path: Path
@@ -78,7 +79,7 @@ class Part:
 
     @property
     def is_table(self) -> bool:
-        """True if the file is parquet or Arrow, which can be read from start to end only."""
+        """True if the file is parquet or Arrow, which can only be read from start to end."""
         return self.path.suffix in TABLES
 
     @property
@@ -124,11 +125,11 @@ def beside(path: P, ending: str) -> P:
 
 
 def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES) -> list[Path]:
-    """List the files of ids that a path stands for, in order.
+    """List the files of ids for a path, in order.
 
     Args:
         path: a .bin, .idx or .npy file; the output that shards were written for ("train.bin" for
-            "train-00000-of-00010.bin" and so on); or a folder that holds one such file or one set of shards.
+            "train-00000-of-00010.bin" and so on); or a folder that contains one such file or one set of shards.
         suffixes: extensions of the files to find.
 
     Raises:
@@ -147,7 +148,7 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
 def find_set(
     path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES
 ) -> tuple[Path, int, dict[int, Path]]:
-    """Find the files of ids that a path stands for, though some may be missing.
+    """Find the files of ids for a path, even if some are missing.
 
     Args:
         path, suffixes: as for `find_parts`.
@@ -214,13 +215,13 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
 
     Args:
         path: the .bin or .npy file.
-        dtype: type of the ids, a key of READABLE. None: the type in the JSON beside the file or in the .npy
+        dtype: type of the ids, a key of READABLE. None: the type in the JSON next to the file or in the .npy
             header.
 
     Raises:
-        FormatError: the files do not fit together, or have another dtype; the message names the file.
+        FormatError: the files are inconsistent, or have another dtype; the message names the file.
         FileNotFoundError: the file or one that belongs to it is missing.
-        ValueError: dtype is not a key of READABLE, or it is None and no file says the dtype.
+        ValueError: dtype is not a key of READABLE, or it is None and no file states the dtype.
     """
     if dtype is not None and dtype not in READABLE:
         raise ValueError(choose_one_of("dtype", dtype, READABLE, ", or None"))
@@ -260,11 +261,11 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
 
 
 def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int | None, MegatronIndex | None]:
-    """Read the header of a file of ids, or the index of another program beside it.
+    """Read the header of a file of ids, or another program's index for it.
 
     Returns:
-        (bytes before the first id, dtype and number of ids as the header says, Megatron's index); None for what
-        nothing says.
+        (bytes before the first id, dtype and number of ids from the header, Megatron's index); None for unknown
+        values.
     """
     if path.suffix == ".npy":
         return *_npy_header(path), None
@@ -300,12 +301,12 @@ def check_alike(parts: Sequence[Part]) -> None:
 
 
 def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
-    """Raise FormatError if two parts cannot be joined; the message has both names.
+    """Raise FormatError if two parts cannot be joined; the message contains both names.
 
     Args:
         part, first: the parts.
-        is_same_run: bool – they must be shards of one run; False: of one tokenizer, with the same ids around each
-            document.
+        is_same_run: bool – whether they must be shards of one run; False: they must come from one tokenizer, with
+            the same ids around each document.
     """
     if bool(part.fingerprint) != bool(first.fingerprint):
         told, untold = (part, first) if part.fingerprint else (first, part)
@@ -354,7 +355,7 @@ def read_offset(file: IO[bytes]) -> int:
 
 
 def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the manifest of a shard, and compare it with the files beside it; {} if there is no manifest."""
+    """Read the manifest of a shard, and compare it with the files next to it; {} if there is no manifest."""
     place = beside(path, MANIFEST)
     if not place.exists():
         if shard_of(path) is None:

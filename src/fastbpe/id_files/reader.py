@@ -21,7 +21,7 @@ from fastbpe.errors import FormatError
 from fastbpe.id_files.megatron import DocumentStarts
 from fastbpe.id_files.parts import READABLE, Part, check_alike, find_parts, read_part
 
-_MAX_MAPPED = 64  # parts that stay mapped: a map holds a file descriptor, and a process has about a thousand
+_MAX_MAPPED = 64  # parts that stay mapped: a map needs a file descriptor, and a process has about a thousand
 
 
 class HasFingerprint(Protocol):
@@ -41,27 +41,27 @@ def open_ids(
 ) -> StoredIds:
     """Open files of ids, the output of `encode_files`, for reading. Maps them into memory and copies no ids.
 
-    Files of other programs are read, too: a .npy array; a .bin with the header of llm.c; a .bin with Megatron's
-    index (.idx) beside it, which says its dtype and documents. Sizes, counts and dtypes of all files are checked
-    here, which reads no ids. `fastbpe verify` reads all.
+    Files of other programs can also be read: a .npy array; a .bin with the header of llm.c; a .bin with Megatron's
+    index (.idx), which defines its dtype and documents. This function checks sizes, counts and dtypes of all files
+    without reading the ids; `fastbpe verify` reads and checks all.
 
     Args:
         path: a .bin, .idx or .npy file; a folder of one set of shards; or the output that shards were written for:
-            "train.bin" for train-00000-of-00010.bin and its sisters. A file without OUT.json and without index is
-            one document.
+            "train.bin" for train-00000-of-00010.bin and so on. A file without OUT.json and without an index is one
+            document.
         tokenizer: the tokenizer that should have made the ids. None: any.
-        dtype: the dtype that the ids should have ("uint16", "uint32", …). A .bin file with nothing beside it needs
-            it; for all others, None means the dtype that the files name.
-        as_numpy: give numpy arrays instead of memoryviews; they are not copied either.
+        dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file without
+            a description; for all others, None means the dtype stated in the files.
+        as_numpy: return numpy arrays instead of memoryviews; these are not copied either.
 
     Returns:
         A sequence of the documents.
 
     Raises:
-        FormatError: the files do not fit together, or have another tokenizer or dtype than the arguments name. The
-            message names the file.
+        FormatError: the files are inconsistent, or have another tokenizer or dtype than the arguments. The message
+            names the file.
         FileNotFoundError: there is no such file, or a shard is missing.
-        ValueError: no file and no argument says the dtype.
+        ValueError: no file and no argument states the dtype.
         ImportError: as_numpy is True, and numpy is not installed.
 
     >>> import fastbpe, pathlib, tempfile
@@ -88,17 +88,17 @@ def open_ids(
 
 
 class StoredIds(Sequence[Any]):
-    """Ids in files, as a sequence of documents; `fastbpe.open_ids` makes it.
+    """Ids in files, as a sequence of documents; `fastbpe.open_ids` returns it.
 
-    A document, and any range of ids, is a memoryview of the mapped file (or a numpy array). Only a range that goes
-    over the end of a shard is copied. It can be pickled: a process that gets it maps the files itself. Threads may
+    A document, and any range of ids, is a memoryview of the mapped file (or a numpy array). Only a range that
+    spans several shards is copied. It can be pickled: a process that gets it maps the files itself. Threads may
     share it.
 
     Attributes:
         dtype: str – type of the ids: "uint16", "uint32", …
         n_ids: int – number of all ids.
         n_documents: int – number of documents; also len().
-        fingerprint: str or None – fingerprint of the tokenizer; None: the files do not say.
+        fingerprint: str or None – fingerprint of the tokenizer; None: the files do not record it.
         paths: tuple of Path – the files, in order.
 
     >>> import fastbpe, pathlib, tempfile
@@ -156,7 +156,7 @@ class StoredIds(Sequence[Any]):
                 yield self._given(self._document(part, i))
 
     def ids(self, start: int = 0, end: int | None = None) -> Any:
-        """Return the ids from `start` up to `end`, counted over all documents end to end.
+        """Return the ids from `start` up to `end`, counted over all documents.
 
         Args:
             start: first id, from 0 to n_ids.
@@ -201,15 +201,15 @@ class StoredIds(Sequence[Any]):
         return self._first_ids[part] + start, self._first_ids[part] + end
 
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
-        """Return windows of consecutive ids at random places, for training.
+        """Return windows of consecutive ids at random positions, for training.
 
-        The places depend only on the seed and on the number of ids: shards give the same windows as the file that
-        they are merged into. If the seed contains the step of the training, a restarted run sees the same windows.
+        The positions depend only on the seed and the number of ids, so shards lead to the same windows as the
+        merged file. If the seed contains the training step, a restarted run sees the same windows.
 
         Args:
             n: number of windows.
-            length: ids of each, from 1 to n_ids. For inputs and targets of 1024 ids it is 1025.
-            seed: seed of the places, such as f"{seed} {rank} {step}".
+            length: number of ids of each window, from 1 to n_ids. For inputs and targets of 1024 ids, it is 1025.
+            seed: seed of the positions, such as f"{seed} {rank} {step}".
 
         Returns:
             A list of n memoryviews; with as_numpy an array of shape (n, length), which is a copy.
@@ -242,7 +242,7 @@ class StoredIds(Sequence[Any]):
         return made
 
     def _given(self, view: memoryview) -> Any:
-        """Return ids as the caller wants them."""
+        """Return ids in the caller's form."""
         if not self._as_numpy:
             return view
         return require_numpy("open_ids(as_numpy=True)").frombuffer(view, dtype=self.dtype)
@@ -252,7 +252,7 @@ class StoredIds(Sequence[Any]):
         return self._map(part)[0][start:end]
 
     def _offsets(self, part: int, i: int) -> tuple[int, int]:
-        """Return the place of a part's document among the ids of the part."""
+        """Return the position of a part's document among the ids of the part."""
         one, offsets = self._parts[part], self._map(part)[1]
         if offsets is None:
             return 0, one.n_ids
@@ -265,7 +265,7 @@ class StoredIds(Sequence[Any]):
         return start, end
 
     def _range(self, start: int, end: int) -> memoryview:
-        """Return ids, counted over all parts. Copies them if they lie in several parts."""
+        """Return ids, counted over all parts. Copies them if they are in several parts."""
         part = bisect_right(self._first_ids, start) - 1
         views: list[memoryview] = []
         while start < end:
@@ -279,7 +279,7 @@ class StoredIds(Sequence[Any]):
         return _cast(memoryview(b"".join(views)), self.dtype)
 
     def _map(self, part: int) -> tuple[memoryview, memoryview | DocumentStarts | None]:
-        """Map a part: (its ids, its offsets). The last _MAX_MAPPED stay mapped; views keep their own maps."""
+        """Map a part, and return (its ids, its offsets). The last _MAX_MAPPED parts stay mapped."""
         maps = self._maps
         mapped = maps.pop(part, None)
         if mapped is None:
@@ -302,7 +302,7 @@ def _reopened(parts: Sequence[Part], as_numpy: bool) -> StoredIds:
 
 
 def _offsets_of(part: Part) -> memoryview | DocumentStarts | None:
-    """Map the offsets of a part's documents; None: it is one document."""
+    """Map the offsets of a part's documents; None if it is one document."""
     if part.index is not None:
         return part.index.starts(part.n_ids)
     return None if part.offsets is None else _view(part.offsets, 0, "int64")

@@ -1,10 +1,10 @@
-"""Encoding of a corpus in shards, each by its own call, on any machine.
+"""Encoding of a corpus in shards: one call per shard, on any machine.
 
-Every call lists all inputs, and takes its own: a contiguous run of files, so that the shards, one after another,
-hold the documents in the order of a single run. Cut all bytes into n equal parts: a file belongs to the part in
-which its middle lies. A file that is larger than a part, and of several documents, is divided: a document belongs
-to the part in which it begins. A shard gets a manifest as the last of its files. A call that finds the manifest of
-the same settings does nothing; one that finds the rest of a killed run resumes it.
+Every call lists all inputs, and encodes those of its shard: a contiguous range of files, so that the joined shards
+contain the documents in the order of a single run. All bytes are divided into n equal parts: a file belongs to the
+part that contains its middle. A file that is larger than a part and has several documents is divided: a document
+belongs to the part in which it begins. The manifest is written as the last file of a shard. A call that finds a
+manifest with the same settings does nothing; one that finds the remains of a killed run resumes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Shard = tuple[int, int]
 
 
 def checked_shard(shard: object) -> Shard:
-    """Check the number of a shard and how many there are.
+    """Check the number of a shard and the number of shards.
 
     Raises:
         TypeError: it is not a tuple of two int.
@@ -74,12 +74,11 @@ def checked_shard(shard: object) -> Shard:
 
 
 class Share(NamedTuple):
-    """Part of a file that a shard has.
+    """Part of a file that belongs to a shard.
 
-    name: str – the file's name relative to the folder that all files have in common: machines may have that at
-        different places.
+    name: str – the file's name relative to the common folder of all files, whose path may differ between machines.
     path: the file.
-    start, end: bytes of the file as stored, which documents of the shard begin between; None: it has all of them.
+    start, end: positions in the stored file between which the documents of the shard begin; None: the whole file.
     """
 
     name: str
@@ -96,7 +95,7 @@ def plan(
     Args:
         files: all input files, in order.
         shard: (number of the shard, number of all shards).
-        is_divisible: tells whether a file can be divided between documents.
+        is_divisible: function that tells whether a file can be divided between documents.
 
     Returns:
         The shares of the shard, and a hash of the names and sizes of all files.
@@ -138,8 +137,8 @@ def encode_files(
         inputs: path, folder, pattern, or a list of these; for a shard, the inputs of all shards.
         out: the output, or the path from which the name of the shard is made.
         job: settings that decide the bytes of the output.
-        encoder: encodes texts.
-        cut: finds safe cuts in long documents; None: long documents are held whole.
+        encoder: encoder of texts.
+        cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
         shard: (number of the shard, number of all shards); None: write one file.
     """
@@ -184,7 +183,7 @@ def encode_files(
 
 
 def _part_of(share: Share, job: Job) -> AnyPath | FilePart | None:
-    """Return the part of a file that begins with the first document of a share; None: no document begins in it."""
+    """Return the part of a file from the first document of a share on; None if no document begins in it."""
     if share.start is None or share.end is None:
         return share.path
     return divide(share.path, share.start, share.end, job.format, job.text_field, job.separator)
@@ -239,9 +238,9 @@ def write_shard(
 ) -> FilesSummary:
     """Encode texts into one shard; see `fastbpe.write_shard`.
 
-    The files are written in a folder of their own and renamed, the manifest last: two tasks that write the same
-    shard at the same time do not meet. If the shard is there with the same manifest already, it stays finished all
-    the time: an engine kills the slower of two tasks at any moment.
+    The files are written in a separate folder and then renamed, the manifest last, so two tasks that write the
+    same shard at the same time do not interfere. A shard that already exists with the same manifest stays complete
+    at every moment, because an engine may kill the slower of two tasks at any time.
 
     Args:
         texts: the documents.
@@ -267,7 +266,7 @@ def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
     """Move a finished shard to another output, with the bytes that `write_shard` would have written there.
 
     Args:
-        source: the shard, which was made of texts. It is on the same file system as the output.
+        source: the shard, which was made from texts. It is on the same file system as the output.
         out, shard: as for `write_shard`.
     """
     path = shard_path(as_path(out), number := checked_shard(shard))

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files of ids as `encode_files` writes them, read as blocks of ids and ends of documents."""
+"""Reading of parquet and Arrow files of ids (from `encode_files`) as blocks of ids and ends of documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _AGAIN = "write it again with encode_files"
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Read the metadata of a file, and check that its column has their dtype and number of documents.
+    """Read the metadata of a file, and check that its column has the dtype and number of documents stated there.
 
     Raises:
         FormatError: the file is damaged, or is not a file of ids that fastbpe wrote.
@@ -45,14 +45,14 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def read_rows(path: Path, dtype: str) -> Iterator[tuple[bytes, array[int]]]:
-    """Read the documents, some at a time.
+    """Read the documents in batches.
 
     Args:
         path: the file.
         dtype: type of the ids.
 
     Yields:
-        (ids of the documents end to end, little-endian; the end of each among all ids of the file).
+        (ids of the documents, concatenated, little-endian; the end of each document among all ids of the file).
     """
     at = 0
     arrow = require_pyarrow(path)

@@ -1,4 +1,4 @@
-"""Verification of files of ids: names every file that does not fit, with the reason."""
+"""Verification of files of ids: lists every file with a problem, with the reason."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Vocabulary(HasFingerprint, Protocol):
 class Verified(NamedTuple):
     """Result of `verify_ids`.
 
-    problems: one sentence for each problem, which begins with the path of a file; (): there are no problems.
+    problems: one sentence per problem, which begins with the path of a file; (): there are no problems.
     n_files, n_documents, n_ids: number of files without a problem, and of their documents and ids.
     """
 
@@ -58,21 +58,22 @@ def verify_ids(
     inputs: str | os.PathLike[str] | None = None,
     progress: Progress = False,
 ) -> Verified:
-    """Verify a file of ids and the files next to it, or all shards of a set; reads all of them. Checks sizes,
-    counts, offsets, Megatron's index, hashes of manifests, and that the vocabulary has each id. All files are
-    verified, even after one has a problem.
+    """Verify a file of ids and the files next to it, or all shards of a set.
+
+    This reads all files, and checks sizes, counts, offsets, Megatron's index, hashes of manifests, and that the
+    vocabulary has each id. All files are verified, even after one has a problem.
 
     Args:
         path: as for `open_ids`; parquet and Arrow files of ids as well.
         tokenizer: the tokenizer that should have made the ids; each must be one of its ids. None: any.
         dtype: as for `open_ids`.
-        inputs: folder of the corpus, which contains all input files: the inputs of each shard are
-            compared with the hashes in its manifest, too. None: they are not read.
+        inputs: folder of the corpus, which contains all input files: the inputs of each shard are also compared
+            with the hashes in its manifest. None: they are not read.
         progress: True: a bar on stderr; None: if stderr is a terminal; or a function, as for `train`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        FormatError: the path stands for no files of ids.
+        FormatError: the path leads to no files of ids.
     """
     problems: list[str] = []
     output, n, found = find_set(path, (*SUFFIXES, *TABLES))
@@ -112,7 +113,7 @@ def _sentence(error: Exception, path: Path) -> str:
 
 
 def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
-    """Read all offsets and ids of a part, and raise FormatError for the first that is impossible."""
+    """Read all offsets and ids of a part, and raise FormatError for the first invalid one."""
     for _ in ends_of(part):
         pass
     index = part.path.with_suffix(".idx")
@@ -123,7 +124,7 @@ def _check_content(part: Part, known: KnownIds, phase: Phase) -> None:
 
 
 def _said_ids(part: Part) -> KnownIds:
-    """Return the ids of the vocabulary that made a part, as far as the files say."""
+    """Return the ids of the vocabulary with which a part was made, as far as the files record them."""
     return KnownIds((part.about.get("tokenizer") or {}).get("n_vocab"))
 
 

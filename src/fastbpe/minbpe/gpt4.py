@@ -42,7 +42,7 @@ def bpe(mergeable_ranks: Mapping[bytes, int], token: bytes, max_rank: int | None
 
 
 def recover_merges(mergeable_ranks: Mapping[bytes, int]) -> dict[Pair, int]:
-    """Return a dict from pair of ids to merged id, for tokens of several bytes, in the order of the ranks' dict.
+    """Map pairs of ids to merged ids, for tokens of several bytes, in the order of mergeable_ranks.
 
     >>> recover_merges({b"a": 0, b"b": 1, b"ab": 2})
     {(0, 1): 2}

@@ -292,7 +292,7 @@ class GPT4Tokenizer(RegexTokenizer):
         raise NotImplementedError("GPT4Tokenizer is already trained; train a RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
-        """Raise NotImplementedError: a `.model` file cannot hold the ids of the bytes."""
+        """Raise NotImplementedError: a `.model` file cannot store the ids of the bytes."""
         raise NotImplementedError(
             "GPT4Tokenizer cannot be saved: in a .model file ids 0 to 255 are the bytes in order"
         )

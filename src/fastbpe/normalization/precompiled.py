@@ -20,7 +20,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
 
 _MAX_BYTES = 5  # of a grapheme that is looked up
-_MAX_KEPT = 4096  # characters whose targets a step keeps
+_MAX_KEPT = 4096  # characters for which a step keeps the replacement
 
 
 class Precompiled:
@@ -131,7 +131,7 @@ def _grapheme() -> re.Pattern[str]:
         rf"[{lead}]*(?:[{vowel}]+|[{open_syllable}][{vowel}]*|(?![{open_syllable}])[\uac00-\ud7a3])[{tail}]*"
         rf"|[{lead}]+|[{tail}]+"
     )
-    # Between two consonants stand a linker and characters that extend, but for U+200C.
+    # Between two consonants, there may be a linker and extending characters, except U+200C.
     consonant, linker = _class("CONSONANTS"), _class("LINKERS")
     between = rf"(?!\u200c)[{extending}\u200d]"
     conjunct = rf"[{consonant}](?:(?:(?![{linker}]){between})*[{linker}](?:{between})*[{consonant}])*"

@@ -56,7 +56,7 @@ def _cached_charsmap(rule_name: str) -> bytes:
     """Return the unpacked charsmap of a standard set; `release_memory` empties the cache."""
     if rule_name == "identity":
         return b""
-    from pkgutil import get_data  # here: a model holds its own charsmap
+    from pkgutil import get_data  # here: a model has its own charsmap
 
     packed = get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
     assert packed is not None
@@ -146,7 +146,7 @@ def _hangul() -> Iterator[tuple[str, str]]:
 
 def _unpacked(packed: str) -> dict[str, str]:
     """Unpack a constant of sentencepiece_tables: source → target."""
-    from base64 import b85decode  # here: training alone needs it
+    from base64 import b85decode  # here: only training needs it
 
     parts = zlib.decompress(b85decode(packed)).decode().split("\0")
     return dict(zip(parts[::2], parts[1::2], strict=True))

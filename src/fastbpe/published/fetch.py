@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_SECONDS = 60  # seconds without a byte
 _MAX_BYTES = 1 << 28  # bytes of a download
-_TOKENIZER = "tokenizer.json"  # file that is fetched of a repository
+_TOKENIZER = "tokenizer.json"  # file that is fetched from a repository
 _ENDPOINT = "https://huggingface.co"  # unless HF_ENDPOINT names another host
 
 

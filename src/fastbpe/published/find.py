@@ -375,5 +375,5 @@ def _bytes_of(path: str) -> bytes | None:
     """Read a file; None: it cannot be read."""
     try:
         return Path(path).read_bytes()
-    except OSError:  # it is not there, or not readable for this user
+    except OSError:  # it does not exist, or this user may not read it
         return None

@@ -1,4 +1,4 @@
-"""Numbers and ids as callers give them (lists, arrays, one number), and the errors for anything else."""
+"""Numbers and ids in the forms that callers pass (lists, arrays, one number), and the errors for anything else."""
 
 from __future__ import annotations
 

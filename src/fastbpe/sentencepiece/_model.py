@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Text = str | bytes
 
-MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this face runs and trains
+MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that this module runs and trains
 
 _MAX_NBEST = 512
 
@@ -209,7 +209,7 @@ class LoadedModel(Facts):
 
     @property
     def piece_bytes(self) -> list[bytes]:
-        """Return the piece of each id, as the file has it."""
+        """Return the bytes of each id's piece, as stored in the file."""
         return self.model.pieces
 
     @cached_property

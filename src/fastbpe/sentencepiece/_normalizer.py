@@ -26,13 +26,13 @@ _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 
 
 class SentencePieceNormalizer:
-    """Normalizes text as a model does before it encodes. Every method has a CamelCase twin.
+    """Normalizes text as a model does before it encodes. Every method also exists under its name in CamelCase.
 
     The rules come from one of the arguments up to norm_map: the first in this list that is given.
 
     Args:
         model_file, model_proto: a model of any type: its file, or its bytes.
-        normalizer_spec: bytes of the part of a model that holds the rules.
+        normalizer_spec: bytes of the part of a model with the rules.
         rule_tsv: file with one rule per line: code points in hexadecimal, a tab, code points.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
@@ -101,11 +101,11 @@ class SentencePieceNormalizer:
         return sorted(sentencepiece_rules.decompile_rules(charsmap).items())
 
     def serialized_normalizer_spec(self) -> bytes:
-        """Return the bytes of the part of a model that holds rules and options."""
+        """Return the bytes of the part of a model with rules and options."""
         return specs.write(specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:
-        """Return the bytes of a model that holds only these rules."""
+        """Return the bytes of a model with only these rules."""
         return protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
 
     def __getstate__(self) -> bytes:

@@ -41,7 +41,7 @@ _DEPRECATED = (
 class SentencePieceTrainer:
     """Train models of type unigram (the default), bpe, word or char with sentencepiece's options.
 
-    The files equal sentencepiece 0.2.3's; for unigram models, this holds only on x86-64 Linux.
+    The files equal sentencepiece 0.2.3's; for unigram models, only on x86-64 Linux.
     """
 
     @staticmethod
@@ -215,7 +215,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
     """Yield the lines of files, many at a time."""
     for path in paths:
         with _named(path), open(path, "rb") as file:
-            waiting: list[bytes] = []  # parts of a line whose end has not been read
+            waiting: list[bytes] = []  # parts of a line, until its end has been read
             while block := file.read(_BLOCK):
                 end = block.rfind(b"\n") + 1
                 if end:
@@ -272,7 +272,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
         yield
     except SpecError as error:
         kind = ArgumentError if error.code == "INVALID_ARGUMENT" else TrainerError
-        # Some messages of sentencepiece are only a line of its source code: our reason stands before that line.
+        # Some messages of sentencepiece are only a line of its source code: our reason is put before that line.
         detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
         raise kind(f"{error.code}: {detail}") from error
 

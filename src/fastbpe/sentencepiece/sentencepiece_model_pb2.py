@@ -286,7 +286,7 @@ class ModelProto(_Message):
         for name, messages in parts.items():
             if name == "pieces":
                 found[name] = [_SentencePiece.FromString(message) for message in messages]
-            else:  # protobuf joins a message that stands several times
+            else:  # protobuf joins a message that occurs several times
                 kind = TrainerSpec if name == "trainer_spec" else NormalizerSpec
                 found[name] = kind.FromString(b"".join(messages))
         return found

@@ -147,7 +147,7 @@ class Cursor:
                 f"{name!r} is not a property known here" if name else r"expected the name of a property after \p",
                 r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
             )
-        # tiktoken's engine folds case before it negates: (?i)\P{Lu} has no cased letters at all.
+        # tiktoken's engine folds case before it negates: (?i)\P{Lu} contains no cased letters at all.
         members = members.case_closure() if ignore_case else members
         return ~members if negative else members
 

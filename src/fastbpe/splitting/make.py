@@ -109,7 +109,7 @@ def _compiled(pattern: str) -> Program | None:
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:
     """Chain splitters: each splits the pieces of the splitter before it.
 
-    An empty list gives a splitter that splits nothing.
+    An empty list results in a splitter that splits nothing.
     """
     if len(splitters) > MAX_STEPS:
         raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")

@@ -53,7 +53,7 @@ class Chars:
 
 @dataclass(frozen=True)
 class Concat:
-    """The parts one after another; the empty string if there are none."""
+    """A sequence of parts; the empty string if there are none."""
 
     parts: tuple[Node, ...]
 

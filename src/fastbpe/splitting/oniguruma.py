@@ -94,7 +94,7 @@ class _Translation:
         self.at = 0
         self.out: list[str] = []
         self.ignore_case = [False]  # stack: flag of each open group, the innermost last
-        self.letters = ""  # the last two literals, if nothing stands between them
+        self.letters = ""  # the last two literals, if nothing is between them
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -135,7 +135,7 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out",
                 )
-            # Any other element stands between two letters, which then cannot match one character together.
+            # Any other element is between two letters, which then cannot match one character together.
             if character not in "*+?":
                 self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
@@ -231,7 +231,7 @@ class _Translation:
 
     def group(self) -> None:
         found = _GROUP.match(self.pattern, self.at)
-        assert found is not None  # it matches "(" alone
+        assert found is not None  # it matches only "("
         opening, on, off, end = found[0], found[1] or "", found[2] or "", found[3]
         if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
             self.refuse("this kind of group is unknown to fastbpe, or differs from tokenizers", "use (?:...)")

@@ -82,7 +82,7 @@ class _Branch:
     def _repeat(self, node: Repeat, start: int, end: int, following: CharSet | None) -> None:
         minimum, maximum = node.minimum, node.maximum
         if node.mode is Mode.POSSESSIVE:
-            # To give back a character helps only if what follows can begin with it.
+            # Giving back a character helps only if what follows can begin with it.
             child = node.child
             if following is None or not isinstance(child, Chars) or child.characters & following:
                 self.is_exact = False

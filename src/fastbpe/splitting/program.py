@@ -42,7 +42,7 @@ from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
 
 MAX_WORDS = 1 << 16
-#: Most choices of a program; each has a table of 1 KB.
+#: Maximum number of choices of a program; each has a table of 1 KB.
 MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
 #: Deepest nesting of groups that need a register: the number of registers of the engine.
@@ -268,7 +268,7 @@ class _Compiler:
         self.choices.append(_Choice(branches))
 
     def _chars(self, chars: Sequence[Chars]) -> None:
-        """Emit characters one after another; a set of one character is emitted as bytes."""
+        """Emit a sequence of characters; a set of one character is emitted as bytes."""
         text = b""
         for each in chars:
             only = _only_character(each)

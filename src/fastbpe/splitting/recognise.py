@@ -62,7 +62,7 @@ def _known_forms() -> dict[Form, ScannerSpec]:
 
 def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
     """Yield the branches of each known pattern, in all spellings that `_form` does not make equal."""
-    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # alike: when they are reached, one character is left
+    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # the same here: only one character is left
     other, contraction = r" ?[^\s\p{L}\p{N}]+", r"'(?i:[sdmt]|ll|ve|re)"
     ends: tuple[list[str], ...] = ([], [r"\s+$"])
     for tail, end in product(last, ends):

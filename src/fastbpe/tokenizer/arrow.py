@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Special = str | Collection[str]
 
-_MAX_NARROW = (1 << 31) - 1  # ids that a ListArray holds; a LargeListArray holds more
+_MAX_NARROW = (1 << 31) - 1  # maximum number of ids in a ListArray; a LargeListArray may have more
 
 
 def to_arrow(

@@ -322,7 +322,7 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
     if sum(map(len, ours)) + sum(map(len, theirs)) > _MAX_COMPARED_CHARACTERS:
         return True
     if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
-        # Then two overlap only if one is a prefix of another; sorted, a prefix stands just before such a text.
+        # Then two overlap only if one is a prefix of another; sorted, a prefix comes just before such a text.
         contents = sorted(ours + theirs)
         return any(map(str.startswith, contents[1:], contents))
     return _reaches(ours, theirs) or _reaches(theirs, ours)

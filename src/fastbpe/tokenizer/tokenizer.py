@@ -292,8 +292,9 @@ class Tokenizer(TokenizerBase):
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
-        offsets, they leave out the white space of tokens. A sentencepiece model gives an empty span to a space
-        that it puts before the text, and to all byte ids of a character but the last, as sentencepiece does.
+        offsets, they leave out the white space of tokens. With a sentencepiece model, the span is empty for a
+        space that it puts before the text, and for all byte ids of a character except the last, as in
+        sentencepiece.
 
         Args:
             text, allowed_special, disallowed_special: as in `encode`. bytes count as the characters of their
@@ -447,7 +448,8 @@ class Tokenizer(TokenizerBase):
             out: array of one dimension whose first items become the ids; the view of them is returned.
 
         Raises:
-            ValueError: `out` is too small, read-only or of another dtype; the dtype cannot hold an id. Nothing is
+            ValueError: `out` is too small, read-only or of another dtype; the dtype is too small for an id.
+            Nothing is
                 written then.
             ImportError: numpy is not installed.
 
@@ -994,9 +996,8 @@ class Tokenizer(TokenizerBase):
         """Create a stream that decodes ids as they arrive and never returns part of a character.
 
         Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
-        A stream
-        cannot take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only
-        the ids after them become U+FFFD.
+        A stream cannot take back text: if the first byte ids of a run made characters, and all together are not
+        UTF-8, only the ids after them become U+FFFD.
 
         Args:
             errors, unknown_ids, skip_special_tokens: as in `decode`. A model with more rows than its tokenizer has

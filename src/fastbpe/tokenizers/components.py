@@ -39,7 +39,7 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: A small number in JSON of Python; and strings, which are left alone, or such a number.
+#: A small number in JSON of Python; and strings, which are skipped, or such a number.
 _EXPONENT = r"\de-0\d"
 _STRING_OR_EXPONENT = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d'
 #: Greatest id.

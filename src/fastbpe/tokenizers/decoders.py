@@ -215,7 +215,7 @@ class BPEDecoder(Decoder):
 
 
 class Sequence(Steps, Decoder):
-    """Decoders, one after another.
+    """Several decoders, applied in order.
 
     Args:
         decoders_py: list of them.

@@ -146,7 +146,7 @@ class _OfCharacters(TrainedTokenizer):
 
     @staticmethod
     def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
-        """Make the tokenizer, with the unknown token as an added one if the vocabulary has it."""
+        """Create the tokenizer. The unknown token becomes an added token if the vocabulary contains it."""
         if vocab is None or merges is None:
             vocab = merges = None
         tokenizer = Tokenizer(BPE(vocab, merges, unk_token=str(unk_token), **options))

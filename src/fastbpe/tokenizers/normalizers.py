@@ -251,7 +251,7 @@ class Precompiled(Normalizer):
 
 
 class Sequence(Indexed, Normalizer):
-    """Normalizers, one after another.
+    """Several normalizers, applied in order.
 
     Args:
         normalizers: list of them.

@@ -271,7 +271,7 @@ class Metaspace(PreTokenizer):
 
 
 class Sequence(Indexed, PreTokenizer):
-    """Pre-tokenizers, one after another.
+    """Several pre-tokenizers, applied in order.
 
     Args:
         pre_tokenizers: list of them.

@@ -23,7 +23,7 @@ __all__ = [
     "TemplateProcessing",
 ]
 
-_SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
+_SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
 
 
 class PostProcessor(Component):
@@ -394,7 +394,7 @@ def _check_piece(piece: Any) -> None:
 
 
 class Sequence(Indexed, PostProcessor):
-    """Post-processors, one after another.
+    """Several post-processors, applied in order.
 
     Args:
         processors_py: list of them.
@@ -411,7 +411,7 @@ class Sequence(Indexed, PostProcessor):
         return sum(step.n_added(is_pair) for step in self._steps)
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Apply the steps, one after another."""
+        """Apply the steps in order."""
         for step in self._steps:
             encodings = step.around(encodings, adds_special)
         return encodings

@@ -39,7 +39,7 @@ class Setup(NamedTuple):
     added: ids of added tokens.
     post: the post-processor.
     truncation, padding: values of the tokenizer's properties; None: off.
-    splits_special: special tokens in texts are split like any text.
+    splits_special: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.
     texts: tables of texts for streams: one that keeps special tokens, one that skips them.
     """

@@ -44,7 +44,7 @@ def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[lis
     options = trainer.options()
     pieces, _ = learn_pieces(
         store,
-        bytes(_N_CODE_POINTS),  # any characters may stand side by side
+        bytes(_N_CODE_POINTS),  # any characters may be adjacent
         {
             "max_sentencepiece_length": options["max_piece_length"],
             "shrinking_factor": options["shrinking_factor"],

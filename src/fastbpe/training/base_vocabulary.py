@@ -92,7 +92,7 @@ class BaseVocabulary:
 
 
 def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
-    """Return the start of a run without a base: the 256 bytes, in order.
+    """Return the initial vocabulary of a run without a base: the 256 bytes, in order.
 
     Raises TrainingError: vocab_size is too small for the bytes and the special tokens.
     """
@@ -111,7 +111,7 @@ def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
 
 
 def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions) -> BaseVocabulary:
-    """Return the start of a run that extends a tokenizer.
+    """Return the initial vocabulary of a run that extends a tokenizer.
 
     Args:
         base: the tokenizer to extend.

@@ -28,17 +28,17 @@ from fastbpe.training.options import ReadingOptions
 from fastbpe.training.sentence_order import InOrder, Kept, KeptSentences
 from fastbpe.training.spill import Spill, limited_tables
 
-BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece holds it
+BOUNDARY = 0x1F  # code point by which the counter replaces symbols; no piece contains it
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width
 # Classes of code points, numbered as in _core/train/scripts.pxd. INHERITED: has the script of the character before
-# it. ALONE: is never in a piece with other characters. ANY_SCRIPT: may be beside any script. FIRST_SCRIPT and
+# it. ALONE: is never in a piece with other characters. ANY_SCRIPT: may be next to any script. FIRST_SCRIPT and
 # more: one number for each script.
 _INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
 _UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
 _IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)
 _METASPACE_CODE_POINT = 0x2581  # "▁": a space in a piece
-_SEED = 1  # seed of random samples: the same text gives the same model
+_SEED = 1  # seed of random samples: so that the same text results in the same model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_sentence_length": (10, 1 << 30),
 }
 _INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
-#: Options that `train` takes in code-point mode, beside vocab_size and num_threads.
+#: Options that `train` takes in code-point mode, in addition to vocab_size and num_threads.
 NAMES = {
     *specs.TRAINER,
     *specs.NORMALIZER,

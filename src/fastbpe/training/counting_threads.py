@@ -22,7 +22,7 @@ from fastbpe.training.spill import Spill
 
 # A unit is a byte of a bytes document, a character of a str document: what len() counts.
 BATCH_UNITS = 1 << 18  # units of a batch; with smaller batches, threads would wait for the queue more than count
-BATCH_TEXTS = 1 << 14  # most documents of a batch
+BATCH_TEXTS = 1 << 14  # maximum number of documents of a batch
 LONG_TEXT_UNITS = 1 << 21  # units: a document of this length or more is cut into parts, one for each batch
 BATCHES_AHEAD = 2  # batches for each thread that may wait in the queue; if more wait, the reading thread counts
 

@@ -39,7 +39,7 @@ from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for
 _ROWS = 1 << 16  # rows of a file that are added at a time
-# most bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
+# maximum bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
 _TABLE_BYTES = 8
 # 512 temporary files are open at once: half as many as systems allow a process.
 _HASH_BITS = (2, 9)

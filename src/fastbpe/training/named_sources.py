@@ -71,6 +71,6 @@ def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
 
 
 def _are_counts(source: Mapping[Any, Any]) -> bool:
-    """Tell, by its first value, whether a mapping is one of pieces to counts."""
+    """Tell, by its first value, whether a mapping has pieces as keys and counts as values."""
     first = next(iter(source.values()), None)
     return first is not None and not isinstance(first, (str, bytes, Iterable)) and not hasattr(first, "__fspath__")

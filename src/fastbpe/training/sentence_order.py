@@ -36,7 +36,6 @@ class Kept(Protocol):
 class KeptSentences:
     """Collector of all sentences.
 
-
     Args:
         store: store to which they are added.
     """

@@ -12,7 +12,7 @@ from fastbpe.errors import TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 
 BOUNDLESS: Literal["boundless"] = "boundless"  # in place of options: words and superwords are learned together
-WORDS: Literal["words"] = "words"  # the words of these alone, of which runs can be counted on many machines
+WORDS: Literal["words"] = "words"  # only the words of these, of which runs can be counted on many machines
 Documents = Literal["lines", "whole"]
 DOCUMENTS = ("lines", "whole")
 

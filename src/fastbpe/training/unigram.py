@@ -68,7 +68,7 @@ _READ = (
 _SPLITS = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
 
 _Scored = dict[bytes, float]
-_Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool of threads
+_Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # Python's map, or a thread pool's
 _Number = TypeVar("_Number", int, float)
 
 
@@ -256,7 +256,7 @@ def learn_pieces(
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
-            # Words are sorted beside the search.
+            # Words are sorted at the same time as the search.
             is_cut = isinstance(store, CountedSentences) or options.get("split_by_whitespace")
             sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
             pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
@@ -389,7 +389,7 @@ def _learn(
             blocks = run(
                 lambda first: learner.alternatives(first, first + _BLOCK), range(0, learner.n_pieces, _BLOCK)
             )
-            counts = sum_of_slots(learner.count_best)  # beside the blocks
+            counts = sum_of_slots(learner.count_best)  # at the same time as the blocks
             learner.prune(
                 counts,
                 list(blocks),

@@ -40,7 +40,7 @@ def count_words_of(
     """Count the words of a source, as training does.
 
     Args:
-        source: as for `train`; a mapping is of sentences.
+        source: as for `train`; the keys of a mapping must be sentences.
         mode: "codepoint" or "unigram".
         base: the tokenizer that training will extend; None: it will train a new model.
         keywords: options of counting, with sentencepiece's names.

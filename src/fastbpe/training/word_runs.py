@@ -32,7 +32,7 @@ from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
 from fastbpe.training.superwords import WORDS
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
-_LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece goes on behind this character; see _core.text.safe_cuts
+_LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
 _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 
 

@@ -32,7 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "verbose": True,
     "split_special_tokens": None,
 }
-_SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template gives with each call; False: no effect
+_SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template passes in each call; False: no effect
 ARRAYS = ("np", "pt")
 
 

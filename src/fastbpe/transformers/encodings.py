@@ -21,7 +21,7 @@ class Call(NamedTuple):
     batch: texts, pairs or lists of words.
     options: keyword arguments of `encode_batch`.
     truncation, padding: values of the original's properties.
-    splits_special: its `encode_special_tokens`.
+    splits_special: value of the original's `encode_special_tokens`.
     overflowing: list the parts that truncation cut off as separate encodings.
     """
 

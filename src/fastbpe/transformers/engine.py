@@ -84,7 +84,7 @@ class Engine:
         self.decodes = False  # the tokenizer's decoder joins bytes, so fastbpe can decode
         self._state: State | None = None
         self._remembered: set[int] = set()  # see `remembered_specials`
-        self._split_for: State | None = None  # state for which `_splits` holds
+        self._split_for: State | None = None  # state for which `_splits` is valid
         self._splits = False
         self._tokenizer: Tokenizer | None = None
         self._post: Any = _NOT_READ

@@ -139,7 +139,7 @@ class Twin:
     def get(self) -> Any:
         """Return the copy. Raises ValueError if its added tokens would not be the same."""
         if self._made is None:
-            # By way of a tokenizer.json: unpickling fails for a Replace that stands alone.
+            # By way of a tokenizer.json: unpickling fails for a Replace that is not in a sequence.
             parts: dict[str, Any] = {"version": "1.0", "added_tokens": [], "model": {**_NO_TOKENS}}
             parts |= {name: state and json.loads(state) for name, state in self._components.items()}
             made: Any = tokenizers.Tokenizer.from_str(json.dumps(parts))

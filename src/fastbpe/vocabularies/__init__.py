@@ -1,1 +1,1 @@
-"""Vocabularies: examine the tokens of one, map ids between two, and change one."""
+"""Vocabularies: examining tokens, mapping ids between two vocabularies, and changing a vocabulary."""

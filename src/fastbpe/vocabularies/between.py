@@ -1,4 +1,4 @@
-"""Map between the ids of any two vocabularies: by the kind and the bytes of their tokens."""
+"""Mapping between the ids of any two vocabularies, by the kind and the bytes of their tokens."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fastbpe.vocabularies.id_map import NONE, IdMap
 #: byte of byte fallback.
 Entry = tuple[str, bytes]
 Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each
-Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry several ids
+Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry may have several ids
 
 
 def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Speller) -> IdMap:
-    """Make the map from one vocabulary to another.
+    """Return the map from one vocabulary to another.
 
-    A new id is the old id with one of its entries, if possible the same number. An id without a token in either
-    vocabulary is the same in both, so that a vocabulary's map to itself keeps all rows.
+    A new id is mapped to an old id with a common entry, to the same number if possible. An id without a token in
+    both vocabularies is mapped to itself, so that the map of a vocabulary to itself keeps all rows.
 
     Args:
         old, new: the entries of the two vocabularies.
         n_old, n_new: their numbers of ids.
-        spell: gives the old ids for the bytes of tokens that the old vocabulary does not have.
+        spell: function that returns the old ids for the bytes of tokens that the old vocabulary lacks.
     """
     old_first, old_more = _by_id(old, n_old)
     new_first, new_more = _by_id(new, n_new)
@@ -69,7 +69,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
 
 
 def _by_id(entries: Entries, n: int) -> tuple[list[Entry | None], dict[int, list[Entry]]]:
-    """List the first entry of each id, or None; and map ids to their other entries."""
+    """Return a list of the first entry of each id, or None, and a map from ids to their other entries."""
     first: list[Entry | None] = [None] * n
     more: dict[int, list[Entry]] = {}
     for token_id, entry in entries:

@@ -16,7 +16,7 @@ ReportT = TypeVar("ReportT")
 
 
 class Change(tuple[TokenizerT, "IdMap"], Generic[TokenizerT, ReportT]):
-    """Pair (tokenizer, id_map) of a change, which also holds a report of the tokens it concerns.
+    """Pair (tokenizer, id_map) from a change, with a report about the affected tokens.
 
     tokenizer: the new tokenizer.
     id_map: IdMap – from the old ids to the new ones.
@@ -52,9 +52,9 @@ class RemovalReport:
     Attributes:
         removed: old ids that the caller removed by name, or that prune did not choose.
         lost: old ids that were also removed, because no remaining tokens can be merged into them.
-        remade: new id → new ids of the two tokens whose merge now makes it; other tokens made it before. -1: a
+        remade: new id → new ids of the two tokens whose merge now makes it, if other tokens made it before. -1: a
             character without a token.
-        makers: old ids that prune kept only because kept tokens are made of them.
+        makers: old ids that prune kept only because kept tokens are made from them.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98), (98, 99), (256, 99)], pattern=None)
@@ -76,10 +76,10 @@ class MergeReport:
 
     Attributes:
         added: id in b → new id, of the tokens that only b had.
-        common: number of tokens of b that a has, too.
+        common: number of tokens of b that are also in a.
         dropped: ids in b of tokens that no text could produce in the merged vocabulary.
-        reordered: ids in b of tokens whose place in b's order could not be kept: a has them in another place, or
-            they would have taken the parts of a token of a.
+        reordered: ids in b of tokens whose position in b's order could not be kept: a has them at another
+            position, or they would have used the parts of a token of a.
 
     >>> import fastbpe
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)

@@ -17,7 +17,7 @@ _RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line endings"
 
 
 def group_forms(material: Material) -> dict[str, list[list[int]]]:
-    """Group the tokens that differ by case, by a space at the start, or by Unicode normalization (NFKC) only.
+    """Group the tokens that differ only by case, by a space at the start, or by Unicode normalization (NFKC).
 
     Uses the Unicode version of Python.
     """
@@ -54,10 +54,10 @@ def _grouped(texts: Iterable[tuple[int, str]], form: Callable[[str], str]) -> li
 
 @dataclass(frozen=True)
 class Digits:
-    """Numbers of ASCII digits.
+    """Tokens for numbers of ASCII digits.
 
-    n_tokens: mapping – number of digits → number of tokens that are such a number, of the 10, 100, 1,000 … there
-        are. Tokens that no text can produce do not count.
+    n_tokens: mapping – number of digits → number of tokens that are such a number (of the 10, 100, 1,000 … that
+        exist). Tokens that no text can produce are not counted.
     groups: mapping – number of digits → sizes of the groups that a number is split into; None: it depends on the
         digits.
     """
@@ -85,11 +85,11 @@ def describe_digits(tokenizer: Described, material: Material, producible: Collec
 
 @dataclass(frozen=True)
 class Indentation:
-    """White space that begins lines.
+    """White space at the start of lines.
 
     runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line endings" (\\\\r\\\\n) → lengths of the tokens
         that are such a run and that some text can produce.
-    cost: mapping – number of spaces → ids that this indentation adds to a line.
+    cost: mapping – number of spaces → number of ids that this indentation adds to a line.
     """
 
     runs: Mapping[str, list[int]]
@@ -97,7 +97,7 @@ class Indentation:
 
 
 def describe_indentation(tokenizer: Described, material: Material, producible: Collection[int]) -> Indentation:
-    """Find the tokens that are runs of white space, and measure what indentation costs."""
+    """Find the tokens that are runs of white space, and measure the cost of indentation."""
     runs: dict[str, list[int]] = {name: [] for name in _RUNS.values()}
     for i, kind in enumerate(material.kinds):
         text = _decoded(material.tokens[i])
@@ -112,7 +112,7 @@ def describe_indentation(tokenizer: Described, material: Material, producible: C
 
 
 def shown_lengths(lengths: Sequence[int]) -> str:
-    """Write lengths as ranges.
+    """Format lengths as ranges.
 
     >>> shown_lengths([1, 2, 3, 5, 8, 9])
     '1-3, 5, 8-9'

@@ -1,7 +1,7 @@
 """IdMap: new ids and old ids of a vocabulary that changed, and the rows of its embedding matrix.
 
-It holds one number for each new id (its old id, or -1) and, for each id without an old one, the old ids whose mean
-starts its embedding row. Everything else follows from these two.
+It stores one number for each new id (its old id, or -1) and, for each id without an old id, the old ids whose mean
+is the initial value of its embedding row. Everything else follows from these two.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ NONE = -1  # instead of an id: there is no such id
 
 
 class IdMap:
-    """Map between the ids of a vocabulary before and after a change. It never changes.
+    """Map between the ids of a vocabulary before and after a change. It is immutable.
 
-    Each id of one vocabulary maps to at most one id of the other. Ids without a token count, too: an embedding
+    Each id of one vocabulary maps to at most one id of the other. Ids without a token are included: an embedding
     matrix has a row for each id below `n_vocab`.
 
     Args:
         n_old: int – number of ids of the old vocabulary (`n_vocab`: greatest id + 1).
         new_to_old: sequence of int – the old id of each new id; -1: it has none.
-        init_from: mapping or sequence – for new ids without an old one, the old ids whose mean starts the
-            embedding row. An id may be listed several times, and then has that weight. A mapping may leave ids
-            out; a sequence has an entry for each new id, which for an id with an old one is that id. None: no ids.
+        init_from: mapping or sequence – for new ids without an old id, the old ids whose mean is the initial value
+            of the embedding row. An id may be listed several times, which gives it a greater weight. A mapping may
+            leave out ids; a sequence has an entry for each new id, which for an id with an old id is that id.
+            None: no ids.
 
     Raises:
-        ValueError: an id is out of range, or an old id is given to two new ids.
+        ValueError: an id is out of range, or two new ids have the same old id.
 
     >>> import fastbpe
     >>> id_map = fastbpe.IdMap(3, [0, 2, -1], {2: [0, 1]})
@@ -101,10 +102,10 @@ class IdMap:
 
     @property
     def init_from(self) -> tuple[tuple[int, ...], ...]:
-        """Old ids, for each new id, whose mean starts its row of an embedding matrix.
+        """For each new id, the old ids whose mean is the initial value of its row in an embedding matrix.
 
-        For a kept id: its old id. For a new token: the ids that the old tokenizer gives to its bytes. (): no
-        such ids; `resize` then takes the mean of all old rows.
+        For a kept id: its old id. For a new token: the old tokenizer's ids for its bytes. (): no such ids;
+        `resize` then uses the mean of all old rows.
 
         >>> IdMap(3, [0, 2, -1], {2: [0, 1]}).init_from
         ((0,), (2,), (0, 1))
@@ -117,15 +118,15 @@ class IdMap:
         return self._init_from
 
     def resize(self, matrix: npt.NDArray[Any], *, padded: bool = False) -> npt.NDArray[Any]:
-        """Make the rows of the new ids from the rows of the old ids. Needs numpy.
+        """Compute the rows of the new ids from the rows of the old ids. Needs numpy.
 
         The row of a kept id is copied. The row of a new id is the mean of the rows of its `init_from`, computed in
         float64 and rounded to the type of the matrix; without `init_from`, it is the mean of all n_old rows.
 
         Args:
             matrix: array of shape (n_old, …), of any numeric type: embeddings, the output layer, a bias.
-            padded: bool – allow rows after the first n_old. They are padding: no id has them, so they count in no
-                mean, and the result has no such rows.
+            padded: bool – allow rows after the first n_old. They are padding: no id uses them, so they are not
+                part of any mean, and the result has no such rows.
 
         Returns:
             An array of shape (n_new, …) and the same type. The matrix does not change.
@@ -179,7 +180,7 @@ class IdMap:
             )
 
     def inverse(self) -> IdMap:
-        """Make the inverse map, from the new vocabulary to the old.
+        """Return the inverse map, from the new vocabulary to the old.
 
         Old ids that were removed have no `init_from` in it.
 
@@ -193,8 +194,8 @@ class IdMap:
     def then(self, other: IdMap) -> IdMap:
         """Compose this map with the map of a later change.
 
-        An id that the second change adds starts from the old ids that the ids of its `init_from` come from. Its
-        row may differ a little from the row that two resizes give: they take a mean of means.
+        The row of an id that the second change adds starts from the old ids from which the ids of its `init_from`
+        come. It may differ a little from the result of two resizes, which is a mean of means.
 
         Args:
             other: IdMap – the second change; its old vocabulary is the new one of this map.
@@ -223,7 +224,7 @@ class IdMap:
         return IdMap(self.n_old, new_to_old, init)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map into a file, which `IdMap.load` reads. The file appears whole or not at all.
+        """Write the map into a file, which `IdMap.load` reads. The file is written atomically.
 
         Args:
             path: str or PathLike – the file to write; an older one is replaced.
@@ -339,10 +340,10 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
 def _starts(
     init_from: Mapping[int, Iterable[int]] | Sequence[Iterable[int]] | None, new_to_old: array[int], n_old: int
 ) -> dict[int, tuple[int, ...]]:
-    """Return the old ids from which the rows of new ids start, without the new ids that have none.
+    """Return the old ids from which the rows of new ids start; new ids without any are left out.
 
     Raises:
-        ValueError: an id is out of range, or a kept id starts from another than its own old id.
+        ValueError: an id is out of range, or a kept id starts from another id than its old one.
     """
     if init_from is None:
         return {}

@@ -1,4 +1,4 @@
-"""Measures of a vocabulary on texts: Rényi efficiency, and how evenly languages pay."""
+"""Measures of a vocabulary on texts: Rényi efficiency, and the inequality of costs among languages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _ALPHA = 2.5  # order of the entropy that went best with the quality of translat
 def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
     """Return the Rényi efficiency: the entropy of order 2.5 of the tokens of texts, divided by its maximum.
 
-    It is 1 if all tokens of the vocabulary are equally frequent, and low if a few of them fill the texts (Zouhar
-    et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842).
+    It is 1 if all tokens of the vocabulary are equally frequent, and low if a few of them dominate the texts
+    (Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842).
 
     Args:
         counts: occurrences of each token.
         vocab_size: number of tokens of the vocabulary.
 
     Returns:
-        The efficiency; None without tokens, or for a vocabulary of one.
+        The efficiency; None if there are no tokens, or the vocabulary has only one.
 
     >>> renyi_efficiency([5, 5, 5, 5], 4)
     1.0
@@ -33,8 +33,7 @@ def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
 
 
 def gini(costs: Sequence[float]) -> float | None:
-    """Return the Gini coefficient of the costs of languages: 0 if all are equal, near 1 if one language has nearly
-    all costs.
+    """Return the Gini coefficient of the costs of languages: 0 if all are equal, near 1 if one has nearly all.
 
     It is the mean difference between two costs, divided by twice their mean (Gini 1912). Costs are tokens per
     parallel line, as in work on parity among languages (Foroutan et al. 2025, arXiv 2508.04796).
@@ -43,7 +42,7 @@ def gini(costs: Sequence[float]) -> float | None:
         costs: cost of each language.
 
     Returns:
-        The coefficient; None without costs.
+        The coefficient; None if there are no costs.
 
     >>> gini([2.0, 2.0]), gini([1.0, 3.0])
     (0.0, 0.25)

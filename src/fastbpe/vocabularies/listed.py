@@ -1,7 +1,7 @@
 """Listed merges after tokens were removed: a token without makers gets a new merge after all others.
 
-A merge after all others changes no token that is made without it: while the bytes of such a token are merged, a
-better pair is there until they are one token. So new merges need not be examined again.
+A merge after all others does not affect a token that is made without it: while the bytes of such a token are
+merged, there is always a better pair, until they are one token. So existing tokens need not be checked again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ Pair = tuple[bytes, bytes]
 
 
 class ListedMerges:
-    """Merges of a list, by the bytes of their two parts, best first.
+    """List of merges, given by the bytes of their two parts, best first.
 
     Args:
         pairs: the pairs, best first. Of a repeated pair, the first position counts.
-        symbols: cuts the bytes of a token into the symbols that merging begins with.
+        symbols: function that cuts the bytes of a token into the symbols with which merging begins.
     """
 
     def __init__(self, pairs: Iterable[Pair], symbols: Callable[[bytes], Sequence[bytes]]) -> None:
@@ -63,9 +63,9 @@ class ListedMerges:
         return [part for part in parts if part], last
 
     def remake(self, tokens: Iterable[bytes]) -> dict[bytes, Pair]:
-        """Append a merge for each token that merging leaves in two parts; map the tokens that are made to pairs.
+        """Append a merge for each token that merging leaves in two parts; return a map from those tokens to pairs.
 
-        Shorter tokens come first, because longer ones may be made of them.
+        Shorter tokens come first, because longer ones may be made from them.
         """
         made: dict[bytes, Pair] = {}
         for token in sorted(tokens, key=len):

@@ -1,7 +1,8 @@
 """Makers: the two tokens whose merge makes a token. A vocabulary that keeps a token keeps its makers.
 
-One merge makes each token, for any ranks, scores or list (`tests/reference/__init__.py` has the proof). So
-a token's makers, their makers and so on are a fixed tree: while all of it stays, the token is made as before.
+Each token is made by only one merge, for any ranks, scores or list (`tests/reference/__init__.py` has the proof).
+So a token's makers, their makers and so on form a fixed tree: as long as all of it stays, the token is made as
+before.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -
 
 
 def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """List a token and all tokens that it is made of, except known ids and the tokens that they are made of."""
+    """List a token and all tokens from which it is made, except known ids and the tokens that make them."""
     found: set[int] = set()
     todo = [token]
     while todo:
@@ -24,7 +25,7 @@ def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
 
 
 def with_makers(tokens: Iterable[int], makers: Makers) -> set[int]:
-    """List tokens and all tokens that they are made of."""
+    """List tokens and all tokens from which they are made."""
     found: set[int] = set()
     todo = [*tokens]
     while todo:
@@ -39,7 +40,8 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
     """Choose n tokens: those that always stay, then the best ones, each with its makers if these still fit.
 
     Args:
-        n: number of tokens to choose: from the number of `always` and its makers to the number of all tokens.
+        n: number of tokens to choose: at least the number of `always` with their makers, at most the number of all
+            tokens.
         ranked: all tokens, the best first.
         makers: the makers of each token.
         always: tokens that stay in any case.
@@ -65,7 +67,7 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
 
 
 def made_of(gone: Collection[int], makers: Makers) -> list[int]:
-    """List the tokens that are made of a token in `gone`, directly or through their makers."""
+    """List the tokens that are made from a token in `gone`, directly or indirectly."""
     is_made_of: dict[int, bool] = dict.fromkeys(gone, True)
     for token in makers:
         todo = [token]

@@ -13,12 +13,12 @@ from fastbpe.patterns import Pattern
 
 
 class Kind(Enum):
-    """Kind of an id, by the step that makes it from text."""
+    """Kind of an id: the step that produces it from text."""
 
     TEXT = "text"  # merging makes it, or it is a piece as a whole
     NAME = "name"  # found by its name: special tokens, added tokens, user-defined symbols
-    BYTE = "byte"  # stands for a byte of a character that has no piece (byte fallback)
-    UNKNOWN = "unknown"  # stands for a character that has no piece
+    BYTE = "byte"  # represents a byte of a character that has no piece (byte fallback)
+    UNKNOWN = "unknown"  # represents a character that has no piece
     UNUSED = "unused"  # a piece that merging passes through and that is split again
     NONE = "none"  # the id has no token
 
@@ -27,25 +27,25 @@ class Kind(Enum):
 class Material:
     """Tokens of a tokenizer, and the tables that merge them.
 
-    tokens: list of bytes – of each id, as it appears in a text; b"" for ids without a token.
-    kinds: list of Kind – of each id.
-    names: id → text under which a token of kind NAME is found.
+    tokens: list of bytes – token of each id, as it appears in a text; b"" for ids without a token.
+    kinds: list of Kind – kind of each id.
+    names: id → text by which a token of kind NAME is found.
     vocabulary: symbols that are merged. In byte mode they are the ids.
-    halves: function that maps ids to the two ids that their merge joins; some may be missing.
+    halves: function that returns a map from ids to the two ids that their merge joins; some may be missing.
     symbol_ids: list of int or None – id of each symbol; None: symbols are ids.
     symbols_of: function that lists the symbols that a token joins; None: they are its bytes or characters.
-    prefix: bytes – begins the symbols inside a piece, and no text shows it; b"": nothing does.
-    suffix: bytes – ends the last symbol of a piece, and no text shows it; b"": nothing does.
+    prefix: bytes – mark at the start of the symbols inside a piece, not part of the text; b"": no mark.
+    suffix: bytes – mark at the end of the last symbol of a piece, not part of the text; b"": no mark.
     in_characters: bool – merging begins with characters; False: with bytes.
-    escapes_spaces: bool – U+2581 takes the place of each space before merging.
-    marks_stand_for_spaces: bool – symbols hold U+2581 for a space.
+    escapes_spaces: bool – U+2581 replaces each space before merging.
+    marks_stand_for_spaces: bool – symbols contain U+2581 for a space.
     whole_piece_first: bool – a piece that is a token becomes it without merging.
     drops_bytes: bool – bytes without a token are left out of texts.
-    pattern: the split pattern. Its pieces hold whole characters.
-    is_split_otherwise: bool – steps that no pattern expresses split text; then `pattern` is None.
-    always_found: tokens of kind NAME that are found wherever their bytes stand in a text as it is merged.
+    pattern: the split pattern. Its pieces consist of whole characters.
+    is_split_otherwise: bool – text is split by steps that no pattern expresses; then `pattern` is None.
+    always_found: tokens of kind NAME that are found wherever their bytes occur in the text that is merged.
     superwords: ids of tokens that are made of whole pieces.
-    make_keeps: function that makes `keeps`.
+    make_keeps: function that creates `keeps`.
     """
 
     tokens: list[bytes]
@@ -70,14 +70,14 @@ class Material:
 
     @cached_property
     def keeps(self) -> Callable[[str], bool] | None:
-        """Function that tells whether normalizing can leave a text as it stands, anywhere in a text.
+        """Function that tells whether a text may occur unchanged within normalized text.
 
-        None: that is not known, or normalizing changes nothing.
+        None: this is not known, or normalizing changes nothing.
         """
         return self.make_keeps()
 
     def holds_name(self, token: bytes) -> bool:
-        """Tell whether a name in a token is found before merging, so that merging never makes the token."""
+        """Tell whether a token contains a name found before merging, so that merging never makes the token."""
         return any(name in token for name in self.always_found)
 
     @cached_property
@@ -92,12 +92,12 @@ class Material:
 
     @cached_property
     def symbol_bytes(self) -> list[bytes]:
-        """Bytes of each symbol, as merging sees them."""
+        """Bytes of each symbol, in the form used in merging."""
         return self.vocabulary.tokens()
 
 
 def material_of(tokenizer: Described) -> Material:
-    """Gather the facts of a tokenizer. Raises TypeError if it does not work on text."""
+    """Collect the facts about a tokenizer. Raises TypeError if it does not work on text."""
     family: _Family | None = getattr(tokenizer, "_family", None)
     if family is None:
         raise TypeError(f"tokenizer must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
@@ -110,12 +110,12 @@ def surface_of(tokenizer: Described, token_id: int) -> bytes:
 
 
 def cutter_of(tokenizer: Described) -> Callable[[bytes], int] | None:
-    """Make a function that finds safe cuts of long documents; None if no cut is safe."""
+    """Return a function that finds safe cuts of long documents; None if no cut is safe."""
     return tokenizer._family.cutter(tokenizer)
 
 
 def shown_token(token: bytes) -> str:
-    r"""Write a token for people, in quotes; as bytes if it holds a part of a character.
+    r"""Format a token for people, in quotes; as bytes if it contains a part of a character.
 
     >>> print(shown_token(" é\n".encode()), shown_token(b" \xc3"))
     ' é\n' b' \xc3'
@@ -138,7 +138,7 @@ class _Family(Protocol):
 
 
 class Described(Protocol):
-    """Tokenizer, as the functions of this folder see it."""
+    """The parts of a Tokenizer that the functions of this folder need."""
 
     @property
     def mode(self) -> str: ...

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _N_SHOWN = 4  # parts that a repr shows
 
-#: Pair that stood once: priority, position of the left one, left and right symbol, merged symbol.
+#: Pair that once existed: priority, position of the left one, left and right symbol, merged symbol.
 _Queued = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
 class MergeTree:
-    r"""Token, with the two tokens that it is merged from.
+    r"""Token, with the two tokens from which it is merged.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
@@ -39,11 +39,11 @@ class MergeTree:
 
     Attributes:
         token: bytes – the token, as it appears in a text.
-        id: int or None – its id; None: a character that has no id of its own.
-        parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it
-            anywhere; three or more if merging leaves these tokens of its bytes, so that only a whole piece becomes
-            the token; () for a byte, a character, or a token that is found by its name.
-        priority: int or None – position of the merge among all merges, the least first: in byte mode the rank of
+        id: int or None – its id; None: a character without an id.
+        parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it in any
+            text; three or more if merging its bytes leaves these tokens, so that only a whole piece becomes the
+            token; () for a byte, a character, or a token that is found by its name.
+        priority: int or None – position of the merge among all merges, the lowest first: in byte mode, the rank of
             the token or the line of its merge; None: no merge makes it.
     """
 
@@ -63,7 +63,7 @@ class MergeTree:
         return len(self.parts) in (0, 2) and (not self.parts or self.priority is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain dicts and lists, as JSON holds them; bytes that are not a character become escapes.
+        """Return plain dicts and lists, as for JSON; bytes that are not a character become escapes.
 
         >>> import fastbpe
         >>> fastbpe.merge_tree(fastbpe.Tokenizer.from_merges([], pattern=None), "a").to_dict()
@@ -80,7 +80,7 @@ class MergeTree:
         return root[0]
 
     def __rich__(self) -> Tree:
-        """Return the tree as rich draws it: ids are dim, and tokens that no merge makes are red."""
+        """Return the tree for rich: ids are dim, and tokens that no merge makes are red."""
         from rich.tree import Tree
 
         root = Tree(self._label(), guide_style="dim")
@@ -126,17 +126,17 @@ class MergeTree:
 
 
 def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
-    """Show how merging makes a token: the two tokens it is merged from, and the same for each of these.
+    """Show how merging makes a token: the two tokens from which it is merged, and the same for each of these.
 
-    In every text, the same merge makes a token: the last merge when its bytes are merged alone.
+    In every text, the same merge makes a token: the last merge when its bytes are merged by themselves.
 
     Args:
         tokenizer: Tokenizer.
         token: token, as for `Tokenizer.token_to_id`, or id.
 
     Raises:
-        InvalidTokenError: there is no such token or id (a KeyError).
-        VocabularyError: the tokenizer merges nothing: its model_type is not "BPE".
+        InvalidTokenError (a KeyError): there is no such token or id.
+        VocabularyError: the tokenizer does not merge: its model_type is not "BPE".
         TypeError: token is not bytes, str or int.
 
     >>> import fastbpe
@@ -175,7 +175,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
 def merged(material: Material, data: bytes) -> list[MergeTree]:
     """Merge bytes by themselves, and return the tokens that are left, with the merges that made them.
 
-    data: bytes of a symbol, as merging sees them.
+    data: bytes in the form used in merging.
     """
     if material.symbols_of is not None:
         parts = material.symbols_of(data)
@@ -219,7 +219,7 @@ def _merge(
     trees: list[MergeTree],
     make: Callable[[int, bytes, tuple[MergeTree, ...], int], MergeTree],
 ) -> list[MergeTree]:
-    """Merge the best pair, leftmost of equals, until no pair is left. The heap also holds outdated pairs."""
+    """Merge the best pair, leftmost of equals, until no pair is left. The heap may contain outdated pairs."""
     n = len(symbols)
     after, before = [*range(1, n + 1)], [*range(-1, n - 1)]
     heap: list[_Queued] = []

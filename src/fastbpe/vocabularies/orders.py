@@ -1,4 +1,4 @@
-"""Merge two orders of tokens into one order that keeps both as far as possible."""
+"""Merging of two orders of tokens into one order that keeps both as far as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
     [1, 2, 4]
     """
     find = bisect_left if strictly else bisect_right
-    ends: list[int] = []  # of the rising subsequences of each length, the least last number
+    ends: list[int] = []  # for each length, the smallest last number of the ascending subsequences
     at: list[int] = []  # position of that number
     before = []
     for position, number in enumerate(numbers):
@@ -34,10 +34,10 @@ def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
 
 
 def join(first: Levels[T], second: Levels[T]) -> Levels[T]:
-    """Put the members that only `second` has between the levels of `first`, whose order stays.
+    """Insert the members that only `second` has between the levels of `first`, whose order stays.
 
-    A longest run of members that both have in the same order are the anchors. A new member goes right before the
-    next anchor after it in `second`. If there is no such anchor, it goes after all of `first`.
+    The longest sequence of members that both have in the same order are the anchors. A new member is put right
+    before the next anchor after it in `second`, or after all of `first` if there is no such anchor.
     """
     level_of = {member: number for number, level in enumerate(first) for member in level}
     shared = [member for level in second for member in level if member in level_of]
@@ -68,7 +68,7 @@ def moved_behind(levels: Levels[T], members: Mapping[T, object] | set[T]) -> Lev
 
 
 def displaced(ranks: Sequence[int]) -> list[int]:
-    """Return the positions of the fewest members without which the others are in order.
+    """Return the positions of the smallest set of members without which the others are in order.
 
     >>> displaced([1, 2, 9, 3])
     [2]

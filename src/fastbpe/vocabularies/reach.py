@@ -1,35 +1,34 @@
-"""Judge for each token whether some text gives it: the verdict is such a text, a proof that none does, or neither.
+"""Search, for each token, for a text that produces it, or for a proof that no text does.
 
-A token with a text is *producible*: the text was encoded, and the ids hold the token. A token is *impossible* if
-one of these proofs holds; `tests/reference/__init__.py` has the lemmas.
+A token with such a text is *producible*: the text was encoded, and its ids contain the token. A token is
+*impossible* if one of these proofs applies; `tests/reference/__init__.py` has the lemmas.
 
-- Bytes. No UTF-8 holds the bytes of the token.
-- Merges. If a merge made the token in the ids of a text, then merging its bytes by themselves makes it, too: the
-  borders of its stretch have stood all the time, so every merge inside it was the one that its bytes by
-  themselves would have had next. So if merging its own bytes leaves anything else, no merge makes it in any
-  text. It may then only be a piece as a whole, if the vocabulary looks these up first, and only if its bytes are
-  whole characters, as pieces are.
-- Splitter. A token lies inside one piece. `splitting.piece_language` accepts every piece that the split pattern
-  can make. If it accepts none with the token's characters in it, no text gives the token. Where the token ends
-  inside a character, or begins inside one, every character counts that has these bytes there.
-- Neighbours. A token stands between other tokens, or at an end of its piece. If two tokens stand side by side in
-  the ids of a piece, merging the bytes of the two by themselves leaves these two: else the first merge across
-  their border would have happened in the piece as well. So a token is impossible if its piece cannot end with
-  it, and every token that could come next, for the rest of its character or by the pattern, merges with it or
-  leads to no end of a piece either. The same holds for what comes before it.
-- Names. Added tokens and user-defined symbols are found before merging, the leftmost first. If the token holds
-  one that is found anywhere, then in each text the name's first character there belongs to a name: to this one, or
-  to one that begins before it or is longer. So no merge makes the token.
-- Normalizer. Each part of a text in one of Unicode's normal forms is in that form itself, so normalizing leaves
-  no text that holds a token in another form. In code-point mode: a character that a rule replaces stands in no
-  normalized text, unless a rule puts it there.
-- Kinds of code-point pieces. A piece marked as unused is split again. An id for a byte needs a character with
-  this byte that has no piece; an id for unknown characters needs one, and no ids for bytes.
+- Bytes. The bytes of the token do not occur in any UTF-8.
+- Merges. If a merge made the token in the ids of a text, then merging its bytes by themselves also makes it: no
+  merge has crossed the ends of its stretch, so every merge inside it was the same as in merging its bytes by
+  themselves. So if merging its bytes leaves anything else, no merge makes it in any text. It can then only be a
+  whole piece, if the vocabulary looks these up first, and only if its bytes are whole characters, as pieces are.
+- Splitter. A token is inside one piece. `splitting.piece_language` accepts every piece that the split pattern can
+  make. If it accepts no piece that contains the token's characters, no text produces the token. If the token
+  begins or ends inside a character, every character with these bytes at that place is considered.
+- Neighbours. A token is between other tokens, or at an end of its piece. If two tokens are adjacent in the ids of
+  a piece, merging the bytes of the two by themselves leaves these two: otherwise the first merge across their
+  boundary would have happened in the piece as well. So a token is impossible if its piece cannot end with it, and
+  every token that could follow (for the rest of its character, or by the pattern) merges with it or cannot lead to
+  the end of a piece either. The same argument applies to the tokens before it.
+- Names. Added tokens and user-defined symbols are found before merging, the leftmost first. If the token contains
+  one that is found anywhere, then in each text the name's first character belongs to a name: to this one, or to
+  one that begins before it or is longer. So no merge makes the token.
+- Normalizer. Each part of a text in a Unicode normalization form is in that form itself, so normalized text never
+  contains a token in another form. In code-point mode: a character that a rule replaces does not occur in
+  normalized text, unless a rule produces it.
+- Kinds of code-point pieces. A piece marked as unused is split again. An id for a byte needs a character with this
+  byte and without a piece; an id for unknown characters needs such a character, and no ids for bytes.
 
-If neither was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know
-them: vocabularies without some of the bytes of UTF-8, and steps that no pattern expresses, leave tokens
-undecided unless a text is found. So may look-arounds, which `piece_language` ignores, and the limits of the
-search.
+If neither was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know the
+pieces: if a vocabulary lacks some of the bytes of UTF-8, or if text is split by steps that no pattern expresses,
+tokens are undecided unless a text is found. Look-arounds, which `piece_language` ignores, and the limits of the
+search may also leave tokens undecided.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _judge_names(tokenizer: Described, material: Material, reach: Reach) -> None
         if kind is not Kind.NAME:
             continue
         name = material.names[i]
-        # White space at the ends of a text may be removed, and U+2581 may stand for a space.
+        # White space at the ends of a text may be removed, and U+2581 may represent a space.
         for text in (name, f"a{name}a", f"a{name.replace(' ', METASPACE)}a"):
             if i in tokenizer.encode(text, allowed_special="all"):
                 reach.witnesses[i] = text

@@ -1,4 +1,4 @@
-"""Judge for each token of a byte-level vocabulary whether some text gives it. `reach` states the proofs."""
+"""Decide for each token of a byte-level vocabulary whether some text produces it. `reach` states the proofs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fastbpe.splitting.piece_language import PieceLanguage, States
 from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
-# Text to put before and after a candidate, so that look-arounds of the split pattern see something.
+# Text to put before and after a candidate, for look-arounds of the split pattern.
 _CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/", ".")
-_MAX_TEXTS = 24  # most candidate texts for a token
-_MAX_LOOKS = 1 << 20  # most neighbours to examine for a token; then it is undecided
+_MAX_TEXTS = 24  # maximum number of candidate texts for a token
+_MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; then it is undecided
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
 _CONTINUATION = range(0x80, 0xC0)
@@ -27,7 +27,7 @@ _LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\
 
 @dataclass(frozen=True)
 class _Place:
-    """Place in a piece: the states of the split pattern there, and the bytes of a character that has begun."""
+    """Position in a piece: the states of the split pattern, and the bytes so far of an incomplete character."""
 
     states: States
     begun: bytes = b""
@@ -39,14 +39,14 @@ _Key = tuple[int, States | None, int | bytes]
 
 
 class ByteSearch:
-    """Search for texts that give the tokens of a byte-level vocabulary, and for proofs that none does."""
+    """Search for texts that produce the tokens of a byte-level vocabulary, and for proofs that none does."""
 
     def __init__(self, tokenizer: Described, material: Material, reach: Reach) -> None:
         self._material = material
         self._reach = reach
         self._trial = Trial(tokenizer, reach)
         self._language = PieceLanguage(material.pattern)
-        #: True if proofs about pieces hold: pieces are whole characters, with all their bytes.
+        #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
         #: By place: the ways that are known, and an iterator of the ways that are not read yet.
@@ -69,7 +69,7 @@ class ByteSearch:
                     self._reach.undecided.append(i)
 
     def _judge(self, token_id: int, token: bytes) -> Reason | None:
-        """Return a proof. None: the token has a witness now, or is undecided."""
+        """Return a proof, or None if the token now has a witness or is undecided."""
         text = _text(token)
         if not self._material.drops_bytes and not _may_be_utf8(token):
             return Reason.BYTES
@@ -117,7 +117,7 @@ class ByteSearch:
         return None
 
     def _may_be_inside(self, token: bytes) -> bool:
-        """Tell whether a piece may hold the token; a character that begins before it is any that ends so."""
+        """Tell whether a piece may contain the token, with any possible start of an incomplete first character."""
         head = _n_continuations(token)
         states: States | None = self._language.anywhere
         if head:
@@ -125,7 +125,7 @@ class ByteSearch:
         return states is not None and self._read(_Place(states), token[head:]) is not None
 
     def _read(self, place: _Place, data: bytes) -> _Place | None:
-        """Read bytes of a piece; None: no piece and no UTF-8 has them there."""
+        """Read bytes of a piece; None if they cannot occur at this position in a piece or in UTF-8."""
         data = place.begun + data
         try:
             text, n_read = codecs.utf_8_decode(data, "strict", False)
@@ -145,9 +145,9 @@ class ByteSearch:
     # Search for neighbours
 
     def _candidates(self, token_id: int, token: bytes, looks: _Looks) -> Iterator[str]:
-        """Yield texts with a token in it that may be pieces, and that merging leaves it in.
+        """Yield texts that contain a token after merging, and may be pieces.
 
-        If it yields no text and the search did not reach its limit (`looks`), there is no such text.
+        If this yields no text, and the search did not reach its limit (`looks`), there is no such text.
         """
         if not _n_continuations(token):  # can anything follow the token at all?
             inside = self._read(_Place(self._language.anywhere), token)
@@ -166,10 +166,10 @@ class ByteSearch:
     def _before(
         self, token_id: int, token: bytes, dead: set[_Place], looks: _Looks
     ) -> Iterator[tuple[bytes, _Place]]:
-        """Yield bytes that may stand before a token in its piece, with the place after the token.
+        """Yield bytes that may precede a token in its piece, with the position after the token.
 
-        First come bytes with which a piece begins: they make texts to try. Then come tokens at any place of a
-        piece, so that the proof leaves out no piece.
+        First come bytes with which a piece begins, which lead to texts to try. Then come tokens at any position of
+        a piece, so that the proof covers all pieces.
         """
         head = _n_continuations(token)
         if not head:
@@ -188,7 +188,7 @@ class ByteSearch:
                     yield before, inside
 
     def _begun(self, begin: States) -> Iterator[_Way]:
-        """Yield the tokens of whole characters that may come next at a place: (id, bytes, the place after it)."""
+        """Yield the tokens of whole characters that may come next: (id, bytes, the position after it)."""
         if begin not in self._known_begun:
             self._known_begun[begin] = ([], self._read_each(begin))
         known, rest = self._known_begun[begin]
@@ -210,9 +210,9 @@ class ByteSearch:
                 yield other, token, place
 
     def _opened(self, begin: States) -> Iterator[_Way]:
-        """Yield the ways to begin a character at a place by tokens: (last id, bytes, the place after them).
+        """Yield the sequences of tokens that may begin a character: (last id, bytes, the position after them).
 
-        Ways of one token come first. Ways of several tokens are searched when a token needs them, and kept.
+        Single tokens come first. Sequences of several tokens are searched for when a token needs them, and cached.
         """
         if begin not in self._known_opened:
             tokens = self._material.tokens
@@ -236,7 +236,7 @@ class ByteSearch:
                     todo.append(ways[-1])
 
     def _going_on(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next inside a character: (id, bytes, the place after it)."""
+        """Yield the tokens that may come next inside a character: (id, bytes, the position after it)."""
         missing = _n_bytes(here.begun[0]) - len(here.begun)
         for head, other, token in self._continuations:
             if head == missing or head == len(token) < missing:
@@ -245,7 +245,7 @@ class ByteSearch:
                     yield other, token, after
 
     def _behind(self, token_id: int, place: _Place, looks: _Looks) -> Iterator[bytes]:
-        """Yield bytes that may stand after a token up to the end of its piece, by tokens that stay apart."""
+        """Yield bytes that may follow a token up to the end of its piece, made of tokens that do not merge."""
         if not place.begun and self._language.may_end(place.states):
             yield b""
         todo = deque([(token_id, place, b"")])
@@ -265,7 +265,7 @@ class ByteSearch:
                     todo.append((other, after, behind + token))
 
     def _coming(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next between two characters: (id, bytes, the place after it)."""
+        """Yield the tokens that may come next between two characters: (id, bytes, the position after it)."""
         for other in self._short_first:
             token = self._material.tokens[other]
             after = self._read(here, token)
@@ -273,10 +273,10 @@ class ByteSearch:
                 yield other, token, after
 
     def _key(self, last: int, place: _Place) -> _Key:
-        """Return a key that ways share if the same tokens can follow, with the same places after them.
+        """Return a key of a position: equal keys mean that the same tokens can follow, to the same positions.
 
-        Two bytes or more of a character: any bytes may complete it, so that only their number matters, unless the
-        pattern tells the characters apart that begin so.
+        After two or more bytes of a character, any bytes may complete it, so only their number matters, unless the
+        pattern distinguishes the characters that begin in this way.
         """
         begun = place.begun
         if len(begun) > 1 and self._language.are_alike(*_characters_of(begun)):
@@ -285,7 +285,7 @@ class ByteSearch:
         return last, place.states, begun
 
     def _stand_apart(self, left: int, right: int) -> bool:
-        """Tell whether merging the bytes of two tokens gives these two tokens."""
+        """Tell whether merging the bytes of two tokens results in these two tokens."""
         tokens = self._material.tokens
         return merge_alone(self._material.vocabulary, tokens[left] + tokens[right]) == [left, right]
 
@@ -313,10 +313,10 @@ class ByteSearch:
 class _Looks:
     """Budget of the search for one token.
 
-    limit: int – most neighbours to examine.
-    n: int – neighbours examined so far.
-    found: bool – some neighbours fit.
-    is_over: bool – the limit was reached, and the search ended.
+    limit: int – maximum number of neighbours to examine.
+    n: int – number of neighbours examined so far.
+    found: bool – whether some neighbours fit.
+    is_over: bool – whether the search ended because it reached the limit.
     """
 
     limit: int
@@ -339,7 +339,7 @@ def _text(data: bytes) -> str | None:
 
 
 def _may_be_utf8(data: bytes) -> bool:
-    """Tell whether some UTF-8 holds these bytes."""
+    """Tell whether these bytes may occur in UTF-8."""
     for lead in _LEADS if _n_continuations(data) else (b"",):
         try:
             codecs.utf_8_decode(lead + data, "strict", False)
@@ -354,7 +354,7 @@ def _in_contexts(text: str) -> list[str]:
 
 
 def _completions(token: bytes) -> Iterator[list[str]]:
-    """Yield texts of a token and characters that complete it at both ends, for pieces that end inside them."""
+    """Yield texts that complete the characters at both ends of a token, for pieces that end inside characters."""
     n = _n_continuations(token)
     heads = [b""]
     if n:
@@ -380,7 +380,7 @@ def _n_bytes(lead: int) -> int:
 
 
 def _characters_of(begun: bytes) -> tuple[int, int]:
-    """Return the least and the greatest code point whose UTF-8 begins with these bytes."""
+    """Return the lowest and the highest code point whose UTF-8 begins with these bytes."""
     n = _n_bytes(begun[0])
     code = begun[0] & (0xFF >> (n + 1))
     for byte in begun[1:]:

@@ -1,8 +1,8 @@
-"""Judge for each piece of a code-point vocabulary whether some text gives it.
+"""Decide for each piece of a code-point vocabulary whether some text produces it.
 
-`reach` states the proofs. A character that stands in no other piece parts what is before it from what is
-after it, so that a piece that merging makes of its own characters has a text nearly always: that character, and
-the piece.
+`reach` states the proofs. A character that occurs in no longer piece separates the text before it from the text
+after it. So a piece that merging makes from its own characters nearly always has a text: that character, then the
+piece.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 # Characters to put around a piece; characters that no longer piece of the vocabulary has work best.
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
-_MAX_TEXTS = 1 << 12  # most characters to try for a byte
+_MAX_TEXTS = 1 << 12  # maximum number of characters to try for a byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
 UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
@@ -75,7 +75,7 @@ def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None
 
 
 def _search(trial: Trial, token_id: int, piece: str) -> int:
-    """Try a piece between its own characters and a few others. Returns the number of texts that were tried."""
+    """Try a piece between its own characters and a few others. Returns the number of tried texts."""
     letters = [*dict.fromkeys([*piece, "\x01", "a", " ", METASPACE])][:_MAX_LETTERS]
     sides = [*letters, *(one + other for one in letters for other in letters)]
     n_texts = 0
@@ -93,7 +93,7 @@ def _search(trial: Trial, token_id: int, piece: str) -> int:
 
 
 def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | None:
-    """Judge an id that stands for a byte: it needs a character that has no piece."""
+    """Judge an id that represents a byte: it needs a character without a piece."""
     byte = material.tokens[token_id][0]
     if byte in UNUSABLE_BYTES:
         return Reason.BYTES
@@ -108,7 +108,7 @@ def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | Non
 
 
 def _is_kept(material: Material, character: str) -> bool:
-    """Tell whether a character may stand in a normalized text."""
+    """Tell whether a character may occur in normalized text."""
     if character == " " and material.escapes_spaces:
         return False
     return material.keeps is None or material.keeps(character)
@@ -149,5 +149,5 @@ def _character(code: int) -> str:
 
 
 def _spread(first: int, end: int) -> range:
-    """Return the code points from first to end; of very many, some thousands that are spread evenly."""
+    """Return the code points from first to end; if there are very many, some thousands, evenly spread."""
     return range(first, end, max((end - first) // _MAX_TEXTS, 1))

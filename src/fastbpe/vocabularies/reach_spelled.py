@@ -1,7 +1,7 @@
-"""Judge for each token of characters whether some text gives it.
+"""Decide for each token of a character-level vocabulary whether some text produces it.
 
-`reach` states the proof by merges, the only one here: the steps of a tokenizer.json may do anything else to a
-text.
+Only the proof by merges (see `reach`) is used here, because the steps of a tokenizer.json may change a text in any
+way.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> Non
 
 
 def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[str]:
-    """List texts that may give the token: as it decodes, and as it is spelled, without marks of its place."""
+    """List texts that may produce the token: its decoded text, and its spelling without marks of position."""
     token = material.tokens[token_id]
     surface = surface_of(tokenizer, token_id)
     bare = token.removeprefix(material.prefix)

@@ -1,4 +1,4 @@
-"""vocabulary_report: tokens that no text gives, that a corpus never uses, that look alike, and what they cost."""
+"""vocabulary_report: tokens that no text produces, that a corpus never uses, or that look alike, and costs."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class CorpusUse:
         n_bytes, n_ids: int – size of the corpus: bytes of UTF-8, ids.
         counts: list of int – occurrences of each id.
         unused: ids of the tokens that some text can produce but the corpus never does, without single bytes and
-            names. First those that are not part of a longer token in use, then the parts; of each, low ids first.
-            Low ids
-            were learned early: such a token was frequent in the text that the vocabulary comes from, so a model
-            trained on this corpus would know a token that it has never seen. " SolidGoldMagikarp" is of this kind.
-        parts: the tokens of `unused` that merging needs on the way to a token in use.
+            names. First those that are not part of a longer token in use, then the parts; within each group, low
+            ids first. Tokens with
+                low ids were learned early, so they were frequent in the text from which the vocabulary was
+            learned; but a model
+                trained on this corpus never sees them. " SolidGoldMagikarp" is such a token.
+        parts: the tokens of `unused` from which merging makes a token in use.
     """
 
     n_bytes: int
@@ -68,18 +69,17 @@ class VocabularyReport:
     Attributes:
         name: str or None – name of the vocabulary.
         mode: "byte", "codepoint" or "character".
-        tokens: list of bytes – of each id, as it appears in a text; b"" for ids without a token.
+        tokens: list of bytes – token of each id, as it appears in a text; b"" for ids without a token.
         names: ids of special tokens, added tokens and user-defined symbols.
         witnesses: mapping – id → a text whose ids contain it, if special tokens are allowed.
         impossible: mapping – id → the proof that no text can produce it.
-        undecided: ids without a text and without a proof. Empty for all published vocabularies that fastbpe is
-            tested with.
-        partial: ids that hold a part of a character.
+        undecided: ids without a text or proof. Empty for all published vocabularies with which fastbpe is tested.
+        partial: ids whose token contains a part of a character.
         forms: mapping – "case", "space" (at the start) and "normalization" (NFKC) → groups of ids of tokens that
-            differ by nothing else.
-        digits: how numbers are split, and which are tokens.
-        indentation: runs of white space that are tokens, and what indentation costs.
-        scripts: tokens by script, and bytes of the corpus for each id.
+            differ only in this.
+        digits: how numbers are split, and which numbers are tokens.
+        indentation: runs of white space that are tokens, and the cost of indentation.
+        scripts: tokens by script, and bytes per id in the corpus.
         corpus: use in the corpus; None: there is no corpus.
     """
 
@@ -209,7 +209,7 @@ class VocabularyReport:
         yield "indentation costs", ", ".join(f"{n} spaces: {k}" for n, k in cost.items()) + " more ids"
 
     def _script_cells(self) -> Iterator[tuple[str, ...]]:
-        """Yield the head and the rows of the table of scripts."""
+        """Yield the header and the rows of the table of scripts."""
         with_corpus = self.corpus is not None
         yield ("script", "tokens", "bytes each", *(("ids", "bytes per id") if with_corpus else ()))
         for row in self.scripts[:_N_SCRIPTS]:
@@ -250,7 +250,7 @@ def vocabulary_report(
     Raises:
         TypeError: tokenizer is not a Tokenizer.
         FileNotFoundError, FormatError, TypeError, ValueError: the corpus cannot be read, as in `train`.
-        OptionError: an option of reading has no effect (a ValueError).
+        OptionError (a ValueError): an option for reading has no effect.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["low lower lowest"] * 3, vocab_size=260, pattern="gpt2", progress=False)
@@ -259,7 +259,7 @@ def vocabulary_report(
     [b' low', b' lowe']
     """
     material = material_of(tokenizer)
-    shown = material  # tokens as they stand in a text
+    shown = material  # tokens as they occur in a text
     if material.symbols_of is not None:
         shown = replace(material, tokens=_surfaces(tokenizer, material))
     read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)
@@ -283,7 +283,7 @@ def vocabulary_report(
 
 
 def _surfaces(tokenizer: Described, material: Material) -> list[bytes]:
-    """Return the bytes that each token of characters adds to a text, without the mark for the end of a word."""
+    """Return the bytes that each character-level token adds to a text, without the mark for the end of a word."""
     surfaces = []
     for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
         surface = surface_of(tokenizer, i) if kind in (Kind.TEXT, Kind.BYTE) else token
@@ -311,7 +311,7 @@ def _use_of(material: Material, usage: Usage, producible: Mapping[int, str]) -> 
 
 
 def _is_base(material: Material, token_id: int) -> bool:
-    """Tell whether a token is a symbol that merging begins with."""
+    """Tell whether a token is a symbol with which merging begins."""
     token = material.tokens[token_id]
     if material.symbols_of is not None:
         return len(material.symbols_of(token)) == 1
@@ -319,7 +319,7 @@ def _is_base(material: Material, token_id: int) -> bool:
 
 
 def parts_of(material: Material, ids: Iterable[int]) -> set[int]:
-    """Collect the tokens that merging makes on the way to some tokens."""
+    """Collect the tokens from which merging makes the given tokens."""
     halves = material.halves()
     seen: set[int] = set()
     todo = [*ids]

@@ -1,4 +1,4 @@
-"""Scripts of tokens, and the bytes of a corpus for each script."""
+"""Scripts of tokens, and a corpus's bytes in each script."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class ScriptRow:
 
     script: str – script of most letters, such as "Latin"; for tokens without letters "digits", "signs" or
         "white space"; "part of a character"; "names" for special and added tokens.
-    n_tokens: int – tokens of the vocabulary.
+    n_tokens: int – number of tokens of the vocabulary.
     bytes_per_token: float – their mean length.
-    n_ids: int – ids of the corpus for its characters; 0 without a corpus.
-    n_bytes: int – bytes of the corpus that these ids stand for.
+    n_ids: int – number of ids in the corpus for characters of the script; 0 without a corpus.
+    n_bytes: int – number of bytes of the corpus for these ids.
     """
 
     script: str
@@ -36,7 +36,7 @@ class ScriptRow:
 
     @property
     def bytes_per_id(self) -> float | None:
-        """Bytes of the corpus for each id; None: the corpus has none.
+        """Bytes per id in the corpus; None if the corpus has no such id.
 
         >>> ScriptRow("Latin", 2, 3.5, n_ids=10, n_bytes=42).bytes_per_id
         4.2
@@ -67,7 +67,7 @@ def _without_letters(text: str) -> str:
 
 
 def script_of_token(material: Material, token_id: int) -> str:
-    """Return the script of a token, as `ScriptRow` names it."""
+    """Return the script of a token, with the names of `ScriptRow`."""
     kind = material.kinds[token_id]
     if kind in (Kind.NAME, Kind.UNKNOWN):
         return NAMES
@@ -78,9 +78,9 @@ def script_of_token(material: Material, token_id: int) -> str:
 
 
 def script_rows(material: Material, usage: Usage | None) -> list[ScriptRow]:
-    """Sort the tokens, and the ids of a corpus, by script; most tokens first.
+    """Group the tokens, and the ids of a corpus, by script; the script with the most tokens comes first.
 
-    Ids of a corpus that are parts of characters count for the script of the characters that they make together.
+    Ids of a corpus that are parts of characters count for the script of the characters that they form together.
     """
     scripts = ["" if kind is Kind.NONE else script_of_token(material, i) for i, kind in enumerate(material.kinds)]
     n_tokens, n_bytes = Counter(scripts), Counter[str]()
@@ -103,7 +103,7 @@ def script_rows(material: Material, usage: Usage | None) -> list[ScriptRow]:
 def _used(
     material: Material, scripts: list[str], whole: Mapping[int, int], runs: Mapping[tuple[int, ...], int]
 ) -> Iterable[tuple[str, int, int]]:
-    """Yield (script, number of ids, their bytes in the corpus)."""
+    """Yield (script, number of ids, number of their bytes in the corpus)."""
     for token_id, n in whole.items():
         yield scripts[token_id], n, n * len(material.tokens[token_id])
     for run, n in runs.items():

@@ -1,4 +1,4 @@
-"""Search the tokens of a vocabulary."""
+"""Search for tokens of a vocabulary."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def search_tokens(
     Args:
         tokenizer: the tokenizer.
         text: str or None – text that the tokens contain.
-        regex: pattern of Python's `re` that is found in them; a byte of a part of a character is one character
-            there, from U+DC80 on, as Python's "surrogateescape" has it.
+        regex: pattern of Python's `re` that matches in them; a byte of an incomplete character counts as a
+            character from U+DC80 on, as with Python's "surrogateescape".
         ids: ranges of ids; (): all ids.
         length: number of bytes.
-        script: name as in a `ScriptRow`; case does not count.
+        script: name as in a `ScriptRow`; case is ignored.
         corpus: texts in which to count the tokens, as for `vocabulary_report`.
-        order: "id"; "longest" first; or "rarest" in the corpus first. Low ids come first among equals.
+        order: "id"; "longest" first; or "rarest" in the corpus first. Among equals, low ids come first.
         separator, text_field, format, progress: as for `vocabulary_report`.
 
     Raises:
@@ -125,7 +125,7 @@ def search_tokens(
 
 
 def scripts_of(found: Sequence[Found]) -> Mapping[str, int]:
-    """Count tokens by script, most first."""
+    """Count tokens by script, the most frequent script first."""
     counted: dict[str, int] = {}
     for each in found:
         counted[each.script] = counted.get(each.script, 0) + 1

@@ -1,4 +1,4 @@
-"""Verdicts whether some text gives a token, and the trial by which they are found: encode a candidate text."""
+"""Verdicts on whether some text produces a token, and the trial that finds them by encoding candidate texts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Reason(Enum):
 class Reach:
     """Verdicts about tokens.
 
-    witnesses: id → a text that gives it. If the id is a special or added token, encode the text with that token
+    witnesses: id → a text that produces it. If the id is a special or added token, encode the text with that token
         allowed.
-    impossible: id → the reason why no text gives it.
+    impossible: id → the reason why no text produces it.
     undecided: ids of tokens that have neither a witness nor a proof.
     """
 
@@ -40,7 +40,7 @@ class Reach:
 
 
 def encoded(tokenizer: Described, texts: Sequence[str]) -> Sequence[Sequence[int]]:
-    """Encode texts; a text with a character that the vocabulary cannot spell gets no ids."""
+    """Encode texts; a text with a character that the vocabulary cannot represent gets no ids."""
     try:
         return tokenizer.encode_ordinary_batch(texts)
     except VocabularyError:  # a tokenizer.json may name an unk_token that it lacks
@@ -55,14 +55,14 @@ def _or_none(tokenizer: Described, text: str) -> list[int]:
 
 
 class Trial:
-    """Trial of candidate texts: encodes each, and keeps the first text that gives a token."""
+    """Trial of candidate texts: encodes each, and keeps the first text that produces a token."""
 
     def __init__(self, tokenizer: Described, reach: Reach) -> None:
         self._tokenizer = tokenizer
         self._reach = reach
 
     def all(self, candidates: Iterable[tuple[int, str]]) -> None:
-        """Encode (id, text) candidates, and keep the texts that give their id."""
+        """Encode (id, text) candidates, and keep the texts that produce their id."""
         listed = [(i, text) for i, text in candidates if i not in self._reach.witnesses]
         found = encoded(self._tokenizer, [text for _, text in listed])
         for (i, text), ids in zip(listed, found, strict=True):
@@ -70,6 +70,6 @@ class Trial:
                 self._reach.witnesses.setdefault(i, text)
 
     def one(self, token_id: int, candidates: Sequence[str]) -> bool:
-        """Encode candidates for one token. Returns True if the token has a witness now."""
+        """Encode candidates for one token. Returns True if the token now has a witness."""
         self.all((token_id, text) for text in candidates)
         return token_id in self._reach.witnesses

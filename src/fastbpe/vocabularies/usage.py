@@ -1,4 +1,4 @@
-"""Count the ids of a corpus."""
+"""Counting of the ids of a corpus."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Usage:
     """Ids of a corpus.
 
     n_bytes: int – bytes of the corpus, as UTF-8.
-    whole: id → its occurrences, for tokens of whole characters.
-    runs: consecutive ids of parts of characters → occurrences.
+    whole: id → number of occurrences, for tokens of whole characters.
+    runs: consecutive ids of parts of characters → number of occurrences.
     """
 
     n_bytes: int = 0
@@ -26,7 +26,7 @@ class Usage:
     runs: Counter[tuple[int, ...]] = field(default_factory=Counter)
 
     def counts(self, n_ids: int) -> list[int]:
-        """Return the occurrences of each id."""
+        """Return the number of occurrences of each id."""
         counts = [0] * n_ids
         for token_id, n in self.whole.items():
             counts[token_id] += n
@@ -37,7 +37,7 @@ class Usage:
 
 
 def count_ids(tokenizer: Described, material: Material, corpus: Corpus, reporter: Reporter) -> Usage:
-    """Encode the documents of a corpus, special tokens as text, and count their ids.
+    """Encode the documents of a corpus, with special tokens as ordinary text, and count their ids.
 
     Args:
         tokenizer: the tokenizer.
@@ -69,7 +69,7 @@ def _count(usage: Usage, ids: list[int], partial: frozenset[int]) -> None:
 
 
 def partial_tokens(material: Material) -> list[int]:
-    """List the tokens that hold a part of a character."""
+    """List the tokens that contain a part of a character."""
     return [
         i
         for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True))

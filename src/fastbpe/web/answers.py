@@ -123,7 +123,7 @@ def _drawn(token: ShownToken) -> dict[str, Any]:
 
 
 def pairs(parts: Iterable[Part], at_most: int = MAX_DRAWN) -> list[tuple[str, bool]]:
-    """Return visible parts for JSON, shortened: training without a split pattern can make tokens of megabytes.
+    """Return visible parts for JSON, shortened: a token from training without a split pattern can have megabytes.
 
     Args:
         parts: the parts.

@@ -45,7 +45,7 @@ MAX_MESSAGES = 100  # of a chat
 MAX_NAME = 60  # characters of a vocabulary's name
 MAX_SHARED_BYTES = 1 << 20  # of a text that becomes a page to share: of more, browsers draw the page slowly
 LARGE_BYTES = 1 << 18  # of a text; larger ones are encoded one at a time, each with all memory that it needs
-OWN_TEMPLATE = "own"  # name of the template that stands beside a tokenizer
+OWN_TEMPLATE = "own"  # name of the template that is stored with a tokenizer
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 

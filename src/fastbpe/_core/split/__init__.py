@@ -1,1 +1,1 @@
-"""Splitters: scanner, regex engine, the `regex` package, and splitters one after another."""
+"""Splitters: scanner, regex engine, the `regex` package, and chains of splitters."""

@@ -1,7 +1,7 @@
 """GGUF files with characters as base symbols, U+2581 for spaces, and lines as pieces, such as Gemma 4's.
 
-llama.cpp merges texts and looks up the results, whatever the type of the tokens. This module turns the file into a
-tokenizer.json with the same ids, which `read_characters` reads.
+llama.cpp merges the texts of tokens and then looks up the ids of the results, whatever the types of these tokens.
+This module turns the file into a tokenizer.json with the same ids, which `read_characters` reads.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from fastbpe.model import METASPACE, AddedToken, Model, PieceType, around
 
 #: Kind of a file, and the name of its steps in files of the kind "gpt2".
 GEMMA = "gemma4"
-#: Names of `tokenizer.ggml.pre` that stand for these steps.
+#: Names of `tokenizer.ggml.pre` that mean these steps.
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
 _ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
 _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-_MAX_LINES = 256  # line ends in a token: the check of a longer one takes too long
+_MAX_LINES = 256  # line ends in a token: checking a longer run takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
@@ -106,7 +106,7 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail if a token consists of line feeds, which llama.cpp takes whole, but merging does not make it.
+    """Fail if a token consists of line feeds, which llama.cpp encodes as a whole, but merging does not make it.
 
     A text that contains an added token does not reach merging; one that contains a special token may.
     """

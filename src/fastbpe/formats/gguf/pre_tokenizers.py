@@ -40,7 +40,7 @@ _OWN = (
 )
 _FURTHER = ("whisper", "olmo2", "deepseek_llm", "deepseek_coder")
 
-# A name that a file is not given, since few versions of llama.cpp know it.
+# A name that is never written to a file, since few versions of llama.cpp know it.
 _ONLY_READ = "granite-embed-multi-97m"
 
 DEFAULT = "default"
@@ -52,12 +52,12 @@ _NAMES = {
     "llama4": "llama4",
 }
 
-#: Name → what it stands for. The first name of a pattern is the one that is written.
+#: Name → what it means. The first name of a pattern is the one that is written.
 PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {
     name: PreTokenizer(PATTERNS[known], name in _WHOLE.split(), name in _BOS.split())
     for name, known in _NAMES.items()
 } | {
-    # What a file without a name stands for, too.
+    # This is also the meaning of a file without a name.
     DEFAULT: PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", str(PATTERNS["gpt2"]), r"\p{N}+", "[0-9][0-9][0-9]")),
 }
 

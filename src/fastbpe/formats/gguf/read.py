@@ -167,7 +167,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
         piece.replace(b" ", METASPACE) if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(pieces, types, strict=True)
     ]
-    # llama.cpp finds unknown tokens in text as it finds control tokens, and there may be several: padding, say.
+    # llama.cpp finds unknown tokens in text as it finds control tokens, and there may be several, such as padding.
     unknowns = [i for i, kind in enumerate(types) if kind == PieceType.UNKNOWN]
     if len(unknowns) > 1:
         types = [

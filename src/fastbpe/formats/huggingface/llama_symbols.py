@@ -32,7 +32,6 @@ def pre_tokenizer(
         added: ids of added tokens.
         fuses: several unknown characters in a row become one token.
 
-
     Returns:
         (pre-tokenizer, ""), or (None, piece) with a piece that must be cut but cannot. A piece of more than 256
         characters counts as one that cannot.

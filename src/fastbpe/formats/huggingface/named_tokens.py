@@ -93,7 +93,7 @@ class NamedTokens(NamedTuple):
             find: function from the text of an ordinary token to its id, or None if there is no such token.
             n_tokens: number of ordinary tokens.
         """
-        is_new = self.settings is not None  # transformers builds the tokenizer anew, of ordinary tokens alone
+        is_new = self.settings is not None  # transformers builds the tokenizer anew, from ordinary tokens only
         found = {} if is_new and not self.is_older else {token.content: token for token in own}
         in_order = sorted(found.values(), key=attrgetter("id"))
         if is_new:

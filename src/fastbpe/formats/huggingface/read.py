@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-#: Bytes of ASCII that another character stands for.
+#: Bytes of ASCII that another character represents.
 _UNSEEN = (*range(0x21), 0x7F)
 
 

@@ -100,7 +100,7 @@ def read_added_tokens(
         FormatError: an added token lacks a member, or one has a wrong type.
 
     Warns:
-        FormatWarning: like tokenizers, this function gives a token another id than the file.
+        FormatWarning: a token gets another id than in the file, as in tokenizers.
     """
     values: Sequence[Any] = top.member("added_tokens", list, ())
     ids: dict[str, int] = {}

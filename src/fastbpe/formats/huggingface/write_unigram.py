@@ -155,6 +155,6 @@ def _scores(model: CodePointModel) -> Iterator[float]:
 
 
 def bonus(piece: str) -> float:
-    """Return the score that sentencepiece gives to a user-defined piece."""
+    """Return sentencepiece's score for a user-defined piece."""
     made: float = struct.unpack("<f", struct.pack("<f", _BONUS * (len(piece.encode()) - 1)))[0]
     return made

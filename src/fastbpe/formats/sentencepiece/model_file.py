@@ -75,7 +75,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     columns = []  # text, ends, scores, types
     n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
-    messages: dict[int, list[bytes]] = {}  # field → its parts: protobuf joins a field that stands several times
+    messages: dict[int, list[bytes]] = {}  # field → its parts: protobuf joins a field that occurs several times
     unknown = []
     at = 0
     while at < len(data):

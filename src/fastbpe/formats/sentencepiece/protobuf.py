@@ -17,7 +17,7 @@ VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
 _MAX_DEPTH = 100  # groups within groups
 _MAX_LENGTH = (1 << 31) - 1  # bytes of a field, as in protobuf
-_SHORT, _LONG = 5, 10  # most bytes of a varint: tags and lengths have 32 bits, values 64
+_SHORT, _LONG = 5, 10  # maximum bytes of a varint: tags and lengths have 32 bits, values 64
 
 
 class Damaged(Exception):
@@ -30,7 +30,7 @@ class Damaged(Exception):
 
 
 class Field(NamedTuple):
-    """Field of a message: its value is data[start:end], with its tag data[at:end].
+    """Field of a message: its value is data[start:end]; tag and value together are data[at:end].
 
     Attributes:
         number: field number.
@@ -137,7 +137,7 @@ def varint(value: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """Return a field with a number.
+    """Encode a field whose value is a varint.
 
     >>> varint_field(40, 0).hex()
     'c00200'

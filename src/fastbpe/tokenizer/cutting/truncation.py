@@ -11,7 +11,7 @@ them, from the longest part down. If they are more than TRIED characters apart:
 Positions are in characters. `room` is the number of ids that may follow the nearer cut.
 """
 
-# Tried and dropped: encoding a text once and cutting several chunks from its tokens: wrong where normalization
+# Tried and rejected: encoding a text once and cutting several chunks from its tokens: wrong where normalization
 # turns one character into several.
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from fastbpe.errors import note_place
 from fastbpe.tokenizer.cutting.boundaries import KINDS, SIDES, Boundaries, line_start
 
 TRIED = 64  # characters between two safe cuts, up to which every position is tried
-_MAX_IDS = 1 << 60  # ids of a text: more than memory can hold
+_MAX_IDS = 1 << 60  # ids of a text: more than fit in memory
 _MAX_TRIED_BOUNDARIES = 8  # boundaries of a kind that are tried before finer ones
 _MAX_LONGER = 2  # characters to try beyond the position found: a longer text may have fewer ids
 _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the ids just before the cut
-_MAX_GUESSES = 8  # guesses before bisection: guesses alone may approach in small steps
+_MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in small steps only
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # room from which only the end of a text is counted again for each guess
 _END_MARGIN = 128  # characters before the end searched: within them, its tokens become the whole text's
@@ -296,7 +296,7 @@ def _reach_within(
         position = _search(encoder, text, origin, near, far, room)
     else:
         position = furthest_place(pipeline, text, origin, near, far, room)
-    # A normalizer may put a space before a text, so that a part has more ids alone than within a longer text.
+    # A normalizer may put a space before a text, so that a part has more ids by itself than within a longer text.
     may_exceed = position == near and last < origin and not is_plain
     if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
         return _reach(encoder, text, origin, near, n_ids)

@@ -31,7 +31,7 @@ from fastbpe.tokenizer.export.verify_export import (
 from fastbpe.tokenizer.families import components
 from fastbpe.tokenizer.families.merges_as_ranks import made_by, merges_by_rank, unmade
 
-#: Formats that lack the split pattern or the special tokens. The others hold a tokenizer whole, or refuse it.
+#: Formats that lack the split pattern or the special tokens. The others store the whole tokenizer, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
 #: Formats of one file that say the roles of special tokens.
 HAVE_ROLES = ("native", "gguf", "sentencepiece")
@@ -363,7 +363,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
 #: Formats of byte-level tokenizers.
 FORMATS = tuple(_EXPORTERS)
 _CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
-#: Formats of models that do not merge, beside native and huggingface.
+#: Formats of models that do not merge, in addition to native and huggingface.
 _MORE_FORMATS = {"Unigram": ("sentencepiece", "gguf"), "WordPiece": ("gguf",)}
 
 

@@ -24,7 +24,7 @@ from fastbpe.tokenizer.export.unigram_sums import OtherSums
 from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
 
 _MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; as many again of two that share a character
-_NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and holds the same tables
+_NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and contains the same tables
 _BATCH_TEXTS = 1 << 14  # texts to encode at once
 _MAX_PROBE_CHARACTERS = 1 << 24  # texts of tokens and pairs together
 _MAX_SPECIAL = 1 << 10  # special tokens in a probe
@@ -50,7 +50,7 @@ _PLAIN = (
     "\U0001f600",
     "\ufffd",
 )
-# Names that files of these formats are read back by: their content alone may look like another format.
+# Names under which files of these formats are read back: their content may look like another format.
 _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
 _WAY_OUT = "nothing is written: export it as native"
 

@@ -56,7 +56,7 @@ class CharacterFamily(ByteFamily):
         return super().cutter(encoder, special) if self._stages[0] is None else None
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
-        return None  # a prefix or suffix makes other symbols of the characters beside a cut
+        return None  # with a prefix or suffix, the characters next to a cut become other symbols
 
     def spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.families.untrusted_text import spelled_symbols

@@ -18,7 +18,7 @@ _NORMALIZER_OPTIONS = (
     "remove_extra_whitespaces",
     "escape_whitespaces",
 )
-# Options of a trainer that a tokenizer.json or a GGUF file also says: alone they tell of no training.
+# Options of a trainer that a tokenizer.json or a GGUF file also has: they do not show that it was trained.
 _SAID_ELSEWHERE = {
     *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
     *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),

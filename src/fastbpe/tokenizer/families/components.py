@@ -90,7 +90,7 @@ def splitting(
     steps = [step_of(described) for described in model.pre_tokenizers]
     is_regex, pattern = as_pattern(steps)
     if not is_regex and published_spelling.is_cl100k(steps, vocabulary):
-        # The pieces are those of the file, which tells words from them; the pattern gives the same ids.
+        # The pieces are those of the file, which derives words from them; the pattern produces the same ids.
         pattern = PATTERNS["cl100k"]
         model = model._replace(pattern=pattern, pre_tokenizers=())
         return model, "cl100k", pattern, make_splitter(published_spelling.CL100K), no_stages
@@ -100,7 +100,7 @@ def splitting(
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     try:
         splitter = make_splitter(pattern)
-    except EmptyMatchError:  # as a pattern of fastbpe it would not get on
+    except EmptyMatchError:  # as a pattern of fastbpe it would make no progress
         return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
     return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastbpe._core.encode.trim_spans import SpanTrimmer
 from fastbpe.splitting.charset import blanks
 
-_SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
+_SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
 
 
 def make_trimmer(

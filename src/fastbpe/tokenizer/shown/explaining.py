@@ -315,7 +315,7 @@ def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Sp
         spans, following, positions, [*positions[1:], len(decoded)], strict=True
     ):
         yield start, at
-        if end <= next_start:  # else the next token holds bytes of the same character
+        if end <= next_start:  # else the next token has bytes of the same character
             yield end, stop
 
 

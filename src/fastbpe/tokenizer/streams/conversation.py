@@ -27,8 +27,8 @@ from fastbpe.tokenizer.streams.stream_cuts import PairCuts, near_of
 
 _N_SHOWN = 40  # characters that a repr shows
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
-_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
-_UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
+_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
+_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _NOWHERE = sys.maxsize  # after every text
 
@@ -38,7 +38,7 @@ class _Segment(NamedTuple):
 
     text: str
     ids: list[int]
-    after_fused: bool  # as `encode_part` gives it
+    after_fused: bool  # as `encode_part` returns it
 
 
 class _Place(NamedTuple):
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
 
 class Conversation:
-    """Text that grows and is edited, and its ids at any time. `Tokenizer.conversation` creates it.
+    """Text that grows and can be edited, with its current ids. `Tokenizer.conversation` creates it.
 
     The ids always equal `encode`'s for the whole text. Only one thread may use a conversation at a time. An error
     leaves it unchanged. `copy.copy` returns an independent copy. It cannot be pickled.
@@ -297,7 +297,7 @@ class Conversation:
             n_characters += len(segments[index].text)
             index += 1
             n_after -= len(segments[index].ids)
-        # A normalizer may change the beginning of a text, so that a part has other ids alone.
+        # A normalizer may change the beginning of a text, so that a part has other ids by itself.
         while index and self._count_from(index, 0, n_after) <= max_tokens:
             n_after += len(segments[index].ids)
             index -= 1

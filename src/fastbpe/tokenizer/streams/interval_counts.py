@@ -17,7 +17,7 @@ from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.streams.stream_cuts import NEARBY_CHARACTERS, Near, PairCuts, near_of
 
 _STEP = 256  # characters between two cuts that are kept, about
-_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
+_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
 
 
 class IntervalCounter:

@@ -17,8 +17,8 @@ from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.streams.stream_cuts import PairCuts, near_of
 
-_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
-_UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
+_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
+_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
 
 
 class StreamEncoder:

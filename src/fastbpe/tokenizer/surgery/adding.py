@@ -37,7 +37,7 @@ def new_tokens(
     *,
     special: bool,
 ) -> list[AddedToken]:
-    """Return those of the caller's tokens that the tokenizer does not have yet, with their ids.
+    """Return the caller's tokens that the tokenizer does not have yet, with their ids.
 
     Args:
         tokens: text to id; or a list of texts and AddedTokens.
