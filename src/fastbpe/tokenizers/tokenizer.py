@@ -112,6 +112,7 @@ class Tokenizer:
         """
         read = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(document.with_scores(read["model"], buffer)))
+        made._model.check_ids()
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])

@@ -103,7 +103,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if not (say_it or merges):
         model.fail("there are no merges, so no input can produce a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,

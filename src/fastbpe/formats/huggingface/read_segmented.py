@@ -13,10 +13,10 @@ from itertools import accumulate
 from typing import Any
 
 from fastbpe.formats.huggingface import parts, templates
-from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface.decoders import flattened, is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import check_version, kept_parts_of, read_json, with_special
+from fastbpe.formats.huggingface.read import checked_top, kept_parts_of, read_json, with_special
 from fastbpe.formats.huggingface.read_characters import special_and_others
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
@@ -59,12 +59,11 @@ def parse(
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
     """
-    top = Part(read_json(bytes(data), where), where, "")
+    top = checked_top(read_json(bytes(data), where), where)
     model = top.part("model")
     kind = None if model is None else type_of(model)
     if model is None or kind not in TYPES:
         return None
-    check_version(top)
     scores = array("d")
     if kind == "Unigram":
         pieces, scores = scored(model, bytes(data))
@@ -79,7 +78,7 @@ def parse(
     special, others = special_and_others(read_added_tokens(top, vocabulary, named), ends)
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     unknown = spelling.unknown_token
     read = Model(
         tokens=None,
@@ -107,11 +106,14 @@ def type_of(model: Part) -> str:
     if "type" in value:
         named: str = model.get("type", str)
         return named
+    if isinstance(value.get("vocab"), list):
+        return "Unigram"
     if "merges" in value:
         return "BPE"
-    if {"continuing_subword_prefix", "max_input_chars_per_word"} <= value.keys():
+    longest = value.get("max_input_chars_per_word")
+    if isinstance(value.get("continuing_subword_prefix"), str) and is_value("number", longest):
         return "WordPiece"
-    return "Unigram" if isinstance(value.get("vocab"), list) else "WordLevel"
+    return "WordLevel"
 
 
 def scored(model: Part, data: bytes) -> tuple[list[str], array[float]]:
