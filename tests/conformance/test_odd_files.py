@@ -332,3 +332,16 @@ def test_id_of_more_than_32_bits_is_refused(content: str, token_id: int) -> None
         fastbpe.load(text.encode())
     with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
         tokenizers_face.Tokenizer.from_str(text)
+
+
+def test_each_piece_with_the_text_of_a_special_token_is_skipped() -> None:
+    """A Unigram may have a piece twice; tokenizers skips by the text."""
+    scored = [["<s>", 0.0], ["a", -1.0], ["<s>", -2.0]]
+    added = [{"id": 2, "content": "<s>", "special": True, **FLAGS}]
+    made = whole(model={"type": "Unigram", "unk_id": 1, "vocab": scored}, added_tokens=added)
+    theirs = original(made)
+    for ours in (loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))):
+        for ids in ([0], [2], [0, 1, 2, 1]):
+            for skips in (False, True):
+                expected = theirs.decode(ids, skip_special_tokens=skips)
+                assert ours.decode(ids, skip_special_tokens=skips) == expected
