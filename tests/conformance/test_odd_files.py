@@ -208,7 +208,10 @@ def test_member_is_refused_where_tokenizers_refuses_it() -> None:
         ("post_processor", {"type": "BertProcessing", "sep": ["a"], "cls": 1}, "post_processor.sep: in BertProc"),
         (
             "post_processor",
-            {"type": "Sequence", "processors": [BYTE_LEVEL, {"type": "TemplateProcessing", **TEMPLATE, "pair": [1]}]},
+            {
+                "type": "Sequence",
+                "processors": [BYTE_LEVEL, {"type": "TemplateProcessing", **TEMPLATE, "pair": [1]}],
+            },
             r"post_processor.processors\[1\].pair\[0\]: must be an object with one member",
         ),
         (
@@ -229,7 +232,7 @@ def test_two_tokens_of_one_id_raise_format_error_in_both_interfaces() -> None:
     """tokenizers decodes to either of them, at random."""
     made = whole(model={**MODEL, "vocab": {**MODEL["vocab"], "c": 1}})
     for load in (fastbpe.load, tokenizers_face.Tokenizer.from_buffer):
-        with pytest.raises(fastbpe.FormatError, match="'[bc]' and '[bc]' have the same id 1"):
+        with pytest.raises(fastbpe.FormatError, match=r"'[bc]' and '[bc]' have the same id 1"):
             load(json.dumps(made).encode())
     two = tokenizers_face.Tokenizer(tokenizers_face.models.BPE({"b": 0, "c": 0}, []))
     with pytest.raises(fastbpe.FormatError, match="have the same id 0"):
@@ -239,7 +242,9 @@ def test_two_tokens_of_one_id_raise_format_error_in_both_interfaces() -> None:
 def test_template_that_cannot_be_filled_raises_vocabulary_error() -> None:
     """tokenizers panics."""
     for template in ({**TEMPLATE, "special_tokens": {}}, {**TEMPLATE, "single": ITEMS[1:]}):
-        with pytest.raises(fastbpe.VocabularyError, match="special_tokens do not contain|contains the second text"):
+        with pytest.raises(
+            fastbpe.VocabularyError, match=r"special_tokens do not contain|contains the second text"
+        ):
             tokenizers_face.Tokenizer.from_str(json.dumps(whole(post_processor=template))).encode("a")
 
 

@@ -451,7 +451,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
             lambda made: made.update(
                 post_processor={
                     "type": "TemplateProcessing",
-                    "single": [{"SpecialToken": {"id": "<q>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                    "single": [
+                        {"SpecialToken": {"id": "<q>", "type_id": 0}},
+                        {"Sequence": {"id": "A", "type_id": 0}},
+                    ],
                     "pair": [],
                     "special_tokens": {},
                 }

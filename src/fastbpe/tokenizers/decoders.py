@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Any, ClassVar
 
-from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.decoders import canonical
 from fastbpe.huggingface import streams
 from fastbpe.huggingface.streams import REPLACEMENT, Texts, is_byte_token, text_after

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.decoders import is_id, is_value
 
-#: Members of each, in the order in which tokenizers writes them, and their defaults; without one, a member is needed.
-_NEEDED = object()
+_NEEDED = object()  # in the place of a default
+#: Members of each and their defaults, in the order in which tokenizers writes them.
 _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "truncation": {"direction": "Right", "max_length": _NEEDED, "strategy": _NEEDED, "stride": _NEEDED},
     "padding": {

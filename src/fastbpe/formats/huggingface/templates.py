@@ -66,9 +66,9 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
         return {"type": "Sequence", "processors": inner}
     if isinstance(kind, str) and kind in flaws:
         raise flaws[kind]
-    if isinstance(kind, str) and kind not in _MEMBERS:
-        _fail(place, f"the post-processor {kind!r:.60} is unknown; known are {', '.join(_MEMBERS)} and Sequence")
-    _fail(place, f"{described!r:.60} is not a post-processor; tokenizers has {', '.join(_MEMBERS)} and Sequence")
+    is_named = isinstance(kind, str) and kind not in _MEMBERS
+    problem = f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is none"
+    raise FormatError(f"{place}: {problem}; known are {', '.join(_MEMBERS)} and Sequence")
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -152,9 +152,7 @@ def _flat(step: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[st
         yield from _flat(inner, f"{place}.processors[{i}]")
 
 
-def _around(
-    steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequence[int]]
-) -> tuple[int, ...]:
+def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the template for some texts.
 
     Each post-processor gets the parts that the one before has made. A template makes one part of each of its
