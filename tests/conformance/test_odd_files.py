@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Iterator
@@ -85,6 +86,23 @@ STEPS: dict[str, tuple[str, list[dict[str, Any]]]] = {
         ],
     ),
 }
+SETTINGS: dict[str, dict[str, Any]] = {
+    "truncation": {"direction": "Right", "max_length": 8, "strategy": "LongestFirst", "stride": 0},
+    "padding": {
+        "strategy": {"Fixed": 4},
+        "direction": "Left",
+        "pad_to_multiple_of": None,
+        "pad_id": 3,
+        "pad_type_id": 0,
+        "pad_token": "<s>",
+    },
+}
+SPECIAL = {"SpecialToken": {"id": "<s>", "type_id": 0}}
+TEMPLATE = {
+    "single": [SPECIAL, *ITEMS[:1]],
+    "pair": [*ITEMS, SPECIAL],
+    "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}},
+}
 VALUES = (None, 1, -1, True, "x", [], {}, 1.5, "", 2**70)
 #: What fastbpe does not run: (member, repr of its value).
 REFUSED = {("single", "[]")}
@@ -113,8 +131,36 @@ def files() -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield key, value, whole(**{part: changed})
                 yield key, value, whole(**{part: {"type": "Sequence", inner: [changed]}})
     for key, value, made in variants(whole()):
-        if key not in ("truncation", "padding", "model"):  # the first two are not applied
-            yield key, value, made
+        yield key, value, made
+    for name, settings in SETTINGS.items():
+        for key, value, changed in variants(settings):
+            yield key, value, whole(**{name: changed})
+    for part in nested():
+        yield "post_processor", repr(part), whole(post_processor=part)
+    for member in ("type", "id", ""):
+        yield member, "unknown", {member: 1, **whole()}
+        yield member, "unknown", {**whole(), member: 1}
+
+
+def nested() -> Iterator[Any]:
+    """Yield templates with one inner member left out or of another value, and lists in the place of objects."""
+    for path in (("single", 0), ("single", 0, "SpecialToken"), ("pair", 1, "Sequence"), ("special_tokens", "<s>")):
+        *outer, last = path
+        inner: Any = TEMPLATE
+        for key in path:
+            inner = inner[key]
+        changes = [changed for _, _, changed in variants(inner) if changed.get("id") not in ("x", "")]
+        for changed in [*changes, {**inner, "type": 1}, {**inner, "other": None}, [*inner.values()], None, 1]:
+            made = copy.deepcopy(TEMPLATE)
+            whose: Any = made
+            for key in outer:
+                whose = whose[key]
+            whose[last] = changed
+            yield made
+    for members in (TEMPLATE, AROUND, {**AROUND, "trim_offsets": True, "add_prefix_space": False}, BYTE_LEVEL):
+        yield [*members.values()]
+        for kind in ("TemplateProcessing", "RobertaProcessing", "BertProcessing", "ByteLevel", "Sequence", "x", 1):
+            yield {**members, "type": kind}
 
 
 def original(made: dict[str, Any]) -> Any:
@@ -134,11 +180,72 @@ def loaded(made: dict[str, Any]) -> Any:
         return None
 
 
+def taken_by_face(made: dict[str, Any]) -> bool:
+    """Return False if fastbpe.tokenizers refuses the file."""
+    try:
+        tokenizers_face.Tokenizer.from_str(json.dumps(made))
+    except fastbpe.FormatError:
+        return False
+    return True
+
+
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_member_is_refused_where_tokenizers_refuses_it() -> None:
     drawn = [one for one in files() if one[:2] not in REFUSED]
     for key, value, made in random.Random(SEED).sample(drawn, n_rounds(400, len(drawn))):
-        assert (loaded(made) is None) == (original(made) is None), (key, value, made)
+        theirs = original(made) is not None
+        assert (loaded(made) is not None) == theirs, (key, value, made)
+        assert taken_by_face(made) == theirs, (key, value, made)
+
+
+@pytest.mark.parametrize(
+    ("part", "changed", "place"),
+    [
+        ("other", 1, "tokenizers refuses a file with the member 'other'"),
+        ("truncation", {"max_length": True}, "truncation.max_length: must be an integer"),
+        ("padding", {}, "padding: it has no 'strategy'"),
+        ("padding", {"strategy": {"Fixed": -1}}, "padding.strategy: must be "),
+        ("post_processor", {"type": "BertProcessing", "sep": ["a"], "cls": 1}, "post_processor.sep: in BertProc"),
+        (
+            "post_processor",
+            {
+                "type": "Sequence",
+                "processors": [BYTE_LEVEL, {"type": "TemplateProcessing", **TEMPLATE, "pair": [1]}],
+            },
+            r"post_processor.processors\[1\].pair\[0\]: must be an object with one member",
+        ),
+        (
+            "post_processor",
+            {"type": "TemplateProcessing", **TEMPLATE, "special_tokens": {"<s>": {"id": "<s>", "ids": [-1]}}},
+            "post_processor.special_tokens.<s>.tokens: must be a list",
+        ),
+    ],
+)
+def test_errors_name_the_step_and_the_place(part: str, changed: Any, place: str) -> None:
+    made = whole(**{part: {**SETTINGS[part], **changed} if changed and part in SETTINGS else changed})
+    for load in (fastbpe.load, tokenizers_face.Tokenizer.from_buffer):
+        with pytest.raises(fastbpe.FormatError, match=place):
+            load(json.dumps(made).encode())
+
+
+def test_two_tokens_of_one_id_raise_format_error_in_both_interfaces() -> None:
+    """tokenizers decodes to either of them, at random."""
+    made = whole(model={**MODEL, "vocab": {**MODEL["vocab"], "c": 1}})
+    for load in (fastbpe.load, tokenizers_face.Tokenizer.from_buffer):
+        with pytest.raises(fastbpe.FormatError, match=r"'[bc]' and '[bc]' have the same id 1"):
+            load(json.dumps(made).encode())
+    two = tokenizers_face.Tokenizer(tokenizers_face.models.BPE({"b": 0, "c": 0}, []))
+    with pytest.raises(fastbpe.FormatError, match="have the same id 0"):
+        two.encode("b")
+
+
+def test_template_that_cannot_be_filled_raises_vocabulary_error() -> None:
+    """tokenizers panics."""
+    for template in ({**TEMPLATE, "special_tokens": {}}, {**TEMPLATE, "single": ITEMS[1:]}):
+        with pytest.raises(
+            fastbpe.VocabularyError, match=r"special_tokens do not contain|contains the second text"
+        ):
+            tokenizers_face.Tokenizer.from_str(json.dumps(whole(post_processor=template))).encode("a")
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
@@ -230,3 +337,16 @@ def test_id_of_more_than_32_bits_is_refused(content: str, token_id: int) -> None
         fastbpe.load(text.encode())
     with pytest.raises(fastbpe.FormatError, match=r"added_tokens\[0\]"):
         tokenizers_face.Tokenizer.from_str(text)
+
+
+def test_each_piece_with_the_text_of_a_special_token_is_skipped() -> None:
+    """A Unigram may have a piece twice; tokenizers skips by the text."""
+    scored = [["<s>", 0.0], ["a", -1.0], ["<s>", -2.0]]
+    added = [{"id": 2, "content": "<s>", "special": True, **FLAGS}]
+    made = whole(model={"type": "Unigram", "unk_id": 1, "vocab": scored}, added_tokens=added)
+    theirs = original(made)
+    for ours in (loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))):
+        for ids in ([0], [2], [0, 1, 2, 1]):
+            for skips in (False, True):
+                expected = theirs.decode(ids, skip_special_tokens=skips)
+                assert ours.decode(ids, skip_special_tokens=skips) == expected

@@ -80,6 +80,13 @@ def test_folder_without_or_with_several_tokenizers_raises_format_error(tmp_path:
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.parametrize(("name", "named"), [("source.spm", "MarianTokenizer"), ("bpe.codes", "PhoBERT")])
+def test_folder_with_half_a_tokenizer_says_what_its_file_is(name: str, named: str, tmp_path: Path) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(FormatError, match=f"no tokenizer in this folder that fastbpe reads; {name} is .*{named}"):
+        fastbpe.load(tmp_path)
+
+
 def test_special_tokens_are_read_from_files_beside_gpt2_files(tmp_path: Path) -> None:
     """As transformers does: ids in the files give the order, and the class names <|endoftext|>."""
     PLAIN.export(tmp_path, format="gpt2")

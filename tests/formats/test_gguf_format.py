@@ -91,6 +91,19 @@ def test_byte_level_file_is_read() -> None:
         tokenizer.decode([259])  # a filler is not a token
 
 
+@pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe"])  # the second one looks for whole pieces first
+def test_normal_token_of_a_character_that_stands_for_no_byte_is_not_found_in_text(pre: str) -> None:
+    """Command R has U+200D twice, as the stand-ins of its bytes and as itself; llama.cpp finds the first only."""
+    shown = "".join(SHOWN[byte] for byte in "\u200d".encode())
+    tokens = [*SHOWN, shown[:2], shown, "<|end|>", "\u200d", "☀"]
+    types = Typed(INT32, [NORMAL] * 258 + [CONTROL, NORMAL, NORMAL], True)
+    merges = strings(f"{shown[0]} {shown[1]}", f"{shown[:2]} {shown[2]}")
+    made = written(pre=Typed(STRING, pre.encode()), tokens=strings(*tokens), token_type=types, merges=merges)
+    tokenizer = fastbpe.load(made)
+    assert tokenizer.special_tokens == {"<|end|>": 258}
+    assert tokenizer.encode("\u200d☀<|end|>", allowed_special="all") == [257, *"☀".encode(), 258]
+
+
 def test_code_point_file_is_read() -> None:
     tokenizer = fastbpe.load(written(**point_keys()))
     assert tokenizer.mode == "codepoint"

@@ -436,7 +436,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a post-processor": (
         changed(lambda made: made.update(post_processor={"type": "Other"})),
-        "post_processor: the post-processor 'Other' is not supported",
+        "post_processor: the post-processor 'Other' is unknown; known are RobertaProcessing",
     ),
     "a template without the text": (
         changed(
@@ -451,7 +451,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
             lambda made: made.update(
                 post_processor={
                     "type": "TemplateProcessing",
-                    "single": [{"SpecialToken": {"id": "<q>", "type_id": 0}}, {"Sequence": {"id": "A"}}],
+                    "single": [
+                        {"SpecialToken": {"id": "<q>", "type_id": 0}},
+                        {"Sequence": {"id": "A", "type_id": 0}},
+                    ],
                     "pair": [],
                     "special_tokens": {},
                 }

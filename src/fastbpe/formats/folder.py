@@ -17,6 +17,12 @@ _ALONE = (
     "sentencepiece.bpe.model",
 )
 BERT_VOCABULARY = "vocab.txt"
+#: Files that are a part of a tokenizer only → what fastbpe can do with them.
+_HALVES = {
+    "source.spm": "one of MarianTokenizer's two models, whose ids are in vocab.json; loaded by its path, it gives "
+    "ids of its own",
+    "bpe.codes": "a list of merges without ids, as subword-nmt and PhoBERT have it; load it with transformers",
+}
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
 
 
@@ -47,6 +53,9 @@ def find(folder: str) -> tuple[str, ...]:
             return (str(found[0]),)
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
     looked_for = ", ".join([*_ALONE, *pairs, BERT_VOCABULARY, *_PATTERNS])
+    for name, way_out in _HALVES.items():
+        if (where / name).is_file():
+            raise FormatError(f"{folder}: no tokenizer in this folder that fastbpe reads; {name} is {way_out}")
     pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
     hint = f"; {pickles[0]} is a pickle: loading it by its path says the way out" if pickles else ""
     raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}{hint}")

@@ -31,6 +31,10 @@ ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
 #: Marks of words in vocabularies of characters: at the end, or before the first character.
 WORD_END, SPACE = "</w>", "\u2581"
 _MAX_ID = (1 << 24) - 1  # the core's limit: ids index flat arrays
+_OF_CHARACTERS = (
+    "so this is a vocabulary of characters; fastbpe runs GPT-2's two files only if their tokens are bytes: save a "
+    "tokenizer.json with transformers"
+)
 _VERSION = "#version"  # begins the first line of merges.txt, which is not a merge
 
 # SHA-256 of published merges → name of the vocabulary, name of its pattern.
@@ -222,8 +226,7 @@ def _refuse_characters(contents: Contents, named: NamedTokens | None, where: tup
     for text, token_id in contents.names.items():
         if len(text) == 1 and text not in ours and not text.isascii() and not text.isspace():
             raise FormatError(
-                f"{where[0]}: token {token_id}, {text!r}, is a character that stands for no byte, so this is a "
-                "vocabulary of characters; fastbpe runs GPT-2's two files only if their tokens are bytes"
+                f"{where[0]}: token {token_id}, {text!r}, is a character that stands for no byte, {_OF_CHARACTERS}"
             )
 
 
@@ -367,6 +370,9 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
     except UnicodeDecodeError:
         raise FormatError(f"{where}: not UTF-8: {line[:80]!r}") from None
     tokens = [bytes_of(text) for text in texts]
+    if len(texts) == 2 and all(texts) and not all(tokens):
+        text = texts[tokens.index(None)]
+        raise FormatError(f"{where}: {text[:80]!r} has a character that stands for no byte, {_OF_CHARACTERS}")
     if len(texts) != 2 or not all(tokens):
         raise FormatError(f"{where}: expected two tokens with a space between, found {line.decode()[:80]!r}")
     left, right = (token or b"" for token in tokens)

@@ -131,7 +131,7 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
         kept.part(key)
     kept.get("empty_token", int, 0)
     parts.dropout_of(kept)
-    templates.read(kept.part("post_processor"))
+    templates.read(kept)
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:

@@ -82,6 +82,9 @@ def read(described: Any, model: Model) -> AddedTokens:
             raise FormatError(f"added_tokens[{n}]: must be an object with an id, not {one!r:.60}")
         if not 0 <= one["id"] < 1 << 32:
             raise FormatError(f"added_tokens[{n}]: id: must be 0 to 2**32 - 1, not {one['id']}")
+        unfit = next((flag for flag in FLAGS if type(one.get(flag)) is not bool), None)
+        if unfit is not None:
+            raise FormatError(f"added_tokens[{n}].{unfit}: must be true or false, not {one.get(unfit)!r:.60}")
         try:
             read_tokens.append(AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}))
         except (KeyError, TypeError) as error:

@@ -53,9 +53,10 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
     Raises:
         ImportError: fastbpe cannot run it.
+        FormatError: two tokens of the model have the same id.
     """
+    model.check_ids()
     try:
-        model.check_ids()
         if sampling := model.sampling():
             raise FastbpeError(f"its model has {sampling}")
         if is_written(described) or described["model"].get("dropout"):

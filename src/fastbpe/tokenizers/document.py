@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface import settings
 from fastbpe.tokenizers import components
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from fastbpe.model import Model as NativeModel
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
+_FILE = "<tokenizer.json>"  # in errors
 PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _STRATEGIES = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
 _STRATEGY_NAMES = {value: key for key, value in _STRATEGIES.items()}
@@ -31,17 +33,16 @@ def read(data: bytes) -> dict[str, Any]:
         FormatError: it is damaged.
     """
     from fastbpe.formats.huggingface.parts import Part  # here: they bring all of the format
+    from fastbpe.formats.huggingface.read import checked_top
     from fastbpe.formats.huggingface.read_segmented import read_apart, scored
 
-    document, listed = read_apart(data, "<tokenizer.json>")
-    if not isinstance(document, dict):
-        raise FormatError("a tokenizer.json must be an object")
-    version = document.get("version", "1.0")
-    if version != "1.0":
-        raise FormatError(f"version {version!r:.20} is not known")
+    whole, listed = read_apart(data, _FILE)
+    document: dict[str, Any] = checked_top(whole, _FILE).value
     model = document.get("model")
     if model is None:
         raise FormatError("Model missing.")
+    if document.get("added_tokens", []) is None:
+        raise FormatError("added_tokens: must be a list, not null")
     if isinstance(model, dict) and isinstance(model.get("vocab"), list):
         found = (listed.pieces, listed.scores) if listed else scored(Part(model, "tokenizer.json", "model"), data)
         model["vocab"] = [*zip(found[0], array("d", found[1]), strict=True)]
@@ -111,17 +112,15 @@ def show(document: Mapping[str, Any], limits: components.Limits) -> str:
 
 def read_truncation(described: Any) -> dict[str, Any] | None:
     """Return the value of the property `truncation` for the settings in a file."""
-    if described is None:
+    checked = settings.canonical("truncation", described, _FILE)
+    if checked is None:
         return None
-    try:
-        return {
-            "max_length": int(described["max_length"]),
-            "stride": int(described["stride"]),
-            "strategy": _STRATEGY_NAMES[described["strategy"]],
-            "direction": _DIRECTION_NAMES[described.get("direction", "Right")],
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"truncation: {error!r:.60} is missing or not known") from None
+    return {
+        "max_length": checked["max_length"],
+        "stride": checked["stride"],
+        "strategy": _STRATEGY_NAMES[checked["strategy"]],
+        "direction": _DIRECTION_NAMES[checked["direction"]],
+    }
 
 
 def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -138,20 +137,18 @@ def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 def read_padding(described: Any) -> dict[str, Any] | None:
     """Return the value of the property `padding` for the settings in a file."""
-    if described is None:
+    checked = settings.canonical("padding", described, _FILE)
+    if checked is None:
         return None
-    try:
-        strategy, multiple = described["strategy"], described.get("pad_to_multiple_of")
-        return {
-            "length": None if strategy == "BatchLongest" else int(strategy["Fixed"]),
-            "pad_to_multiple_of": None if multiple is None else int(multiple),
-            "pad_id": int(described["pad_id"]),
-            "pad_token": str(described["pad_token"]),
-            "pad_type_id": int(described["pad_type_id"]),
-            "direction": _DIRECTION_NAMES[described["direction"]],
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"padding: {error!r:.60} is missing or not known") from None
+    strategy = checked["strategy"]
+    return {
+        "length": None if strategy == "BatchLongest" else strategy["Fixed"],
+        "pad_to_multiple_of": checked["pad_to_multiple_of"],
+        "pad_id": checked["pad_id"],
+        "pad_token": checked["pad_token"],
+        "pad_type_id": checked["pad_type_id"],
+        "direction": _DIRECTION_NAMES[checked["direction"]],
+    }
 
 
 def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:

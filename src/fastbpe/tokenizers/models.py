@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from itertools import chain
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.parts import Part, dropout_of
 from fastbpe.formats.huggingface.vocabulary import read_merges
 from fastbpe.tokenizers.components import (
     field,
@@ -174,6 +174,7 @@ class BPE(CachingModel):
         listed = part.get("merges", list)
         split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
         try:
+            dropout_of(part)
             made._set_options(
                 {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
             )

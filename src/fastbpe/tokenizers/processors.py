@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.templates import typed
-from fastbpe.tokenizers.components import Component, Indexed, field, finder, n_changes, number, of_type
+from fastbpe.errors import VocabularyError
+from fastbpe.formats.huggingface.templates import canonical
+from fastbpe.tokenizers.components import Component, Indexed, field, n_changes, number, of_type
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 
 TYPE_CHECKING = False
@@ -303,19 +303,6 @@ class TemplateProcessing(PostProcessor):
         if missing:
             raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
 
-    @classmethod
-    def from_state(cls, described: Mapping[str, Any]) -> Any:
-        """Create the template that a tokenizer.json describes. Raises FormatError if it is invalid."""
-        made = super().from_state(described)
-        try:
-            for token in made._state["special_tokens"].values():
-                _special(of_type(token, Mapping))
-            for piece in made._state["single"] + made._state["pair"]:
-                _check_piece(piece)
-        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise FormatError(f"TemplateProcessing: {error!r:.80}") from None
-        return made
-
     @property
     def single(self) -> str:
         """Template for one text, in the form that tokenizers shows."""
@@ -333,21 +320,30 @@ class TemplateProcessing(PostProcessor):
 
     def n_added(self, is_pair: bool) -> int:
         """Return the number of ids that are added to a text, or to two."""
-        special = self._state["special_tokens"]
         items = self._state["pair" if is_pair else "single"]
-        return sum(len(special[item["SpecialToken"]["id"]]["ids"]) for item in items if "SpecialToken" in item)
+        return sum(len(self._special(item)["ids"]) for item in items if "SpecialToken" in item)
+
+    def _special(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the special token of an item. Raises VocabularyError if the template does not tell its ids."""
+        name = item["SpecialToken"]["id"]
+        found: Mapping[str, Any] | None = self._state["special_tokens"].get(name)
+        if found is None:
+            raise VocabularyError(f"the template's special_tokens do not contain its token {name!r:.60}")
+        return found
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
         """Return an encoding for each item of the template."""
-        made, special = [], self._state["special_tokens"]
+        made = []
         for item in self._state["single" if len(encodings) == 1 else "pair"]:
             if "Sequence" in item:
                 i = int(item["Sequence"]["id"] == "B")
+                if i >= len(encodings):
+                    raise VocabularyError("the template of one text contains the second text, $B")
                 encodings[i].set_type_ids(item["Sequence"]["type_id"])
                 encodings[i].set_sequence_id(i)
                 made.append(encodings[i].copied())
             elif adds_special:
-                token = special[item["SpecialToken"]["id"]]
+                token = self._special(item)
                 made.append(_added(token["ids"], token["tokens"], item["SpecialToken"]["type_id"]))
         return made
 
@@ -384,15 +380,6 @@ def _piece(item: str) -> dict[str, Any]:
     return {"Sequence": {"id": which.upper() or "A", "type_id": int(type_id or 0)}}
 
 
-def _check_piece(piece: Any) -> None:
-    """Check the JSON of an item of a template. Raises TypeError or ValueError if it is malformed."""
-    [(kind, inner)] = piece.items()
-    if kind not in ("Sequence", "SpecialToken") or (kind == "Sequence" and inner["id"] not in ("A", "B")):
-        raise ValueError(f"{kind!r:.20}: an item must be a Sequence, A or B, or a SpecialToken")
-    of_type(inner["id"], str)
-    number(inner["type_id"])
-
-
 class Sequence(Indexed, PostProcessor):
     """Several post-processors, applied in order.
 
@@ -418,5 +405,13 @@ class Sequence(Indexed, PostProcessor):
 
 
 _KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing)
-find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "post-processor", typed)
+_CLASSES: Mapping[str, Any] = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}
+
+
+def find(described: Any) -> Any:
+    """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+    state = canonical(described)
+    return _CLASSES[state["type"]].from_state(state)
+
+
 Sequence.find = staticmethod(find)

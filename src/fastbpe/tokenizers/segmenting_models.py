@@ -25,6 +25,12 @@ def _number(value: Any) -> int | None:
     return None if value is None else number(value)
 
 
+def _refuse_flag(value: Any, name: str) -> None:
+    """Raise TypeError for true and false, which Python takes for integers and tokenizers does not."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name!r} must be an integer, not {value}")
+
+
 def _sampled(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
     """Return a property for an option of random segmentation."""
 
@@ -130,6 +136,7 @@ class Unigram(CachingModel):
         made = cls.__new__(cls)
         made._sampling = {"alpha": None, "nbest_size": None}
         try:
+            _refuse_flag(described.get("unk_id"), "unk_id")
             made.take(described["vocab"], described.get("unk_id"), described.get("byte_fallback", False))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise FormatError(f"Unigram: {error}") from None
@@ -204,7 +211,8 @@ class WordPiece(Model):
         """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         names = ("vocab", "unk_token", "max_input_chars_per_word", "continuing_subword_prefix")
         try:
-            return cls(**{name: described[name] for name in names})
+            _refuse_flag(described["max_input_chars_per_word"], "max_input_chars_per_word")
+            return cls(**{name: described[name] for name in names[1:]}, vocab=of_type(described["vocab"], dict))
         except (KeyError, TypeError, OverflowError) as error:
             raise FormatError(f"WordPiece: {error}") from None
 
@@ -278,7 +286,7 @@ class WordLevel(Model):
     def from_state(cls, described: Mapping[str, Any]) -> WordLevel:
         """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         try:
-            return cls(described["vocab"], of_type(described["unk_token"], str))
+            return cls(of_type(described["vocab"], dict), of_type(described["unk_token"], str))
         except (KeyError, TypeError, OverflowError) as error:
             raise FormatError(f"WordLevel: {error}") from None
 

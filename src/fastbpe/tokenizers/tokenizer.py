@@ -117,6 +117,7 @@ class Tokenizer:
         """
         read = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(read["model"]))
+        made._model.check_ids()
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from fastbpe import SpecialTokenError, Tokenizer
+import fastbpe
+from fastbpe import SpecialTokenError, Tokenizer, VocabularyError
+from fastbpe._utils.choices import Side
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
 from fastbpe.tokenizer.cutting import truncation
@@ -248,3 +252,28 @@ def test_truncation_ignores_estimates_that_contradict_the_whole_text() -> None:
         20_008,
     )
     assert size == 20_000
+
+
+def test_text_is_cut_by_a_model_without_an_unknown_token() -> None:
+    """Such a model cannot encode a part that ends within a special token, `[` say; that part does not fit."""
+    sides: tuple[Side, ...] = ("left", "right")
+    made = {
+        "version": "1.0",
+        "added_tokens": [
+            {"id": 3, "content": "[X]", "special": True, "normalized": False}
+            | dict.fromkeys(("lstrip", "rstrip", "single_word"), False)
+        ],
+        "model": {"type": "Unigram", "unk_id": None, "vocab": [["a", -1.0], ["b", -1.0], ["ab", -1.5]]},
+    }
+    tokenizer = fastbpe.load(json.dumps(made).encode())
+    for text in ("ab[X]ba[X][X]", "a" * 70 + "[X]" * 50 + "b", "[X]" * 80):
+        ids = tokenizer.encode(text, allowed_special="all")
+        for n in (0, 1, 2, 3, 40, 200):
+            for side in sides:
+                part = tokenizer.truncate(text, n, side=side, allowed_special="all")
+                found = tokenizer.encode(part, allowed_special="all")
+                assert found == (ids[: len(found)] if side == "right" else ids[len(ids) - len(found) :])
+                assert len(found) == min(n, len(ids)) or (n > 3 and len(text) > 64)
+        assert "".join(tokenizer.chunk(text, 5, allowed_special="all")) == text
+        with pytest.raises(VocabularyError, match="has no token"):
+            tokenizer.truncate(text + "?", 2, allowed_special="all", with_total=True)

@@ -67,7 +67,7 @@ def parse(
 def _byte_level(keys: Keys, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
     pre = _pre_tokenizer(keys, pattern)
     listed = keys.items("tokens", bytes, None)
-    tokens, special, added, ids = _tokens(keys, listed)
+    tokens, special, added, ids = _tokens(keys, listed, skips_merges=pre.whole_piece_first)
     roles = keys.role_ids(len(listed))
     names = {token_id: name for name, token_id in special.items()}
     before, behind = keys.around(roles, adds_bos=pre.adds_bos)
@@ -117,9 +117,12 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
 
 
 def _tokens(
-    keys: Keys, listed: Sequence[bytes]
+    keys: Keys, listed: Sequence[bytes], *, skips_merges: bool
 ) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
-    """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token)."""
+    """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token).
+
+    skips_merges: a whole piece becomes its token without merges, so a token that no text becomes is left out.
+    """
     tokens: list[bytes] = []
     special: dict[str, int] = {}
     added: list[AddedToken] = []
@@ -129,11 +132,18 @@ def _tokens(
     keys.check_bytes(listed, types)
     for i, (text, kind) in enumerate(zip(listed, types, strict=True)):
         name = keys.decoded("tokens", text)
-        token = bytes_of(name) if kind == PieceType.NORMAL else None
-        tokens.append(token or b"")
-        if token:
-            ids[text] = i
-        elif kind == PieceType.USER_DEFINED and name:
+        if kind == PieceType.NORMAL:
+            token = bytes_of(name)
+            if token:
+                ids[text] = i
+            elif (
+                not skips_merges
+            ):  # no text becomes it: llama.cpp looks for stand-ins of bytes (Command R's emoji)
+                token = name.encode()
+            tokens.append(token or b"")
+            continue
+        tokens.append(b"")
+        if kind == PieceType.USER_DEFINED and name:
             added.append(AddedToken(name, i))
         elif kind != PieceType.UNUSED and name:
             special[name] = i

@@ -48,12 +48,22 @@ class Settings(NamedTuple):
 _NFC = ({"type": "NFC"},)
 _GPT2 = Settings(_GPT2_ROLES)
 _ROBERTA = Settings(_ROBERTA_ROLES, puts_around=True)
+_DEBERTA_ROLES = {
+    "bos": "[CLS]",
+    "eos": "[SEP]",
+    "unk": "[UNK]",
+    "sep": "[SEP]",
+    "pad": "[PAD]",
+    "cls": "[CLS]",
+    "mask": "[MASK]",
+}
 _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, resets_flags=True)
 
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
     **dict.fromkeys(("GPT2", "CodeGen", "Whisper"), _GPT2),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
+    "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,
     "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
     "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),

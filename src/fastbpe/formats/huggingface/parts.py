@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 
 from fastbpe.errors import FormatError, FormatWarning
+from fastbpe.formats.huggingface import settings
 from fastbpe.formats.huggingface.decoders import flattened, metaspace
 
 TYPE_CHECKING = False
@@ -136,7 +137,8 @@ def warn_of_settings(top: Part) -> None:
             FormatWarning,
             stacklevel=2,
         )
-    asked = [key for key in ("truncation", "padding") if top.get(key, dict, {})]
+    kinds = ("truncation", "padding")
+    asked = [key for key in kinds if settings.canonical(key, top.value.get(key), top.where) is not None]
     if asked:
         warnings.warn(
             f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode gives all "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+_MEMBERS = frozenset({"version", "added_tokens", "model", *_KEPT})
 #: Bytes of ASCII that another character represents.
 _UNSEEN = (*range(0x21), 0x7F)
 
@@ -70,7 +71,6 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     Returns:
         None if the slow reader must read the file.
     """
-    check_version(top)
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -105,7 +105,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         _check_byte_fallback(model, vocabulary)
     special, others = vocabulary_.plain_special(added, vocabulary.get, ordinary)
     parts.warn_of_settings(top)
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     unknown = model.get("unk_token", str, "")
     return Model(
         tokens=tokens,
@@ -127,10 +127,15 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     )
 
 
-def check_version(top: Part) -> None:
-    """Refuse a file of another version."""
+def checked_top(value: Any, where: str) -> Part:
+    """Return a parsed file. Raises FormatError for another version, and for a member that tokenizers refuses."""
+    top = Part(value, where, "")
     if top.member("version", str, "1.0") != "1.0":
         top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
+    for name in top.value:
+        if name not in _MEMBERS:
+            top.fail(f"tokenizers refuses a file with the member {name!r:.60}; remove it")
+    return top
 
 
 def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
@@ -148,9 +153,8 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
 def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     """Return the parts of a file that do not affect ids, for writing it again."""
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
-    around = top.part("post_processor")
-    if around is not None:
-        kept["post_processor"] = templates.typed(around)
+    if "post_processor" in kept:
+        kept["post_processor"] = templates.canonical(kept["post_processor"])
     model = top.part("model")
     dropout = None if model is None else parts.dropout_of(model)
     if dropout is not None:
@@ -183,9 +187,9 @@ def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_
         except FormatError:
             pass  # the error's place is in the rest, not in the file
         else:
-            model = make(Part(rest, where, ""), named, entries)
+            model = make(checked_top(rest, where), named, entries)
     if model is None:
-        model = make(Part(read_json(raw, where), where, ""), named, None)
+        model = make(checked_top(read_json(raw, where), where), named, None)
         assert model is not None
     return model
 

@@ -14,7 +14,7 @@ from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface.decoders import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import check_bpe, check_version, kept_parts_of, read_model, with_special
+from fastbpe.formats.huggingface.read import check_bpe, kept_parts_of, read_model, with_special
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, pairs_of, read_added_tokens
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
@@ -47,7 +47,6 @@ def parse(
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
     """Create the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
-    check_version(top)
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -65,7 +64,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     special, others = special_and_others(added, array("I", token_ends))
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     unknown = model.get("unk_token", str, "")
     return Model(
         tokens=None,

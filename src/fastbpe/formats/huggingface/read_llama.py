@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any, TypeAlias
 
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
@@ -31,6 +29,11 @@ from fastbpe.model import (
     pack_merges,
     pack_pieces,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
@@ -103,7 +106,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if not (say_it or merges):
         model.fail("there are no merges, so no input can produce a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,

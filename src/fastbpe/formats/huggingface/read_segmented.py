@@ -13,10 +13,10 @@ from itertools import accumulate
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import parts, scored_vocab, templates
-from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface.decoders import flattened, is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import check_version, kept_parts_of, read_json, with_special
+from fastbpe.formats.huggingface.read import checked_top, kept_parts_of, read_json, with_special
 from fastbpe.formats.huggingface.read_characters import special_and_others
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
@@ -65,15 +65,14 @@ def parse(
         FormatError: a damaged file, or one that tokenizers refuses.
     """
     document, listed = read_apart(bytes(data), where)
-    top = Part(document, where, "")
+    top = checked_top(document, where)
     model = top.part("model")
     kind = None if model is None else type_of(model)
     if listed is not None and kind != "Unigram":
-        top, listed = Part(read_json(bytes(data), where), where, ""), None
+        top, listed = checked_top(read_json(bytes(data), where), where), None
         model = top.part("model")
     if model is None or kind not in TYPES:
         return None
-    check_version(top)
     scores = b""
     if kind == "Unigram":
         pieces, scores = scored(model, bytes(data)) if listed is None else (listed.pieces, listed.scores)
@@ -91,7 +90,7 @@ def parse(
     special, others = special_and_others(read_added_tokens(top, vocabulary, named), ends)
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
-    around = templates.read(top.part("post_processor"))
+    around = templates.read(top)
     unknown = spelling.unknown_token
     read = Model(
         tokens=None,
@@ -132,11 +131,14 @@ def type_of(model: Part) -> str:
     if "type" in value:
         named: str = model.get("type", str)
         return named
+    if isinstance(value.get("vocab"), list):
+        return "Unigram"
     if "merges" in value:
         return "BPE"
-    if {"continuing_subword_prefix", "max_input_chars_per_word"} <= value.keys():
+    longest = value.get("max_input_chars_per_word")
+    if isinstance(value.get("continuing_subword_prefix"), str) and is_value("number", longest):
         return "WordPiece"
-    return "Unigram" if isinstance(value.get("vocab"), list) else "WordLevel"
+    return "WordLevel"
 
 
 def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:

@@ -2,110 +2,197 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.parts import Part, flat
+from fastbpe.formats.huggingface.decoders import is_id, is_value
+from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import PAIR, TEXT, Templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any, NoReturn
 
-_KINDS = ("TemplateProcessing", "RobertaProcessing", "BertProcessing", "ByteLevel")
+#: Members of each kind, in the order in which tokenizers tries the kinds. Only ByteLevel and Sequence need a type.
+_MEMBERS: Mapping[str, Mapping[str, str]] = {
+    "RobertaProcessing": {"sep": "token", "cls": "token", "trim_offsets": "flag", "add_prefix_space": "flag"},
+    "BertProcessing": {"sep": "token", "cls": "token"},
+    "ByteLevel": {"add_prefix_space": "flag", "trim_offsets": "flag", "use_regex": "flag"},
+    "TemplateProcessing": {"single": "template", "pair": "template", "special_tokens": "special"},
+}
+_EXPECTED = {"token": "a list of a token and its id", "flag": "true or false", "text": "text"}
+_MAX_DEPTH = 60  # of sequences within sequences: beyond it, tokenizers refuses the file
 _TEXTS = {"A": TEXT, "B": PAIR}
 
 
-def read(part: Part | None) -> Templates:
-    """Return the templates that are equivalent to a chain of post-processors."""
-    return Templates(_around(part, ((TEXT,),)), _around(part, ((TEXT,), (PAIR,))))
+def read(top: Part) -> Templates:
+    """Return the templates that the chain of post-processors of a file makes.
 
-
-def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return the template for some texts.
-
-    Each post-processor gets the parts returned by the one before. A template returns one part for each of its
-    items; the others return as many parts as they get.
+    Raises:
+        FormatError: tokenizers would refuse the post-processors, or a template does not contain the text once.
     """
-    made = [*texts]
-    for step in flat(part, "processors"):
-        kind = kind_of(step)
-        if kind == "TemplateProcessing":
-            made = _fill(step, made)
-        elif kind in ("RobertaProcessing", "BertProcessing"):
-            first, last = _pair_id(step, "cls"), _pair_id(step, "sep")
-            between = (last,) if kind == "RobertaProcessing" else ()
-            made = [(*(between if i else (first,)), *text, last) for i, text in enumerate(made)]
-        elif kind == "ByteLevel":  # it changes offsets only
-            for key in ("add_prefix_space", "trim_offsets"):
-                step.get(key, bool)
-            step.member("use_regex", bool, True)
+    described, place = top.value.get("post_processor"), f"{top.where}: post_processor"
+    steps = [] if described is None else [*_flat(canonical(described, place), place)]
+    return Templates(_around(steps, ((TEXT,),)), _around(steps, ((TEXT,), (PAIR,))))
+
+
+def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> dict[str, Any]:
+    """Write the JSON of a post-processor as tokenizers writes it: each step with its type and its members alone.
+
+    tokenizers takes the first kind whose members suit, whatever the type says.
+
+    Args:
+        described: the JSON of the post-processor.
+        place: file and place of it, for errors.
+        depth: of sequences around it.
+
+    Raises:
+        FormatError: tokenizers would refuse it.
+
+    >>> canonical({"sep": ["</s>", 2], "cls": ["<s>", 1]})
+    {'type': 'BertProcessing', 'sep': ['</s>', 2], 'cls': ['<s>', 1]}
+    """
+    kind = described.get("type") if isinstance(described, Mapping) else None
+    flaws: dict[str, FormatError] = {}
+    for name, members in _MEMBERS.items():
+        given = _members(described, members)
+        if given is not None and (name != "ByteLevel" or kind == name):
+            try:
+                return {"type": name, **_checked(name, given, place)}
+            except FormatError as error:
+                flaws[name] = error
+    if kind == "Sequence":
+        steps = described.get("processors")
+        if not isinstance(steps, list) or depth > _MAX_DEPTH:
+            _fail(place, f"a Sequence needs a list 'processors', not more than {_MAX_DEPTH} deep")
+        inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
+        return {"type": "Sequence", "processors": inner}
+    if isinstance(kind, str) and kind in flaws:
+        raise flaws[kind]
+    is_named = isinstance(kind, str) and kind not in _MEMBERS
+    problem = f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is none"
+    raise FormatError(f"{place}: {problem}; known are {', '.join(_MEMBERS)} and Sequence")
+
+
+def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return the members of a kind, and of no other. Raises FormatError for a value that does not suit."""
+    made: dict[str, Any] = {}
+    for name, option in _MEMBERS[kind].items():
+        value, where = given.get(name, name == "use_regex" or None), f"{place}.{name}"
+        if option == "template":
+            made[name] = [_item(one, f"{where}[{i}]") for i, one in enumerate(_of_type(list, value, where))]
+        elif option == "special":
+            listed = _of_type(dict, value, where).items()
+            made[name] = {token: _special(one, f"{where}.{token}") for token, one in listed}
         else:
-            step.fail(
-                f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
-                "BertProcessing, ByteLevel and Sequence"
-            )
-    return tuple(item for text in made for item in text)
-
-
-def typed(part: Part) -> dict[str, Any]:
-    """Return a post-processor as in the file, with the type of each step."""
-    if part.value.get("type") == "Sequence":
-        return {**part.value, "processors": [typed(step) for step in part.parts("processors")]}
-    return {**part.value, "type": kind_of(part)}
-
-
-def kind_of(step: Part) -> str:
-    """Return the kind of a post-processor. Without a valid type, its members decide, as in tokenizers."""
-    value = step.value
-    kind = value.get("type")
-    pairs = all(isinstance(value.get(key), list) and len(value[key]) == 2 for key in ("sep", "cls"))
-    if kind == "RobertaProcessing" or kind not in _KINDS:
-        if pairs and all(isinstance(value.get(key), bool) for key in ("trim_offsets", "add_prefix_space")):
-            return "RobertaProcessing"
-        if pairs:
-            return "BertProcessing"
-        if isinstance(value.get("single"), list):
-            return "TemplateProcessing"
-    return str(step.get("type", str))
-
-
-def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """Return the parts that result from putting one or two texts into a template."""
-    for needed in ("single", "pair"):
-        step.get(needed, list)
-    step.get("special_tokens", dict)
-    if len(texts) > 2:
-        step.fail("it comes after another template, which tokenizers does not do")
-    key = "single" if len(texts) == 1 else "pair"
-    special = step.part("special_tokens")
-    made: list[Sequence[int]] = []
-    for item in step.parts(key):
-        if "Sequence" in item.value:
-            sequence = Part(item.value["Sequence"], item.where, f"{item.place}.Sequence")
-            name = sequence.get("id", str)
-            if name not in _TEXTS:
-                sequence.fail(f"must be A or B, not {name!r:.60}", "id")
-            made.append(texts[0 if name == "A" or len(texts) == 1 else 1])
-            continue
-        name = Part(item.value.get("SpecialToken"), item.where, f"{item.place}.SpecialToken").get("id", str)
-        token = special.part(name) if special is not None else None
-        if token is None:
-            item.fail(f"{name!r} is not among the template's special_tokens")
-        ids = token.get("ids", list)
-        if not all(type(i) is int and i >= 0 for i in ids):
-            token.fail(f"must be ids, not {ids!r:.60}", "ids")
-        made.append(ids)
-    n_texts = sum(item == TEXT for part in made for item in part)
-    if key == "single" and n_texts != 1:
-        step.fail(f"it must contain the text once, not {n_texts} times", "single")
+            made[name] = _valid(option, value, where, f"in {kind} it ")
     return made
 
 
-def _pair_id(step: Part, key: str) -> int:
-    value = step.get(key, list)
-    if len(value) != 2 or type(value[1]) is not int or value[1] < 0:
-        step.fail(f"must be a token and its id, not {value!r:.60}", key)
-    return int(value[1])
+def _item(value: Any, place: str) -> dict[str, Any]:
+    """Return an item of a template: a text, or the name of a special token."""
+    if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"Sequence", "SpecialToken"}:
+        _fail(place, f"must be an object with one member, Sequence or SpecialToken, not {value!r:.60}")
+    [(kind, given)] = value.items()
+    inner = _members(given, ("id", "type_id"))
+    if inner is None:
+        _fail(f"{place}.{kind}", f"must be an object with id and type_id, not {given!r:.60}")
+    name = _valid("text", inner.get("id"), f"{place}.{kind}.id")
+    if kind == "Sequence" and name not in _TEXTS:
+        _fail(f"{place}.{kind}.id", f"must be A or B, not {name!r:.60}")
+    return {kind: {"id": name, "type_id": _id(inner.get("type_id"), f"{place}.{kind}.type_id")}}
+
+
+def _special(value: Any, place: str) -> dict[str, Any]:
+    """Return a special token of a template."""
+    given = _members(value, ("id", "ids", "tokens"))
+    if given is None:
+        _fail(place, f"must be an object with id, ids and tokens, not {value!r:.60}")
+    ids, tokens = (_of_type(list, given.get(name), f"{place}.{name}") for name in ("ids", "tokens"))
+    return {
+        "id": _valid("text", given.get("id"), f"{place}.id"),
+        "ids": [_id(one, f"{place}.ids") for one in ids],
+        "tokens": [_valid("text", one, f"{place}.tokens") for one in tokens],
+    }
+
+
+def _members(value: Any, names: Iterable[str]) -> Mapping[str, Any] | None:
+    """Return the members of an object, or of a list of their values in order; None for anything else."""
+    if isinstance(value, list):
+        names = [*names]
+        return dict(zip(names, value, strict=True)) if len(names) == len(value) else None
+    return value if isinstance(value, Mapping) else None
+
+
+def _of_type(kind: type, value: Any, place: str) -> Any:
+    if not isinstance(value, kind):
+        _fail(place, f"must be {'a list' if kind is list else 'an object'}, not {value!r:.60}")
+    return value
+
+
+def _valid(option: str, value: Any, place: str, subject: str = "") -> Any:
+    if not is_value(option, value):
+        _fail(place, f"{subject}must be {_EXPECTED[option]}, not {value!r:.60}")
+    return value
+
+
+def _id(value: Any, place: str) -> int:
+    if not is_id(value):
+        _fail(place, f"must be 0 to 2**32 - 1, not {value!r:.60}")
+    return int(value)
+
+
+def _fail(place: str, problem: str) -> NoReturn:
+    raise FormatError(f"{place}: {problem}")
+
+
+def _flat(step: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (place, step) of each step, without sequences around them."""
+    if step["type"] != "Sequence":
+        yield place, step
+        return
+    for i, inner in enumerate(step["processors"]):
+        yield from _flat(inner, f"{place}.processors[{i}]")
+
+
+def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the template for some texts.
+
+    Each post-processor gets the parts that the one before has made. A template makes one part of each of its
+    items; the others make as many parts as they get. ByteLevel changes offsets only.
+    """
+    made = [*texts]
+    for place, step in steps:
+        kind = step["type"]
+        if kind == "TemplateProcessing":
+            made = _fill(step, place, made)
+        elif kind != "ByteLevel":
+            first, last = step["cls"][1], step["sep"][1]
+            between = (last,) if kind == "RobertaProcessing" else ()
+            made = [(*(between if i else (first,)), *text, last) for i, text in enumerate(made)]
+    return tuple(item for text in made for item in text)
+
+
+def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """Return the parts that a template makes of one text or of two."""
+    if len(texts) > 2:
+        _fail(place, "it comes after another template, which tokenizers does not do")
+    key = "single" if len(texts) == 1 else "pair"
+    made: list[Sequence[int]] = []
+    for i, item in enumerate(step[key]):
+        [(kind, inner)] = item.items()
+        name = inner["id"]
+        if kind == "Sequence":
+            made.append(texts[0 if name == "A" or len(texts) == 1 else 1])
+        elif name in step["special_tokens"]:
+            made.append(step["special_tokens"][name]["ids"])
+        else:
+            _fail(f"{place}.{key}[{i}]", f"{name!r} is not among the template's special_tokens")
+    n_texts = sum(item == TEXT for part in made for item in part)
+    if key == "single" and n_texts != 1:
+        _fail(f"{place}.single", f"it must contain the text once, not {n_texts} times")
+    return made
 
 
 def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:

@@ -38,7 +38,7 @@ from fastbpe._utils.choices import Boundary, Side
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.errors import note_place
+from fastbpe.errors import VocabularyError, note_place
 from fastbpe.tokenizer.cutting.boundaries import KINDS, SIDES, Boundaries, line_start
 
 TRIED = 64  # characters between two safe cuts, up to which every position is tried
@@ -234,7 +234,7 @@ def _end(
             if position is None:
                 break
             # A cut within a piece may change the ids before it: text up to an earlier position may have more.
-            if position == high or count_part(encoder._pipeline, text, start, start, position, n_ids) <= n_ids:
+            if position == high or _count_fitting(encoder, text, start, start, position, n_ids) <= n_ids:
                 return position
             position = boundaries.last(low, position - 1)
     return high
@@ -258,7 +258,7 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
         for _ in range(_MAX_TRIED_BOUNDARIES):
             if position is None:
                 break
-            if position == low or count_part(encoder._pipeline, text, position, position, end, n_ids) <= n_ids:
+            if position == low or _count_fitting(encoder, text, position, position, end, n_ids) <= n_ids:
                 return position
             position = boundaries.first(position + 1, end)
     return low
@@ -295,7 +295,10 @@ def _reach_within(
     if abs(far - near) > TRIED:
         position = _search(encoder, text, origin, near, far, room)
     else:
-        position = furthest_place(pipeline, text, origin, near, far, room)
+        try:
+            position = furthest_place(pipeline, text, origin, near, far, room)
+        except VocabularyError:
+            position = _furthest_fitting(encoder, text, origin, near, far, room)
     # A normalizer may put a space before a text, so that a part has more ids by itself than within a longer text.
     may_exceed = position == near and last < origin and not is_plain
     if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
@@ -303,15 +306,34 @@ def _reach_within(
     return position
 
 
+def _count_fitting(encoder: Encoder, text: str, origin: int, near: int, place: int, limit: int) -> int:
+    """Count as `count_part` does; more than the limit for a part that the vocabulary cannot encode.
+
+    A model without an unknown token may encode the text, and not a part that ends within a special token.
+    """
+    try:
+        return int(count_part(encoder._pipeline, text, origin, near, place, limit))
+    except VocabularyError:
+        return limit + 1
+
+
+def _furthest_fitting(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
+    """Find the position as `furthest_place` does, where the vocabulary cannot encode some of the parts."""
+    for place in range(far, near, -1 if near <= far else 1):
+        if not inside(text, place) and _count_fitting(encoder, text, origin, near, place, room) <= room:
+            return place
+    return near
+
+
 def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
     """Find a position between near and far with at most room ids after near, trying only some positions."""
     pipeline = encoder._pipeline
 
     def count(position: int, limit: int) -> int:
-        return count_part(pipeline, text, origin, near, position, limit)
+        return _count_fitting(encoder, text, origin, near, position, limit)
 
     def count_alone(start: int, end: int) -> int:
-        return count_part(pipeline, text, start, start, end, _MAX_IDS)
+        return _count_fitting(encoder, text, start, start, end, _MAX_IDS)
 
     sizes = _sizes_of_first_tokens(encoder, text, near, far, room + _SPARE_IDS)
     if takes_plain_text(pipeline):
@@ -330,7 +352,13 @@ def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_i
     while True:
         size = min(size, abs(far - near))
         part = text[near : near + size] if near <= far else text[near - size : near]
-        sizes = _sizes_of_tokens(encoder, part, near > far)
+        try:
+            sizes = _sizes_of_tokens(encoder, part, near > far)
+        except VocabularyError:  # the part may end within a special token
+            if size == abs(far - near):
+                raise
+            size *= 2
+            continue
         n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
             return sizes

@@ -73,7 +73,11 @@ class CharacterFamily(ByteFamily):
         for token_id, token in self.special.decoded.items():
             tokens[token_id] = token
         empty = [i for i in (self._own.huggingface.get("empty_token"),) if i is not None]
-        return StepDecoding(self._own.huggingface.get("decoder"), tokens, self.special.left_out, empty=empty)
+        left_out = self.special.left_out
+        if left_out and self.model_type == "Unigram":  # which may have a special token's text more than once
+            texts = {tokens[i] for i in left_out}
+            left_out |= {i for i, token in enumerate(tokens) if token and token in texts}
+        return StepDecoding(self._own.huggingface.get("decoder"), tokens, left_out, empty=empty)
 
     def decoding(self, *, skips: bool) -> Decoding:
         return self._steps.skipping() if skips else self._steps
