@@ -298,7 +298,7 @@ class ByteSearch:
 
     @cached_property
     def _continuations(self) -> list[tuple[int, int, bytes]]:
-        """Tokens that begin inside a character, short ones first: (number of bytes inside it, id, bytes)."""
+        """List tokens that begin inside a character, shortest first: (number of bytes inside it, id, bytes)."""
         found = [(_n_continuations(self._material.tokens[i]), i, self._material.tokens[i]) for i in self._texts]
         return sorted((each for each in found if each[0]), key=lambda each: len(each[2]))
 
