@@ -9,7 +9,6 @@ from itertools import chain
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part, dropout_of
-from fastbpe.formats.huggingface.vocabulary import read_merges
 from fastbpe.tokenizers.components import (
     field,
     finder,
@@ -140,6 +139,8 @@ class BPE(CachingModel):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
         if self._n_prefix:
             return self._checked_with_prefix(merges)
+        from fastbpe.formats.huggingface.vocabulary import read_merges  # here: it brings half of the format
+
         listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
 

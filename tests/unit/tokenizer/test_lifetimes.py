@@ -67,7 +67,6 @@ def use(tokenizer: Any) -> None:
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    gc.collect()
     gc.disable()
     yield
     gc.enable()
