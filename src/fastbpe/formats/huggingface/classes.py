@@ -28,7 +28,7 @@ class Settings(NamedTuple):
     """Decisions of a class, whatever the files beside a vocabulary say.
 
     Attributes:
-        roles: role → token, for roles that no file names.
+        roles: role → token, for roles that no file names; "": none, whatever a tokenizer.json's padding says.
         pattern: name of the split pattern, for a vocabulary in two files; "": sentencepiece's spaces.
         normalizers: steps of a tokenizer.json that change text, for a vocabulary in two files.
         resets_flags: special tokens lose the flags that files give them.
@@ -43,7 +43,7 @@ class Settings(NamedTuple):
 
 
 _NFC = ({"type": "NFC"},)
-_GPT2 = Settings(_GPT2_ROLES)
+_GPT2 = Settings({**_GPT2_ROLES, "pad": ""})
 _ROBERTA = Settings(_ROBERTA_ROLES, puts_around=True)
 _DEBERTA_ROLES = {
     "bos": "[CLS]",
@@ -58,7 +58,8 @@ _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, res
 
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
-    **dict.fromkeys(("GPT2", "CodeGen", "Whisper"), _GPT2),
+    **dict.fromkeys(("GPT2", "CodeGen"), _GPT2),
+    "Whisper": Settings(_GPT2_ROLES),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,
