@@ -219,7 +219,7 @@ def test_tokens_with_the_same_id_are_refused_when_a_text_needs_them(kind: str) -
     tokenizer = face.Tokenizer(model)
     assert tokenizer.get_vocab() == vocab
     assert tokenizer.get_vocab_size() == 3
-    with pytest.raises(ImportError, match="'a' and 'b' have the same id 1"):
+    with pytest.raises(FormatError, match="'a' and 'b' have the same id 1"):
         tokenizer.encode("a")
     with pytest.raises(FormatError, match="'a' and 'b' have the same id 1"):
         model.tokenize("a")
