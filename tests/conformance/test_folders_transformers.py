@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import tempfile
 from collections import Counter
@@ -83,6 +84,7 @@ def difference(kind: str, folder: Path, rng: random.Random) -> str:
     return ""
 
 
+@pytest.mark.filterwarnings("ignore:.*padding is not applied:fastbpe.FormatWarning")
 @pytest.mark.parametrize("kind", folder_grid.KINDS)
 def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -101,3 +103,33 @@ def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pyt
         counts[found.split(":")[0]] += 1
     print(f"{kind}: {dict(counts)}")
     assert counts[""] > sum(counts.values()) / 2
+
+
+@pytest.mark.parametrize("name", ["DebertaTokenizer", "DebertaTokenizerFast"])
+def test_two_files_of_deberta_are_read_as_transformers_reads_them(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It puts its tokens around texts by a template, which cannot have names with spaces as the random ones do."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": {"tokenizer_class": name}}, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert ours.n_vocab == len(theirs)
+    rng = random.Random(SEED)
+    for _ in range(50):
+        text, pair = (folder_grid.text(rng) + rng.choice(["", "[SEP]", " [MASK]", "[CLS] "]) for _ in range(2))
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
+        if not any(token in text + pair for token in theirs.all_special_tokens):
+            assert ours.encode_with_template(text) == theirs.encode(text)
+            assert ours.encode_with_template(text, pair) == theirs.encode(text, pair)
+
+
+@pytest.mark.filterwarnings("ignore:.*padding is not applied:fastbpe.FormatWarning")
+def test_pad_token_of_a_tokenizer_json_alone_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    padding = {"strategy": "BatchLongest", "direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "[Y]"}
+    made = {**json.loads(folder_grid.KINDS["tokenizer.json"][0]()["tokenizer.json"]), "padding": padding}
+    folder_grid.write({"tokenizer.json": made}, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert ours.pad_token_id == theirs.pad_token_id == ours.special_tokens["[Y]"]
+    assert ours.encode("a[Y]b", allowed_special="all") == theirs.encode("a[Y]b", add_special_tokens=False)
+    assert fastbpe.load(tmp_path / "tokenizer.json").pad_token_id is None

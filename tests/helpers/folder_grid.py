@@ -35,14 +35,7 @@ NAMES = (
 )
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
-CLASSES = (
-    "GPT2Tokenizer",
-    "CodeGenTokenizer",
-    "DebertaTokenizer",
-    "GPTNeoXTokenizer",
-    "Qwen2TokenizerFast",
-    "RobertaTokenizerFast",
-)
+CLASSES = ("GPT2Tokenizer", "CodeGenTokenizer", "GPTNeoXTokenizer", "Qwen2TokenizerFast", "RobertaTokenizerFast")
 OWN = [
     tokenizer_json.added(262, "<s>", special=True),
     tokenizer_json.added(263, "<t>"),
@@ -185,6 +178,10 @@ def draw(rng: random.Random, kind: str) -> dict[str, Any]:
         config["add_prefix_space"] = True
     if config or rng.random() < 0.5:
         files["tokenizer_config.json"] = config
+    if "tokenizer.json" in files and rng.random() < 0.2:
+        padding = {"strategy": "BatchLongest", "direction": "Right", "pad_id": 0, "pad_type_id": 0}
+        made = {**json.loads(files["tokenizer.json"]), "padding": {**padding, "pad_token": rng.choice(texts)}}
+        files["tokenizer.json"] = tokenizer_json.dumped(made)
     if rng.random() < 0.4:
         files["special_tokens_map.json"] = _named(rng, objects, texts, typed=False)
     if rng.random() < 0.3:

@@ -25,7 +25,7 @@ MAX_TRIES = 3000  # smaller files and texts that are tried for one difference
 SHARE_OF_DAMAGED = 0.1
 EQUAL = "equal"
 #: Errors of fastbpe that tell what it does not run, where tokenizers has an answer.
-REFUSALS = (ImportError, fastbpe.PatternError)
+REFUSALS = (ImportError, fastbpe.FormatError, fastbpe.PatternError)
 
 
 class Found(NamedTuple):

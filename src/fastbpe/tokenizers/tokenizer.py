@@ -11,7 +11,7 @@ import json
 import os
 
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FastbpeError
+from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import (
     added_tokens,
@@ -117,7 +117,6 @@ class Tokenizer:
         """
         read = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(read["model"]))
-        made._model.check_ids()
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])
@@ -188,6 +187,7 @@ class Tokenizer:
         Raises:
             TypeError: an argument has the wrong type, or a str has a lone surrogate.
             ImportError: only the original library can run this tokenizer.
+            FormatError: two tokens of the model have the same id. (It is a ValueError.)
             ValueError: the texts cannot be truncated with these settings.
         """
         if pair is None and is_pretokenized is False:
@@ -289,7 +289,7 @@ class Tokenizer:
             return None
         try:
             native = self._ready().native
-        except ImportError:
+        except (ImportError, FormatError):
             return None
         assert self._built is not None
         return native if self._built.decodes and isinstance(native, Native) else None

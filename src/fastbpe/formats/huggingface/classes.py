@@ -30,7 +30,7 @@ class Settings(NamedTuple):
     """Settings of a class, which override the files in a vocabulary's folder.
 
     Attributes:
-        roles: role → token, for roles that no file sets.
+        roles: role → token, for roles that no file sets; "": none, even if padding in a tokenizer.json names one.
         pattern: name of the split pattern, for a vocabulary in two files; "": spaces are handled as in
             sentencepiece.
         normalizers: normalizers as in a tokenizer.json, for a vocabulary in two files.
@@ -46,7 +46,7 @@ class Settings(NamedTuple):
 
 
 _NFC = ({"type": "NFC"},)
-_GPT2 = Settings(_GPT2_ROLES)
+_GPT2 = Settings({**_GPT2_ROLES, "pad": ""})
 _ROBERTA = Settings(_ROBERTA_ROLES, puts_around=True)
 _DEBERTA_ROLES = {
     "bos": "[CLS]",
@@ -61,7 +61,8 @@ _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, res
 
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
-    **dict.fromkeys(("GPT2", "CodeGen", "Whisper"), _GPT2),
+    **dict.fromkeys(("GPT2", "CodeGen"), _GPT2),
+    "Whisper": Settings(_GPT2_ROLES),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,

@@ -80,6 +80,20 @@ class NamedTokens(NamedTuple):
         """The token of each role."""
         return {name.removesuffix("_token"): token.content for name, token in self.named.items() if name in _NAMED}
 
+    def with_padding(self, described: object) -> NamedTokens:
+        """Add the token of a tokenizer.json's padding, which transformers takes if no file names a pad token.
+
+        described: "padding" in the tokenizer.json, checked.
+        """
+        content = described.get("pad_token") if isinstance(described, dict) else None
+        decided = self.settings is not None and "pad" in self.settings.roles
+        if not content or decided or "pad_token" in self.named or "pad" in self.silenced:
+            return self
+        named = {**self.named, "pad_token": Definition(content)}
+        others = [name for name in named if name not in _NAMED]
+        order = [*(name for name in _NAMED if name in named), *others]
+        return self._replace(named={name: named[name] for name in order})
+
     def names(self) -> list[str]:
         """List the texts of all tokens that the files name."""
         listed = (*self.decoder.values(), *self.named.values(), *self.extra)

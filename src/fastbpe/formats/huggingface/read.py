@@ -14,11 +14,11 @@ from array import array
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.huggingface import _vocab_json, parts, templates
+from fastbpe.formats.huggingface import _vocab_json, parts, settings, templates
 from fastbpe.formats.huggingface import vocabulary as vocabulary_
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import AddedToken, Buffer, Model
+from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
     _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
-    _Made = TypeVar("_Made")
+    _Made = TypeVar("_Made", Model, CodePointModel)
     Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
 
 
@@ -187,11 +187,28 @@ def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_
         except FormatError:
             pass  # the error's place is in the rest, not in the file
         else:
-            model = make(checked_top(rest, where), named, entries)
+            top = checked_top(rest, where)
+            model = make(top, with_padding(named, top), entries)
     if model is None:
-        model = make(checked_top(read_json(raw, where), where), named, None)
+        top = checked_top(read_json(raw, where), where)
+        model = make(top, with_padding(named, top), None)
         assert model is not None
-    return model
+    return with_pad_role(model, named, top)
+
+
+def with_padding(named: NamedTokens | None, top: Part) -> NamedTokens | None:
+    """Return the named tokens with the token of the file's padding; None of a file that is read alone."""
+    return (
+        None if named is None else named.with_padding(settings.canonical("padding", top.value.get("padding"), ""))
+    )
+
+
+def with_pad_role(model: _Made, named: NamedTokens | None, top: Part) -> _Made:
+    """Return a model with the pad token that `with_padding` adds."""
+    padded = with_padding(named, top)
+    if padded is None or padded is named:
+        return model
+    return model._replace(roles={**model.roles, "pad": padded.roles["pad"]})
 
 
 def read_json(data: bytes, where: str) -> Any:

@@ -16,7 +16,14 @@ from fastbpe.formats.huggingface import parts, scored_vocab, templates
 from fastbpe.formats.huggingface.decoders import flattened, is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.formats.huggingface.read import checked_top, kept_parts_of, read_json, with_special
+from fastbpe.formats.huggingface.read import (
+    checked_top,
+    kept_parts_of,
+    read_json,
+    with_pad_role,
+    with_padding,
+    with_special,
+)
 from fastbpe.formats.huggingface.read_characters import special_and_others
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
@@ -87,7 +94,8 @@ def parse(
         token_bytes, ends = b"".join(tokens), array("I", accumulate(map(len, tokens)))
     else:
         token_bytes, ends = listed.token_bytes, array("I", listed.token_ends)
-    special, others = special_and_others(read_added_tokens(top, vocabulary, named), ends)
+    added = read_added_tokens(top, vocabulary, with_padding(named, top))
+    special, others = special_and_others(added, ends)
     parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
     around = templates.read(top)
@@ -109,7 +117,7 @@ def parse(
         spelling=spelling,
         scores=scores,
     )
-    return with_special(read, special_tokens)
+    return with_special(with_pad_role(read, named, top), special_tokens)
 
 
 def read_apart(data: bytes, where: str) -> tuple[Any, scored_vocab.ScoredVocab | None]:

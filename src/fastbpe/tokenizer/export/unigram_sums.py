@@ -67,17 +67,26 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     charsmap = _charsmap(model)
     changes_rules = charsmap and not (_is_of_sentencepiece(model) and format == "gguf")
     apart = shown_apart(charsmap) if changes_rules else ""
-    return described(changed) + (f". The rules of normalization differ on some marks{apart}" if apart else "")
+    names = [] if _is_of_sentencepiece(model) else [*tokenizer.special_tokens]
+    named = [one for one in changed if any(name in one[0] for name in names)]
+    said = described([one for one in changed if one not in named])
+    if named:
+        said += f". The name of a special token gets other ids in ordinary text{_shown(named)}"
+    return said + (f". The rules of normalization differ on some marks{apart}" if apart else "")
+
+
+def _shown(changed: Sequence[Changed]) -> str:
+    """Show the first of the texts; "" without one."""
+    return "".join(
+        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
+    )
 
 
 def described(changed: Sequence[Changed]) -> str:
     """Return a sentence that says why ids differ, with one of the texts. changed: as in `warning`."""
-    shown = "".join(
-        f", such as {text!r:.60}: {[*found]} for {[*expected]}" for text, expected, found in changed[:1]
-    )
     return (
         "sentencepiece adds scores in single precision, tokenizers and llama.cpp in double: a text whose best two "
-        f"ways to cut nearly tie may get other ids{shown}"
+        f"ways to cut nearly tie may get other ids{_shown(changed)}"
     )
 
 
