@@ -351,3 +351,22 @@ def test_each_piece_with_the_text_of_a_special_token_is_skipped() -> None:
             for skips in (False, True):
                 expected = theirs.decode(ids, skip_special_tokens=skips)
                 assert ours.decode(ids, skip_special_tokens=skips) == expected
+
+
+@pytest.mark.parametrize("pattern", [{"String": ""}, {"Regex": ""}])
+@pytest.mark.parametrize("content", ["b", "", "ab"])
+def test_replace_of_the_empty_text_puts_its_content_everywhere(pattern: dict[str, str], content: str) -> None:
+    replace = {"type": "Replace", "pattern": pattern, "content": content}
+    split = {"type": "Split", "pattern": {"String": "b"}, "behavior": "MergedWithPrevious", "invert": False}
+    for part in ({"normalizer": replace}, {"normalizer": replace, "pre_tokenizer": split}, {"decoder": replace}):
+        made = whole(**part)
+        theirs = original(made)
+        for ours in (loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))):
+            for text in ("", "a", "aab", "ab a"):
+                found = ours.encode(text)
+                assert (found if isinstance(found, list) else found.ids) == theirs.encode(text).ids
+                assert ours.decode([0, 2, 1]) == theirs.decode([0, 2, 1])
+    strings = [module.NormalizedString("ab") for module in (tokenizers, tokenizers_face)]
+    for one in strings:
+        one.replace("", "x")
+    assert [one.normalized for one in strings] == ["ab", "ab"]

@@ -300,8 +300,7 @@ def _make(described: Mapping[str, Any]) -> Step:
             return Metaspace(options["replacement"], options["prepend_scheme"])
         case "Replace":
             text, content = options["pattern"].get("String"), options["content"]
-            pattern = {"Regex": ""} if text == "" else options["pattern"]
-            change = make_change([{"type": "Replace", "pattern": pattern, "content": content}])
+            change = make_change([described])
             assert change is not None
             return Replace(text, content, change)
         case kind:

@@ -88,7 +88,7 @@ def _compiled(step: Step) -> TextStep:
             return step.form
         case _Each():
             return Mapped(dict(step.table), step.gone.ranges, step.spaced.ranges)
-        case _Replace() if step.replaced:
+        case _Replace():
             from fastbpe.splitting.steps import literal_matches  # here, as below: few tokenizers replace text
 
             return _replacing(literal_matches(step.replaced), step.content)
@@ -174,6 +174,8 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Strip(left, right)
         case {"type": "Prepend", "prepend": prefix}:
             return _Prepend(prefix)
+        case {"type": "Replace", "pattern": {"String": ""}, "content": content}:
+            return _ReplaceMatches("", content)
         case {"type": "Replace", "pattern": {"String": text_}, "content": content}:
             return _Replace(text_, content)
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
@@ -288,10 +290,10 @@ class _Replace:
     content: str
 
     def __call__(self, text: str) -> str:
-        return text.replace(self.replaced, self.content) if self.replaced else text
+        return text.replace(self.replaced, self.content)
 
     def sources(self, text: str, normalized: str) -> Sources:
-        if not self.replaced or len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
+        if len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
             return None
         starts: list[int] = []
         at = text.find(self.replaced)

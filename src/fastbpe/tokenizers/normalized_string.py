@@ -149,6 +149,8 @@ class NormalizedString:
     def replace(self, pattern: Any, content: str) -> None:
         """Replace a text, or matches of a `Regex`; a replacement gets the position of the last replaced character.
 
+        The empty text is nowhere, and the empty regex everywhere, as in tokenizers.
+
         Args:
             pattern: str or `Regex`.
             content: replacement text.
@@ -157,7 +159,9 @@ class NormalizedString:
             TypeError: an argument has the wrong type.
             PatternError: fastbpe cannot run the pattern.
         """
-        self._run({"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)})
+        described = {"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)}
+        if pattern != "":
+            self._run(described)
 
     def filter(self, func: Callable[[str], bool]) -> None:
         """Keep the characters for which a function returns True.

@@ -29,6 +29,11 @@ _SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
 class PostProcessor(Component):
     """Base of all post-processors."""
 
+    @classmethod
+    def from_state(cls, described: Mapping[str, Any]) -> Any:
+        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        return super().from_state(canonical(described))
+
     def process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
@@ -206,7 +211,6 @@ class BertProcessing(_Pair):
 
     kind = "BertProcessing"
     fields: ClassVar[Mapping[str, type]] = {"sep": list, "cls": list}
-    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
 
     def __init__(self, sep: tuple[str, int], cls_token: tuple[str, int]) -> None:
         self._set(sep=_token(sep), cls=_token(cls_token))
@@ -235,7 +239,6 @@ class RobertaProcessing(_Pair):
         "trim_offsets": bool,
         "add_prefix_space": bool,
     }
-    checked: ClassVar[Mapping[str, str]] = {"sep": "token", "cls": "token"}
 
     def __init__(
         self,
@@ -410,8 +413,7 @@ _CLASSES: Mapping[str, Any] = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": 
 
 def find(described: Any) -> Any:
     """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
-    state = canonical(described)
-    return _CLASSES[state["type"]].from_state(state)
+    return _CLASSES[canonical(described)["type"]].from_state(described)
 
 
 Sequence.find = staticmethod(find)

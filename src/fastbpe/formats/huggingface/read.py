@@ -198,9 +198,9 @@ def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_
 
 def with_padding(named: NamedTokens | None, top: Part) -> NamedTokens | None:
     """Return the named tokens with the token of the file's padding; None of a file that is read alone."""
-    return (
-        None if named is None else named.with_padding(settings.canonical("padding", top.value.get("padding"), ""))
-    )
+    if named is None:
+        return None
+    return named.with_padding(settings.canonical("padding", top.value.get("padding"), top.where))
 
 
 def with_pad_role(model: _Made, named: NamedTokens | None, top: Part) -> _Made:
