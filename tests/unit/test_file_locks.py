@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pathlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,8 +56,12 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(file_locks, "fcntl", None)
     monkeypatch.setattr(file_locks, "msvcrt", SimpleNamespace(LK_NBLCK=2, locking=locking))
+    kept = getattr(pathlib, "_normal_accessor", None)  # Path of Python 3.10 calls the functions that are in it
     for name in ("replace", "rename", "unlink", "remove"):
-        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
+        done = refusing(getattr(os, name))
+        monkeypatch.setattr(os, name, done)
+        if hasattr(kept, name):
+            monkeypatch.setattr(kept, name, done)
 
 
 def names(folder: Path) -> list[str]:

@@ -1,8 +1,7 @@
 """File locks between processes, and replacement of files that are open elsewhere, on POSIX and Windows.
 
 Windows neither renames nor removes a file that a program has open or mapped. There, a file that will be renamed
-cannot
-be locked directly: its writer locks another file in the same folder.
+cannot be locked directly: its writer locks another file in the same folder.
 """
 
 from __future__ import annotations

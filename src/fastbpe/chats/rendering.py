@@ -2,9 +2,8 @@
 
 A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects.
 For strangers' requests (`fastbpe web`), it runs in a worker, with limits on processor time and memory, which the
-sandbox
-does not set: nested loops may run for ever, and one expression may create a text of gigabytes. This file imports
-nothing from fastbpe, so the worker starts quickly.
+sandbox does not set: nested loops may run for ever, and one expression may create a text of gigabytes. This file
+imports nothing from fastbpe, so the worker starts quickly.
 
 Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output:
 {"texts": […]}, or {"error": …}.

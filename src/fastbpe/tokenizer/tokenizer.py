@@ -1496,8 +1496,7 @@ class Tokenizer(TokenizerBase):
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The
                 message names the loss, or a text with both lists of ids and the first token that differs. (Ids of
-                a unigram
-                model may differ if the two best segmentations nearly tie: a FormatWarning says so.)
+                a unigram model may differ if the two best segmentations nearly tie: a FormatWarning says so.)
 
         >>> import pathlib, tempfile
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
