@@ -46,7 +46,7 @@ from fastbpe.errors import (
     VocabularyError,
 )
 
-TYPE_CHECKING = False  # as type checkers read it: True. `typing`, and what it imports, would take 7 ms
+TYPE_CHECKING = False  # type checkers read it as True; importing `typing` for it would take longer than the rest
 if TYPE_CHECKING:
     from fastbpe import minbpe as minbpe
     from fastbpe import ray as ray

@@ -675,6 +675,12 @@ def test_fast_reader_reads_published_files() -> None:
     assert _vocab_json.read(dumped(small())) is not None
 
 
+@pytest.mark.parametrize("described", [3, [], {"sep": 1}])
+def test_post_processor_that_is_none_is_named(described: object) -> None:
+    with pytest.raises(FormatError, match=r"post_processor: .* is not a post-processor; known are Roberta"):
+        fastbpe.load(dumped({**small(), "post_processor": described}))
+
+
 def test_17_000_added_tokens_are_found() -> None:
     made = document({shown: byte for byte, shown in enumerate(SHOWN)}, [])
     made["added_tokens"] = [added(256 + i, f"[SPECIAL_{i}]", special=True) for i in range(17_000)]

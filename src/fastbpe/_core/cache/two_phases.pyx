@@ -45,7 +45,7 @@ cdef class TwoPhases:
     joins: uint64 array – left id << 32 | right id of each two ids that are adjacent in a superword.
     superwords: Vocabulary – the merges of the second phase. None: there are none yet.
     joins_pieces: bool – these merges join whole pieces; otherwise ids within a piece.
-    members: sequence of int – ids, any two of which may be adjacent in a superword; joins is then ignored.
+    members: sequence of int – ids; any two of them may be adjacent in a superword. If given, joins is ignored.
     """
 
     def __cinit__(

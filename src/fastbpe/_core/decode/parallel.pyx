@@ -125,7 +125,7 @@ cdef class Decoding:
     # One text in parts
 
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1:
-        """Read one list or tuple in parts of TASK_IDS ids, each of which is an item and a task.
+        """Read one list or tuple in parts of TASK_IDS ids. Each part is an item and a task.
 
         ids: becomes a view of all ids, valid as long as this object exists. sums: receives the sums over all ids.
         Returns False if an item of the sequence cannot be read: it is not an exact int, or not a token.

@@ -8,7 +8,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 
 
 cdef enum:
-    MAX_SLOT_BYTES = 14  # longest token that fits into its slot: 99 % of cl100k's tokens do
+    MAX_SLOT_BYTES = 14  # longest token that fits into its slot; most tokens do
 
 # Bits of TokenSlot.tag. A tag of 0: the id is not a token.
 cdef enum:

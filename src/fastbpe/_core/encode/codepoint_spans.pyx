@@ -31,7 +31,7 @@ cdef int merge_characters_with_spans(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:], and their spans in normalized text.
 
-    fused: id of which several in a row become one; NONE: no id.
+    fused: id whose repetitions in a row become one id; NONE: no id.
 
     Requires: scratch.ends has the pieces; data is at offset scratch.base of the normalized text.
     """
@@ -94,8 +94,8 @@ cdef void spans_as_tokenizers(
     """Convert the spans of a text, from index first on, to the spans that tokenizers returns.
 
     - If removes_spaces is set, a span begins with at most one space: the last of several that became one.
-    - A space inserted before the text gets the span of its first character, one inserted after it that of the
-      last.
+    - A space inserted before the text gets the span of the first character. A space inserted after the text gets
+      the span of the last character.
     - Each byte id of a character spans the character.
 
     text: the text, of n bytes.

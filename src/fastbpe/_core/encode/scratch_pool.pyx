@@ -32,7 +32,7 @@ cdef enum:
     MAX_KEPT_ARENA_IDS = 1 << 23  # ids written, not capacity: memory that was never touched costs nothing
     MAX_KEPT_SCRATCHES = 64
     UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts to encode before the GIL is offered to other threads
-    UNITS_PER_CALL = 1 << 6  # charge for a call, in units, in addition to those of its text
+    UNITS_PER_CALL = 1 << 6  # units charged for each call; its text is charged too
 
 cdef Kept* _newest = NULL  # head of the list of the Kept of all living pools; protected by _list_lock
 cdef Lock _list_lock  # acquired before the lock of a pool, if both are needed

@@ -90,7 +90,7 @@ cdef extern from "simd/fill.h" nogil:
     bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
 
 cdef enum:
-    TURN_IDS = 1 << 15  # ids to make between two sleeps of lists_in_turns: about 0.3 ms if their ints are new
+    TURN_IDS = 1 << 15  # ids to make between two sleeps of lists_in_turns: less than a millisecond of work
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
     PART_IDS = 1024  # ids to write to a list before its size is set: it is then valid at an exception

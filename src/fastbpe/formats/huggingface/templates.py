@@ -71,7 +71,9 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
     if isinstance(kind, str) and kind in flaws:
         raise flaws[kind]
     is_named = isinstance(kind, str) and kind not in _MEMBERS
-    problem = f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is none"
+    problem = (
+        f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is not a post-processor"
+    )
     raise FormatError(f"{place}: {problem}; known are {', '.join(_MEMBERS)} and Sequence")
 
 
