@@ -1,4 +1,4 @@
-"""Build the extensions of fastbpe: one for each `.pyx` below `src/fastbpe`.
+"""Build the library of fastbpe, `_compiled`, from each `.pyx` below `src/fastbpe`.
 
 Switches, read from the environment:
     FASTBPE_SANITIZE=1: build under ASan and UBSan. "thread": under ThreadSanitizer. "fuzzer": under ASan, with the
@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import Cython
@@ -21,6 +22,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 if sys.maxsize < 1 << 32:
     sys.exit("error: fastbpe needs a 64-bit Python, and this one is a 32-bit program: install a 64-bit one")
@@ -34,7 +36,12 @@ SHARED = "fastbpe._core._cython_shared"
 # Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
 # 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25). Users see their functions:
 # they can take the help of a declaration. Those of the other modules are plain C functions, 8 % smaller.
-OFTEN_CALLED = {"encoder", "decoder", "stream_decoder", "tokenizer_methods", "_methods", "_facts"}
+OFTEN_CALLED = {
+    *("encoder", "decoder", "stream_decoder", "tokenizer_methods"),
+    *("_encoding_methods", "_minbpe_methods", "_processor_methods", "_facts"),
+}
+LIBRARY = "fastbpe._compiled"
+ALONE = OFTEN_CALLED | {"_compiled"}  # which is imported first
 # Modules that no row of benchmarks/compare.py spends its time in are compiled for size: about a quarter smaller.
 FOR_SIZE = {
     *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
@@ -65,10 +72,10 @@ else:
     link_args = []
     if sys.platform == "linux":
         # No tables for unwinding C, which debuggers alone read: 5.0 MB of modules for 5.3. No symbol table: an
-        # eighth of the installed size. Code and constants in the same pages: 5.4 MB for 5.7. (GCC 12, x86-64,
+        # eighth of the installed size. (GCC 12, x86-64, 2026-11-26.)
         # 2026-11-26.)
         compile_args.append("-fno-asynchronous-unwind-tables")
-        link_args = ["-Wl,-s", "-Wl,-z,noseparate-code"]
+        link_args = ["-Wl,-s"]
 
 
 def included_headers(source: Path) -> set[Path]:
@@ -81,7 +88,7 @@ def included_headers(source: Path) -> set[Path]:
     while waiting:
         file = waiting.pop()
         for name in re.findall(rb'#include "([^"\n]+)"', file.read_bytes()):
-            for folder in (file.parent, CORE):
+            for folder in (file.parent, CORE, Path("build/cython")):
                 header = Path(os.path.normpath(folder / os.fsdecode(name)))
                 if header.is_file():
                     if header not in found:
@@ -96,9 +103,8 @@ def make_extension(name: str, source: Path) -> Extension:
     return Extension(
         name,
         [source.as_posix()],
-        include_dirs=[CORE.as_posix()],
+        include_dirs=[CORE.as_posix(), "build/cython"],
         extra_compile_args=compile_args,
-        extra_link_args=link_args,
     )
 
 
@@ -159,6 +165,13 @@ def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
     return translated
 
 
+def write_if_other(file: Path, text: str) -> None:
+    """Write a file that does not hold the text yet: its time says since when."""
+    if not file.is_file() or file.read_text() != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
 sources = {
     source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
     for source in sorted(PACKAGE.rglob("*.pyx"))
@@ -170,12 +183,25 @@ for source, module in sources.items():
         optimized(module, "-O2")
 shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
 optimized(shared_module, "-Os")
-shared = [shared_module, *(module for source, module in sources.items() if source.stem not in OFTEN_CALLED)]
-alone = [module for source, module in sources.items() if source.stem in OFTEN_CALLED]
-extensions = with_current_c([*shared, *alone]) or to_c(shared, SHARED) + to_c(alone, None)
-for extension in extensions:  # an edited header rebuilds the extensions that include it, and no others
-    (source,) = extension.sources
-    extension.depends = sorted(header.as_posix() for header in included_headers(Path(source)))
+shared = [shared_module, *(module for source, module in sources.items() if source.stem not in ALONE)]
+alone = [module for source, module in sources.items() if source.stem in ALONE]
+modules = with_current_c([*shared, *alone]) or to_c(shared, SHARED) + to_c(alone, None)
+names = sorted(module.name for module in modules if module.name != LIBRARY)
+write_if_other(
+    Path("build/cython/compiled_modules.h"),
+    "#define COMPILED_MODULES \\\n" + " \\\n".join(f'"{name} "' for name in names) + "\n",
+)
+if len({name.rpartition(".")[2] for name in names}) < len(names):
+    sys.exit("error: two compiled modules have one base name, by which Python finds the start of each: rename one")
+for module in modules:  # an edited header rebuilds the modules that include it, and no others
+    (source,) = module.sources
+    module.depends = sorted(header.as_posix() for header in included_headers(Path(source)))
+library = Extension(
+    LIBRARY,
+    [module.sources[0] for module in modules],
+    depends=["setup.py", *{header for module in modules for header in module.depends}],
+    extra_link_args=link_args,
+)
 
 
 def for_msvc(arguments: list[str], *, is_clang: bool) -> list[str]:
@@ -197,21 +223,38 @@ def clang_cl() -> str:
 
 
 class BuildExtensions(build_ext):
-    """Keep what an editable install compiles, so that the next `build_ext --inplace` finds nothing to do.
+    """Compile modules side by side, each with its own arguments, and link them into one shared object.
 
-    On Windows, translate the compiler's arguments, and compile with clang-cl where FASTBPE_CLANG_CL asks for it.
+    Keep what an editable install compiles, so that the next `build_ext --inplace` finds nothing to do. On Windows,
+    translate the compiler's arguments, and compile with clang-cl where FASTBPE_CLANG_CL asks for it.
     """
 
-    def build_extensions(self) -> None:
+    def build_extension(self, library: Extension) -> None:
         if self.compiler.compiler_type == "msvc":
+            self.compiler.initialize(self.plat_name)  # finds MSVC: its linker, headers and libraries
             is_clang = bool(os.environ.get("FASTBPE_CLANG_CL"))
             if is_clang:
-                self.compiler.initialize(self.plat_name)  # finds MSVC: its linker, headers and libraries
                 self.compiler.cc = clang_cl()
-            for extension in self.extensions:
-                extension.extra_compile_args = for_msvc(extension.extra_compile_args, is_clang=is_clang)
-                extension.extra_link_args = []
-        super().build_extensions()
+            for module in modules:
+                module.extra_compile_args = for_msvc(module.extra_compile_args, is_clang=is_clang)
+            library.extra_link_args = []
+        with ThreadPoolExecutor(self.parallel) as pool:
+            library.extra_objects = list(pool.map(self.compile_module, modules))
+        library.depends, library.sources = library.extra_objects, []
+        super().build_extension(library)
+
+    def compile_module(self, module: Extension) -> str:
+        """Compile a module unless that was done after the last edit; return the object file."""
+        (file,) = self.compiler.object_filenames(module.sources, output_dir=self.build_temp)
+        if self.force or newer_group([*module.sources, *module.depends], file):
+            self.compiler.compile(
+                module.sources,
+                output_dir=self.build_temp,
+                include_dirs=module.include_dirs,
+                debug=self.debug,
+                extra_postargs=module.extra_compile_args,
+            )
+        return str(file)
 
     def finalize_options(self) -> None:
         super().finalize_options()
@@ -268,7 +311,7 @@ class WheelWithBill(bdist_wheel):
 
 
 setup(
-    ext_modules=extensions,
+    ext_modules=[library],
     cmdclass={"build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -21,6 +21,9 @@ help(fastbpe.Tokenizer) describes the methods, `fastbpe --help` the command line
 """
 
 try:
+    from fastbpe._compiled import add_finder as _add_finder
+
+    _add_finder()
     import fastbpe._core.merge.vocabulary  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name is None or not error.name.startswith("fastbpe."):

@@ -25,12 +25,12 @@ TEXTS = [TEXT * n for n in (1, 2, 40, 0, 3)]
 CORPUS = [f"{TEXT}{i * 7919 % 10007} " for i in range(60)]
 
 IMPORTS_ALL = """
-import importlib, pkgutil, sys, warnings
+import importlib, sys, warnings
 warnings.simplefilter("error")
 import fastbpe
-for module in pkgutil.walk_packages(fastbpe.__path__, "fastbpe."):
-    if "._core." in module.name or module.name.rpartition(".")[2] in ("_methods", "_facts", "_messages"):
-        importlib.import_module(module.name)
+from fastbpe._compiled import MODULES
+for name in MODULES:
+    importlib.import_module(name)
 tokenizer = fastbpe.train(["some text"] * 9, vocab_size=260, progress=False)
 assert tokenizer.decode(tokenizer.encode("text")) == "text"
 print(sys._is_gil_enabled())

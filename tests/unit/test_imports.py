@@ -1,12 +1,14 @@
 """Modules that `import fastbpe` and loading a native file leave unimported, so that every command starts fast."""
 
+import importlib
 import sys
 from pathlib import Path
 
 import pytest
 
 import fastbpe
-from fastbpe import Tokenizer
+from fastbpe import Tokenizer, _compiled
+from fastbpe._compiled import MODULES
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES
 
@@ -39,6 +41,7 @@ def test_named_pattern_imports_no_heavy_module(pattern: str | None, tmp_path: Pa
     Tokenizer.from_ranks(BYTES, pattern=pattern).save(path)
     printed = run_python(
         f"""
+import importlib
 import sys
 import fastbpe
 tokenizer = fastbpe.load({str(path)!r})
@@ -96,6 +99,7 @@ except AttributeError as error:
 def test_missing_module_of_an_installed_core_is_named_and_not_called_unbuilt(module: str) -> None:
     printed = run_python(
         f"""
+import importlib
 import sys
 sys.modules[{module!r}] = None
 try:
@@ -112,6 +116,7 @@ except ImportError as error:
 def test_missing_module_of_a_frozen_program_is_named_with_the_way_out() -> None:
     printed = run_python(
         """
+import importlib
 import sys
 sys.frozen = True
 sys.modules["fastbpe._core.merge.symbol_ids"] = sys.modules["fastbpe._core._cython_shared"] = None
@@ -131,9 +136,10 @@ def test_sources_that_were_not_built_say_so(tmp_path: Path) -> None:
         copy = tmp_path / "fastbpe" / file.relative_to(package)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    (tmp_path / "fastbpe/_core/merge/vocabulary.pyx").touch()  # an installed package has no sources
+    (tmp_path / "fastbpe/_compiled.pyx").touch()  # an installed package has no sources
     printed = run_python(
         f"""
+import importlib
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
 sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in repr(finder)]
@@ -143,14 +149,38 @@ except ImportError as error:
     print(error)
 """
     )
-    assert printed.startswith(
-        "fastbpe's compiled core is missing: fastbpe._core.merge.vocabulary was not built for"
+    assert printed.startswith("fastbpe's compiled core is missing: fastbpe._compiled was not built for")
+
+
+def test_finder_of_the_compiled_modules_is_there_once_and_answers_for_them_alone() -> None:
+    printed = run_python(
+        """
+import importlib, sys
+before = list(sys.meta_path)
+import fastbpe
+importlib.reload(fastbpe)
+*others, finder = sys.meta_path
+print(others == before)
+print([finder.find_spec(name) for name in ("fastbpe", "fastbpe._core", "fastbpe._core.absent", "encoder", "json")])
+from fastbpe._core.encode import encoder
+spec = finder.find_spec("fastbpe._core.encode.encoder")
+print(encoder.__spec__ == spec, encoder.__file__ == spec.origin)
+"""
     )
+    assert printed == "True\n[None, None, None, None, None]\nTrue True\n"
+
+
+def test_every_compiled_module_is_imported_from_the_one_shared_object() -> None:
+    sources = Path(__file__).parents[2] / "src"
+    names = {".".join(file.relative_to(sources).with_suffix("").parts) for file in sources.rglob("*.pyx")}
+    assert names - {"fastbpe._compiled"} <= MODULES
+    assert {importlib.import_module(name).__file__ for name in MODULES} == {_compiled.__file__}
 
 
 def test_broken_core_keeps_its_error() -> None:
     printed = run_python(
         """
+import importlib
 import sys
 class Broken:
     def find_spec(name, path, target=None):

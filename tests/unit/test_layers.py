@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 #: Folders from low to high, each with its modules; "" are the modules of the root. A module imports from its own
 #: folder and from lower layers; folders of one layer never import each other.
 LAYERS = (
-    {"errors", "_version", "_pyinstaller"},
+    {"errors", "_version", "_compiled", "_pyinstaller"},
     {"patterns"},
     {"_utils"},
     {"model"},

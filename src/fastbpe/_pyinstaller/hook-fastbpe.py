@@ -15,24 +15,22 @@ def _is_needed(name: str) -> bool:
     return not name.startswith("fastbpe._pyinstaller")
 
 
-def _imported_by(names: list[str]) -> list[str]:
-    """Import modules in a separate process, and return all modules that are imported there."""
+def _imported_by_compiled_modules() -> list[str]:
+    """Import all compiled modules in a separate process, and return all modules that are imported there."""
     import contextlib
     import importlib
     import sys
 
-    for name in names:
+    for name in importlib.import_module("fastbpe._compiled").MODULES:
         with contextlib.suppress(ImportError):  # of a package that is not installed
             importlib.import_module(name)
     return sorted(sys.modules)
 
 
 hiddenimports = collect_submodules("fastbpe", filter=_is_needed)
-# Compiled modules have private names, or are in the core.
-compiled = [name for name in hiddenimports if "._" in name and not name.endswith(".__main__")]
 hiddenimports += [
     name
-    for name in isolated.call(_imported_by, compiled)
+    for name in isolated.call(_imported_by_compiled_modules)
     if name in sys.stdlib_module_names and not name.startswith("_")
 ]
 datas = collect_data_files("fastbpe", excludes=["**/*.pyi", "**/*.pyx", "**/*.pxd", "**/*.h", "**/*.c"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[1]
@@ -15,9 +14,9 @@ def explain(name: str) -> str:
     Args:
         name: full name of the module.
     """
-    path = _PACKAGE.parent.joinpath(*name.split("."))
-    is_built = any(path.with_name(path.name + suffix).is_file() for suffix in EXTENSION_SUFFIXES)
-    if (_PACKAGE / "_core/merge/vocabulary.pyx").is_file() and not is_built:
+    library = sys.modules.get("fastbpe._compiled")
+    is_built = library is not None and name in library.MODULES
+    if _PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".pyx").is_file() and not is_built:
         python = ".".join(map(str, sys.version_info[:2]))
         return (
             f"fastbpe's compiled core is missing: {name} was not built for Python {python}; "

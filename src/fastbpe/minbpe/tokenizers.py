@@ -20,7 +20,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
-from fastbpe.minbpe._methods import Methods
+from fastbpe.minbpe._minbpe_methods import Methods
 from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer.special_tokens import SpecialTokens

@@ -9,8 +9,8 @@ from fastbpe.formats.sentencepiece import model_file as model_format
 from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError, not_loaded
 from fastbpe.sentencepiece._files import proto_bytes, read_model
-from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._model import MODEL_TYPES, LoadedModel
+from fastbpe.sentencepiece._processor_methods import Methods
 from fastbpe.sentencepiece._threads import n_threads
 from fastbpe.sentencepiece._words import WordModel
 

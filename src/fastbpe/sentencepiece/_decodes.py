@@ -9,7 +9,7 @@ from fastbpe.sentencepiece._arguments import checked_ids, not_integers
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, MissingItemError, out_of_range
 from fastbpe.sentencepiece._messages import mapping, serialize
-from fastbpe.sentencepiece._methods import Methods
+from fastbpe.sentencepiece._processor_methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import int32
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
-from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
+from fastbpe.sentencepiece._processor_methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
 TYPE_CHECKING = False

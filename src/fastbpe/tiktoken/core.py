@@ -15,7 +15,7 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import CheckError, InvalidTokenError, MissingByteError, SpecialTokenError, VocabularyError
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
-from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
+from fastbpe.tiktoken._encoding_methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from fastbpe.errors import CheckError, DownloadError, FormatError
 from fastbpe.formats import atomic_files, rank_lines, tiktoken
 from fastbpe.formats.byte_level import bytes_of
 from fastbpe.model import N_BYTES
-from fastbpe.tiktoken._methods import ranks_of_tables
+from fastbpe.tiktoken._encoding_methods import ranks_of_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

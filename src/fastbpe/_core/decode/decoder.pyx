@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fastbpe._core.decode.parallel cimport Decoding, Item, fill_text, new_decoding
+from fastbpe._core.decode.parallel_decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids, ids_free

@@ -1,6 +1,6 @@
 """Encodes many texts, one batch at a time: to lists, to one array, or to counts.
 
-A small batch is encoded on the calling thread; a larger one is divided into the jobs of `parallel`.
+A small batch is encoded on the calling thread; a larger one is divided into the jobs of `parallel_encoding`.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, append_text, count_text, n_threads_of
-from fastbpe._core.encode.parallel cimport Jobs
+from fastbpe._core.encode.parallel_encoding cimport Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.short_texts cimport is_short, short_list_by

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
-from fastbpe._core.encode.parallel cimport Jobs
+from fastbpe._core.encode.parallel_encoding cimport Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare

@@ -1,13 +1,13 @@
 """Encodes one text, with or without the GIL, on one thread or several.
 
 A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded while holding the GIL,
-longer ones without it. A text of at least THREADS_FROM_UNITS is divided into the jobs of `parallel`.
+longer ones without it. A text of at least THREADS_FROM_UNITS is divided into the jobs of `parallel_encoding`.
 """
 
 from cpython.object cimport PyObject
 
 from fastbpe._core.common.id_buffer cimport ids_expect
-from fastbpe._core.encode.parallel cimport Jobs
+from fastbpe._core.encode.parallel_encoding cimport Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil
 from fastbpe._core.encode.short_texts cimport is_short, short_list

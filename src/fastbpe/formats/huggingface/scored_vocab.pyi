@@ -1,7 +1,10 @@
 """The fast twin of `read_segmented.scored`."""
 
+from typing import final
+
 def read(data: bytes) -> ScoredVocab | None: ...
 
+@final
 class ScoredVocab:
     pieces: list[str]
     token_bytes: bytes

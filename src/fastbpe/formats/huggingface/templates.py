@@ -54,14 +54,14 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
     {'type': 'BertProcessing', 'sep': ['</s>', 2], 'cls': ['<s>', 1]}
     """
     kind = described.get("type") if isinstance(described, Mapping) else None
-    flaws: dict[str, FormatError] = {}
+    flaws: dict[str, str] = {}  # texts, as an error would keep the frames of all callers
     for name, members in _MEMBERS.items():
         given = _members(described, members)
         if given is not None and (name != "ByteLevel" or kind == name):
             try:
                 return {"type": name, **_checked(name, given, place)}
             except FormatError as error:
-                flaws[name] = error
+                flaws[name] = str(error)
     if kind == "Sequence":
         steps = described.get("processors")
         if not isinstance(steps, list) or depth > _MAX_DEPTH:
@@ -69,7 +69,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
         inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
         return {"type": "Sequence", "processors": inner}
     if isinstance(kind, str) and kind in flaws:
-        raise flaws[kind]
+        raise FormatError(flaws[kind])
     is_named = isinstance(kind, str) and kind not in _MEMBERS
     problem = (
         f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is not a post-processor"

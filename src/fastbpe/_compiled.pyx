@@ -1,0 +1,32 @@
+"""The shared object that holds all compiled modules, and the finder that imports them from it.
+
+A shared object per module takes half as much room again, and Python opens each of them: figures in ARCHITECTURE.md.
+The loader is Python's own. It takes any number of modules from one file, as PEP 489 describes.
+"""
+
+import sys
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+
+cdef extern from "compiled_modules.h":  # setup.py writes it
+    const char *COMPILED_MODULES  # full names, separated by spaces
+
+MODULES = frozenset(COMPILED_MODULES.decode().split())
+
+
+class CompiledModules:
+    """Finder of the modules in this shared object. It answers for their names alone."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Say how to import a module of `MODULES`; return None for any other name."""
+        if name not in MODULES:
+            return None
+        spec = ModuleSpec(name, ExtensionFileLoader(name, __file__), origin=__file__)
+        spec.has_location = True
+        return spec
+
+
+def add_finder():
+    """Let Python find the modules: append the finder to `sys.meta_path`, where it is asked after all others."""
+    if CompiledModules not in sys.meta_path:
+        sys.meta_path.append(CompiledModules)
