@@ -22,7 +22,7 @@ static int refused(void *caller, size_t n_bytes) {
     Dl_info info;
     int is_own;
     if (still_left() <= 0) return 0;
-    is_own = dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_core");
+    is_own = dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_compiled");
     if (!is_own && (only_own || n_bytes < 1 << 16)) return 0;
     return __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 1;
 }
