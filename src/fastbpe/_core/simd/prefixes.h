@@ -9,15 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "prefix_tables.h"
 #include "targets.h"
-
-#define FB_PREFIX 3 /* bytes of a string that are compared */
-
-/* Bit g of an entry: some string of group g may have a byte of this value, or with this nibble, at this offset. */
-typedef struct {
-    uint8_t bytes[FB_PREFIX][256];
-    uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* [offset][low or high nibble of the byte] */
-} fb_prefixes;
 
 static inline void fb_prefixes_clear(fb_prefixes *p) { memset(p, 0, sizeof *p); }
 

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
-cdef extern from "simd/prefixes.h":
+cdef extern from "simd/prefix_tables.h":
     ctypedef struct fb_prefixes:
         pass
 
