@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import struct
-import zlib
 from functools import lru_cache
 from itertools import product
 
@@ -68,6 +67,8 @@ def pack_charsmap(charsmap: bytes) -> bytes:
 
     The inverse is `unpack_charsmap`.
     """
+    import zlib  # here, as the import takes 0.3 ms, and few models need it
+
     (n,) = struct.unpack_from("<I", charsmap)
     trie = charsmap[4 : 4 + n]
     return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
@@ -75,6 +76,8 @@ def pack_charsmap(charsmap: bytes) -> bytes:
 
 def unpack_charsmap(packed: bytes) -> bytes:
     """Decompress what `pack_charsmap` returned."""
+    import zlib
+
     charsmap = bytearray(zlib.decompress(packed))
     (n,) = struct.unpack_from("<I", charsmap)
     trie = bytes(charsmap[4 : 4 + n])
@@ -146,7 +149,8 @@ def _hangul() -> Iterator[tuple[str, str]]:
 
 def _unpacked(packed: str) -> dict[str, str]:
     """Unpack a constant of sentencepiece_tables: source → target."""
-    from base64 import b85decode  # here: only training needs it
+    import zlib  # here, as only training needs them
+    from base64 import b85decode
 
     parts = zlib.decompress(b85decode(packed)).decode().split("\0")
     return dict(zip(parts[::2], parts[1::2], strict=True))

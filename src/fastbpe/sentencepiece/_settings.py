@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import random
+from functools import cache
 
 from fastbpe.sentencepiece._arguments import int32, whole_number
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 
-_stream = random.Random()
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from random import Random
+
+
+@cache
+def _stream() -> Random:
+    from random import Random  # here, as its import takes 0.6 ms, and few programs sample
+
+    return Random()
 
 
 def set_random_generator_seed(seed: int, /) -> None:
@@ -18,12 +27,12 @@ def set_random_generator_seed(seed: int, /) -> None:
     number = whole_number(seed)
     if not 0 <= number < 1 << 32:
         raise ArgumentTypeError(f"seed={number}: must be 0 to 2**32 - 1")
-    _stream.seed(number)
+    _stream().seed(number)
 
 
 def draw_seed() -> int:
     """Return the next seed of the stream, for one text."""
-    return _stream.getrandbits(64)
+    return _stream().getrandbits(64)
 
 
 SetRandomGeneratorSeed = set_random_generator_seed
