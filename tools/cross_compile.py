@@ -147,7 +147,7 @@ def command(target: Target, folder: Path) -> list[str]:
     if target.is_clang_cl:
         (own / "string.h").write_text(_STRING_H, encoding="utf-8")
         return [*clang, "-ffreestanding", "-fms-extensions", "-fms-compatibility", f"-I{own}", f"-I{CORE}"]
-    return [*clang, f"-I{own}", f"-I{folder / 'python'}", f"-I{CORE}"]
+    return [*clang, f"-I{own}", f"-I{folder / 'python'}", f"-I{CORE}", f"-I{C}"]
 
 
 def sources(target: Target, folder: Path) -> list[Path]:
