@@ -115,3 +115,20 @@ def test_two_files_of_whisper_put_the_prompt_before_texts(
     folder_grid.write({"tokenizer_config.json": {**config, "language": "english"}}, tmp_path)
     with pytest.raises(FormatError, match="language: fastbpe does not know the prompt's tokens for 'english'"):
         fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "MBartTokenizer", "MBart50Tokenizer", "NllbTokenizer"])
+def test_model_whose_class_moves_its_ids_is_refused(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("google.protobuf")  # transformers reads such models with it
+    path = tmp_path / "sentencepiece.bpe.model"
+    path.write_bytes(folder_grid.pieces())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    ids = fastbpe.load(path).encode("a ab abc")
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("a ab abc", add_special_tokens=False) != ids
+    with pytest.raises(FormatError, match=f"the class {name}, whose ids are not those of the model: load the tok"):
+        fastbpe.load(tmp_path)
+    for kind, class_name in [("xlm-roberta", "XLMRobertaTokenizer"), ("m2m_100", "M2M100Tokenizer")]:
+        (tmp_path / "tokenizer_config.json").write_text("{}")
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+        with pytest.raises(FormatError, match=f"the class {class_name}, whose ids"):
+            fastbpe.load(tmp_path)

@@ -69,7 +69,13 @@ def _read_folder(
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (classes.class_of_parts if len(paths) == 2 else classes.class_of)(config, model_config)
     settings = classes.CLASSES.get(name)
-    named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
+    is_pieces = _is_sentencepiece(map_file(paths[0]))
+    if is_pieces and name in classes.MOVE_IDS:
+        raise FormatError(
+            f"{paths[0]}: a model for the class {name}Tokenizer, whose ids are not those of the model: "
+            f"{classes.WAY_OUT}; for the model's own ids, pass the path of this file"
+        )
+    named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = classes.pattern_of_ranks(config)
     counting = named if special_tokens is None else None

@@ -74,6 +74,24 @@ CLASSES: Mapping[str, Settings] = {
 }
 # Name as above → split pattern of ranks, for a model whose own code reads them.
 RANKS: Mapping[str, str] = {"TikToken": "kimi"}
+#: Classes that move the ids of their sentencepiece model, or take ids from another file.
+MOVE_IDS = frozenset(
+    (
+        "Bartpho",
+        "Camembert",
+        "LayoutXLM",
+        "M2M100",
+        "MBart",
+        "MBart50",
+        "Nllb",
+        "PLBart",
+        "Pegasus",
+        "SeamlessM4T",
+        "Speech2Text",
+        "XGLM",
+        "XLMRoberta",
+    )
+)
 #: Names that say nothing about a tokenizer's rules.
 ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
 #: What a user can do with the files of another class.
