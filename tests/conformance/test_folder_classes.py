@@ -105,7 +105,7 @@ def test_two_files_of_whisper_put_the_prompt_before_texts(
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     tokens = ["<|startoftranscript|>", "<|en|>", "<|notimestamps|>"]
-    config = {"tokenizer_class": "WhisperTokenizer", "additional_special_tokens": tokens}
+    config: dict[str, Any] = {"tokenizer_class": "WhisperTokenizer", "additional_special_tokens": tokens}
     files = {**folder_grid.two_files(), "tokenizer_config.json": {**config, "predict_timestamps": timestamps}}
     folder_grid.write(files, tmp_path)
     ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)

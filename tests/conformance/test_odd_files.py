@@ -379,7 +379,7 @@ BROKEN = ("(", "[a", "*a", "a\\", "[z-a]", r"\p{Foo}", "(?i", r"\k<x>", r"(a)\2"
 @pytest.mark.parametrize("key", ["normalizer", "pre_tokenizer", "decoder"])
 def test_broken_regex_is_refused_where_the_file_is_read(key: str, pattern: str) -> None:
     """Before, load refused that of a decoder only when it decoded, and the drop-in when it encoded or decoded."""
-    step = {"type": "Replace", "pattern": {"Regex": pattern}, "content": "x"}
+    step: dict[str, Any] = {"type": "Replace", "pattern": {"Regex": pattern}, "content": "x"}
     if key == "pre_tokenizer":
         step = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
     text = json.dumps(whole(**{key: step}))
