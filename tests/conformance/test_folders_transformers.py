@@ -123,6 +123,26 @@ def test_two_files_of_deberta_are_read_as_transformers_reads_them(
             assert ours.encode_with_template(text, pair) == theirs.encode(text, pair)
 
 
+@pytest.mark.parametrize("text", ["a<s>ab [Y]ab <s> b", "<s></s> bnewa", "x</s>  b"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"sep_token": {"content": "<s>", "single_word": True, "normalized": True, "__type": "AddedToken"}},
+        {"unk_token": {"content": "</s>", "rstrip": True, "__type": "AddedToken"}},
+        {"cls_token": {"content": "</s>", "rstrip": True, "__type": "AddedToken"}, "mask_token": "</s>"},
+    ],
+)
+def test_of_definitions_of_a_token_the_last_new_one_counts(
+    named: dict[str, Any], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The class has <s> and </s> for several roles: transformers passes the same definition only once."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    config = {"tokenizer_class": "RobertaTokenizerFast", **named}
+    folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": config}, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
+
+
 @pytest.mark.filterwarnings("ignore:.*padding is not applied:fastbpe.FormatWarning")
 def test_pad_token_of_a_tokenizer_json_alone_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

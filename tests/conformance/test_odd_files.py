@@ -370,3 +370,44 @@ def test_replace_of_the_empty_text_puts_its_content_everywhere(pattern: dict[str
     for one in strings:
         one.replace("", "x")
     assert [one.normalized for one in strings] == ["ab", "ab"]
+
+
+BROKEN = ("(", "[a", "*a", "a\\", "[z-a]", r"\p{Foo}", "(?i", r"\k<x>", r"(a)\2")
+
+
+@pytest.mark.parametrize("pattern", BROKEN)
+@pytest.mark.parametrize("key", ["normalizer", "pre_tokenizer", "decoder"])
+def test_broken_regex_is_refused_where_the_file_is_read(key: str, pattern: str) -> None:
+    """Before, load refused that of a decoder only when it decoded, and the drop-in when it encoded or decoded."""
+    step: dict[str, Any] = {"type": "Replace", "pattern": {"Regex": pattern}, "content": "x"}
+    if key == "pre_tokenizer":
+        step = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    text = json.dumps(whole(**{key: step}))
+    with pytest.raises(Exception, match=r"Oniguruma|untagged"):
+        tokenizers.Tokenizer.from_str(text)
+    with pytest.raises(fastbpe.FormatError, match=f"the {key.replace('_', '-')} {step['type']}: "):
+        fastbpe.load(text.encode())
+    with pytest.raises(fastbpe.FormatError, match=f"{step['type']}: "):
+        tokenizers_face.Tokenizer.from_str(text)
+
+
+@pytest.mark.parametrize("pattern", BROKEN)
+def test_broken_regex_of_the_drop_in_raises_pattern_error(pattern: str) -> None:
+    with pytest.raises(Exception, match="Oniguruma"):
+        tokenizers.Regex(pattern)
+    with pytest.raises(fastbpe.PatternError):
+        tokenizers_face.Regex(pattern)
+
+
+def test_model_without_type_that_has_a_list_and_merges_is_unigram() -> None:
+    model = {
+        "vocab": [["<unk>", 0.0], ["a", -1.0], ["ab", -1.5], ["b", -2.0]],
+        "merges": [["a", "b"]],
+        "unk_id": 0,
+    }
+    made = whole(model=model, added_tokens=[])
+    theirs = original(made)
+    for ours in (fastbpe.load(json.dumps(made).encode()), tokenizers_face.Tokenizer.from_str(json.dumps(made))):
+        for text in ("abab", "aabb", "", "abx"):
+            ids = ours.encode(text)
+            assert getattr(ids, "ids", ids) == theirs.encode(text).ids

@@ -33,11 +33,14 @@ _CLASSES = (
     "MobileBert",
     "SqueezeBert",
 )
-_ANY_CLASS = ("", "PreTrained", "TokenizersBackend")  # names that say nothing about the rules
 
 
 def read(
-    folder: str, path: str, config: Mapping[str, Any], special_tokens: Mapping[str, int] | None = None
+    folder: str,
+    path: str,
+    config: Mapping[str, Any],
+    class_name: str = "",
+    special_tokens: Mapping[str, int] | None = None,
 ) -> Model | CodePointModel:
     """Read the model of a folder with a vocab.txt.
 
@@ -45,6 +48,7 @@ def read(
         folder: the folder.
         path: its vocab.txt.
         config: content of its tokenizer_config.json.
+        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
         special_tokens: name → id; they replace the special tokens of the files.
 
     Raises:
@@ -52,7 +56,7 @@ def read(
         OSError: the file cannot be read.
     """
     named = named_tokens.read(folder, SETTINGS)
-    described, roles = _described(map_file(path), path, config, named)
+    described, roles = _described(map_file(path), path, config, class_name, named)
     model = read_segmented.parse(
         json.dumps(described).encode(),
         path,
@@ -65,14 +69,13 @@ def read(
 
 
 def _described(
-    data: Buffer, where: str, config: Mapping[str, Any], named: NamedTokens
+    data: Buffer, where: str, config: Mapping[str, Any], class_name: str, named: NamedTokens
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the tokenizer.json that transformers creates from a vocab.txt, and role → token."""
-    class_name = classes.plain_name(config.get("tokenizer_class"))
-    if class_name not in (*_CLASSES, *_ANY_CLASS):
+    if class_name not in (*_CLASSES, *classes.ANY_CLASS):
         raise FormatError(
             f"{where}: a vocabulary for the class {class_name}Tokenizer, which has rules of its own; fastbpe "
-            f"reads such files for {', '.join(_CLASSES)}: save a tokenizer.json with transformers"
+            f"reads such files for {', '.join(_CLASSES)}: {classes.WAY_OUT}"
         )
     try:
         text = bytes(data).decode()

@@ -60,19 +60,27 @@ def _read_folder(
 
     paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
+    model_config = json_object.read_object(os.path.join(where, "config.json"))
     if os.path.basename(paths[0]) == folder.BERT_VOCABULARY:
         from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
 
         _check_no_pattern(pattern, paths[0])
-        return bert_vocabulary.read(where, paths[0], config, special_tokens)
-    settings = classes.find(config, json_object.read_object(os.path.join(where, "config.json")))
-    named = named_tokens.read(where, settings, beside_pieces=_is_sentencepiece(map_file(paths[0])))
+        name = classes.class_of_parts(config, model_config)
+        return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
+    name = (classes.class_of_parts if len(paths) == 2 else classes.class_of)(config, model_config)
+    settings = classes.CLASSES.get(name)
+    is_pieces = _is_sentencepiece(map_file(paths[0]))
+    if is_pieces and name in classes.MOVE_IDS:
+        raise FormatError(
+            f"{paths[0]}: a model for the class {name}Tokenizer, whose ids are not those of the model: "
+            f"{classes.WAY_OUT}; for the model's own ids, pass the path of this file"
+        )
+    named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = classes.pattern_of_ranks(config)
     counting = named if special_tokens is None else None
     model: Model | CodePointModel
     if len(paths) == 2:
-        name = classes.plain_name(config.get("tokenizer_class"))
         model = _read_pair((paths[0], paths[1]), pattern, special_tokens, counting, settings, name)
     else:
         model = _read_beside(paths[0], pattern, special_tokens, counting)
@@ -109,9 +117,23 @@ def _read_pair(
         return character_files.parse(
             vocab, merges, paths, special_tokens=special_tokens, named=named, class_name=class_name
         )
+    if class_name and pattern is None:
+        _check_class(class_name, settings, paths[0])
     return gpt2.parse(
         vocab, merges, paths, pattern=pattern, special_tokens=special_tokens, named=named, settings=settings
     )
+
+
+def _check_class(name: str, settings: Settings | None, where: str) -> None:
+    """Raise FormatError if the class of two files splits texts by rules that fastbpe does not know."""
+    from fastbpe.formats.huggingface import classes
+
+    if name not in classes.ANY_CLASS and (settings is None or not settings.pattern):
+        known = ", ".join(kind for kind, its in classes.CLASSES.items() if its.pattern)
+        raise FormatError(
+            f"{where}: a vocabulary for the class {name}Tokenizer, which has rules of its own; fastbpe reads such "
+            f"files for {known}: {classes.WAY_OUT}, or pass its split pattern: pattern=..."
+        )
 
 
 def _read_beside(

@@ -88,6 +88,13 @@ def from_oniguruma(pattern: str) -> str:
     return _Translation(pattern).run()
 
 
+def check_regex(pattern: str) -> None:
+    """Raise PatternError for a regex of tokenizers that fastbpe cannot read."""
+    from fastbpe.splitting.syntax import parse  # here: few files have a regex
+
+    parse(from_oniguruma(pattern))
+
+
 class _Translation:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

@@ -127,6 +127,10 @@ def _make(
     cache_bytes: int,
 ) -> Tokenizer:
     try:
+        if isinstance(model, Model) and model.huggingface:
+            from fastbpe.tokenizer.families.components import check_regexes  # here, as below
+
+            check_regexes(model)
         if isinstance(model, Model) and model.spelling is None and model.merges_rule != "ranks":
             from fastbpe.tokenizer.families.merges_as_ranks import by_ranks  # here: files of ranks do not need it
 

@@ -16,7 +16,7 @@ from struct import pack, unpack
 from types import MappingProxyType
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.errors import FastbpeError, FormatError
+from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoders import is_value
 from fastbpe.formats.huggingface.parts import Part
 
@@ -54,10 +54,14 @@ class Regex:
 
     Raises:
         TypeError: it is not a str.
+        PatternError: fastbpe cannot read it.
     """
 
     def __init__(self, s: str) -> None:
-        self.pattern: str = of_type(s, str)
+        from fastbpe.splitting.oniguruma import check_regex  # here: few programs use a regex
+
+        check_regex(of_type(s, str))
+        self.pattern: str = s
 
 
 class Component:
@@ -108,6 +112,8 @@ class Component:
         for key, option in cls.checked.items():
             if not is_value(option, values[key]):
                 raise FormatError(f"{cls.kind}: {key!r} must be a valid {option}, not {values[key]!r:.60}")
+            if option == "pattern" and "Regex" in values[key]:
+                _check_regex(values[key]["Regex"], cls.kind)
         made = cls.__new__(cls)
         try:
             made._set(**{key: values[key] for key in cls.fields})
@@ -133,6 +139,13 @@ class Component:
 
     def __str__(self) -> str:
         return show_component(self.state(), STR)
+
+
+def _check_regex(text: str, kind: str) -> None:
+    try:
+        Regex(text)
+    except PatternError as error:
+        raise FormatError(f"{kind}: {error}") from None
 
 
 def restore(cls: type[Component], state: bytes) -> Component:

@@ -169,6 +169,7 @@ class Replace(Decoder):
 
     kind = "Replace"
     fields: ClassVar[Mapping[str, type]] = {"pattern": dict, "content": str}
+    checked: ClassVar[Mapping[str, str]] = {"pattern": "pattern"}
 
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)

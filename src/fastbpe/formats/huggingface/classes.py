@@ -7,6 +7,7 @@ settings with transformers 5.24.
 from __future__ import annotations
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.formats.huggingface import model_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Settings(NamedTuple):
         normalizers: normalizers as in a tokenizer.json, for a vocabulary in two files.
         resets_flags: the flags of special tokens in the files are ignored.
         puts_around: the tokens of the roles cls and sep are put around texts.
+        before: tokens that are put before a text, with eos after it, for a vocabulary in two files.
     """
 
     roles: Mapping[str, str]
@@ -43,6 +45,7 @@ class Settings(NamedTuple):
     normalizers: tuple[Mapping[str, Any], ...] = ()
     resets_flags: bool = False
     puts_around: bool = False
+    before: tuple[str, ...] = ()
 
 
 _NFC = ({"type": "NFC"},)
@@ -62,7 +65,7 @@ _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, res
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
     **dict.fromkeys(("GPT2", "CodeGen"), _GPT2),
-    "Whisper": Settings(_GPT2_ROLES),
+    "Whisper": Settings(_GPT2_ROLES, before=("<|startoftranscript|>", "<|notimestamps|>")),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,
@@ -71,21 +74,59 @@ CLASSES: Mapping[str, Settings] = {
 }
 # Name as above → split pattern of ranks, for a model whose own code reads them.
 RANKS: Mapping[str, str] = {"TikToken": "kimi"}
-_BY_MODEL_TYPE = {name.lower(): settings for name, settings in CLASSES.items() if name != "Llama"}
+#: Classes that move the ids of their sentencepiece model, or take ids from another file.
+MOVE_IDS = frozenset(
+    (
+        "Bartpho",
+        "Camembert",
+        "LayoutXLM",
+        "M2M100",
+        "MBart",
+        "MBart50",
+        "Nllb",
+        "PLBart",
+        "Pegasus",
+        "SeamlessM4T",
+        "Speech2Text",
+        "XGLM",
+        "XLMRoberta",
+    )
+)
+#: Names that say nothing about a tokenizer's rules.
+ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
+#: What a user can do with the files of another class.
+WAY_OUT = (
+    "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
+    "with transformers if it writes none"
+)
 
 
-def find(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> Settings | None:
-    """Return the settings of the class that a folder names; None if the class has none here.
+def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:
+    """Return the class that transformers creates for a folder, without "Tokenizer"; "": the files name none.
 
     Args:
         tokenizer_config: content of tokenizer_config.json.
-        model_config: content of config.json; its model_type is used if no class is named.
+        model_config: content of config.json; its model_type counts if no class is named, or a wrong one.
     """
-    name = plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
-    if name:
-        return CLASSES.get(name)
     model_type = model_config.get("model_type")
-    return _BY_MODEL_TYPE.get(model_type.replace("_", "")) if isinstance(model_type, str) else None
+    by_type = model_types.class_of(model_type) or ""
+    named = _named(tokenizer_config, model_config)
+    if by_type == model_types.BACKEND or model_types.corrects(model_type):
+        return by_type
+    return named or by_type
+
+
+def class_of_parts(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:
+    """Return the class for a folder without a tokenizer.json, as `class_of` does.
+
+    If transformers would take a tokenizer.json as it is, only the named class has rules for such files.
+    """
+    found = class_of(tokenizer_config, model_config)
+    return _named(tokenizer_config, model_config) if found == model_types.BACKEND else found
+
+
+def _named(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:
+    return plain_name(tokenizer_config.get("tokenizer_class") or model_config.get("tokenizer_class"))
 
 
 def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:

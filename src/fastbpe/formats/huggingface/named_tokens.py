@@ -35,6 +35,7 @@ class Definition(NamedTuple):
     Attributes:
         content, special, lstrip, rstrip, single_word: as in AddedToken.
         normalized: as in AddedToken; None: True unless the token becomes special.
+        is_text: the file has only the text of the token, without flags.
     """
 
     content: str
@@ -43,6 +44,7 @@ class Definition(NamedTuple):
     lstrip: bool = False
     rstrip: bool = False
     single_word: bool = False
+    is_text: bool = False
 
     def token(self, special: bool = False) -> AddedToken:
         """Create the token, without an id; special: a role makes it special."""
@@ -89,7 +91,7 @@ class NamedTokens(NamedTuple):
         decided = self.settings is not None and "pad" in self.settings.roles
         if not content or decided or "pad_token" in self.named or "pad" in self.silenced:
             return self
-        named = {**self.named, "pad_token": Definition(content)}
+        named = {**self.named, "pad_token": Definition(content, is_text=True)}
         others = [name for name in named if name not in _NAMED]
         order = [*(name for name in _NAMED if name in named), *others]
         return self._replace(named={name: named[name] for name in order})
@@ -135,8 +137,11 @@ class NamedTokens(NamedTuple):
             taken.add(token.content)
             yield token.token(token.content in special)
         others = [*self.named.values(), *self.extra]
-        for token in others:  # of two definitions the last counts
-            if token.content and token.content not in taken:
+        seen = set()
+        for token in others:  # of two definitions the last counts, but transformers passes equal ones once
+            once = (token.is_text, token.token())
+            if token.content and token.content not in taken and once not in seen:
+                seen.add(once)
                 yield token.token(token.content in special)
         if self.settings is not None and self.settings.resets_flags:
             for content in dict.fromkeys(token.content for token in others if token.content):
@@ -294,7 +299,7 @@ def _special(value: object, where: str, key: str) -> Definition:
     if isinstance(value, Definition):
         return value
     if isinstance(value, str):
-        return Definition(value)
+        return Definition(value, is_text=True)
     if isinstance(value, dict) and value.get("__type") == "AddedToken":
         return _token(value, where, key)
     raise FormatError(

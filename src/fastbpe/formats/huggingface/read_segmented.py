@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 #: Types of models that merge nothing.
 TYPES = ("Unigram", "WordPiece", "WordLevel")
 _TYPE = rb'"type"\s*:\s*"(?:Unigram|WordPiece|WordLevel)"'
+_LIST = rb'"vocab"\s*:\s*\['
 _MAX_LENGTH = (1 << 63) - 1
 
 
@@ -52,8 +53,8 @@ class _Pieces(dict[str, int]):
 
 
 def recognise(data: bytes) -> bool:
-    """Tell whether a tokenizer.json may have such a model: one of these types occurs, or no merges do."""
-    return re.search(_TYPE, data) is not None or b'"merges"' not in data
+    """Tell whether a tokenizer.json may have such a model: one of these types, a list of pieces, or no merges."""
+    return b'"merges"' not in data or re.search(_TYPE, data) is not None or re.search(_LIST, data) is not None
 
 
 def parse(

@@ -55,6 +55,8 @@ def with_own_tokens(
         model = model._replace(roles={**model.roles, **roles}, chat=chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
         return _between(model, where, is_bare=is_bare)
+    if isinstance(model, Model) and named.settings is not None and named.settings.before and is_bare:
+        return _after_prompt(model, where, config, named.settings.before)
     is_bytes = isinstance(model, Model)
     if not is_bare or not (is_bytes or model.template is None):
         return model
@@ -86,6 +88,24 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
         if not is_bare
         else model._replace(template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
     )
+
+
+def _after_prompt(model: Model, where: Path, config: Mapping[str, Any], names: tuple[str, ...]) -> Model:
+    """Return a model that puts the tokens of Whisper's prompt before texts, and eos after them."""
+    for key in ("language", "task"):
+        if config.get(key) is not None:
+            raise FormatError(
+                f"{where / CONFIG}: {key}: fastbpe does not know the prompt's tokens for {config[key]!r:.40}; "
+                "save a tokenizer.json with transformers"
+            )
+    if config.get("predict_timestamps"):
+        names = names[:-1]
+    unk, eos = _special_id(model, "unk"), _special_id(model, "eos")
+    found = [model.special_tokens.get(name, unk) for name in names]  # as convert_tokens_to_ids does
+    prompt = tuple(token_id for token_id in found if token_id is not None)
+    if eos is None or len(prompt) < len(names):
+        raise FormatError(f"{where / CONFIG}: its class puts the tokens {', '.join(names)} before texts; add them")
+    return model._replace(template=(prompt, (eos,)), pair_template=(*prompt, TEXT, PAIR, eos))
 
 
 def _special_id(model: Model, role: str) -> int | None:

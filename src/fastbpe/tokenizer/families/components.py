@@ -24,6 +24,25 @@ if TYPE_CHECKING:
     from fastbpe._core.split.stages import Stage
 
 
+def check_regexes(model: Model) -> None:
+    """Raise PatternError, with the step, for a regex in a model's steps or decoder that cannot be read."""
+    from fastbpe.formats.huggingface.decoders import flattened  # here, as below: few models are checked
+    from fastbpe.splitting.oniguruma import check_regex
+
+    steps = {
+        "normalizer": model.normalizers,
+        "pre-tokenizer": model.pre_tokenizers,
+        "decoder": flattened(model.huggingface.get("decoder")),
+    }
+    for kind, described in steps.items():
+        for step in described or ():
+            if "Regex" in step.get("pattern", ()):
+                try:
+                    check_regex(step["pattern"]["Regex"])
+                except PatternError as error:
+                    raise PatternError(f"the {kind} {step['type']}: {error}") from None
+
+
 def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
     """Return the core's options for a character-level vocabulary; None for any other vocabulary."""
     if spelling is None:

@@ -1,0 +1,134 @@
+"""Folders without a tokenizer.json: the ids are those of the class in transformers, or the error names it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+
+import transformers
+from transformers.models.auto import configuration_auto, tokenization_auto
+
+import fastbpe
+from fastbpe import FormatError
+from fastbpe.formats import gpt2
+from fastbpe.formats.huggingface import classes, model_types
+from helpers import folder_grid
+from helpers.sampling import SEED, n_rounds
+
+MODEL_TYPES = {kind: name for kind, name in tokenization_auto.TOKENIZER_MAPPING_NAMES.items() if name}
+CLASSES = sorted({*MODEL_TYPES.values(), "XLMTokenizer", "CTRLTokenizer", "MyOwnTokenizer"})
+TEXTS = ("a b  abc ab", "b'a 12 ab\n\n é", "")
+TOKENS = ("a", "b", "b</w>", "ab</w>", "<unk>", "a</w>", "<s>", "</s>", "<|endoftext|>")
+CHARACTERS = {
+    "vocab.json": json.dumps({name: i for i, name in enumerate(TOKENS)}).encode(),
+    "merges.txt": b"#version: 0.2\na b</w>\n",
+}
+LINES = {"vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\nab\n<unk>\n<s>\n</s>"}
+
+
+def as_by_mistral_or_not(name: str) -> str:
+    """Return the class without mistral-common, which may be installed or not."""
+    return "TokenizersBackend" if name == "MistralCommonBackend" else name
+
+
+def load_both(folder: Path) -> tuple[Any, Any]:
+    """Return the tokenizers of fastbpe and of transformers; an error instead of one that refuses the folder."""
+    found: list[Any] = []
+    for load in (fastbpe.load, transformers.AutoTokenizer.from_pretrained):
+        try:
+            found.append(load(folder))
+        except Exception as error:  # transformers raises anything
+            found.append(error)
+    return found[0], found[1]
+
+
+def test_model_types_have_the_classes_of_transformers() -> None:
+    for kind, name in MODEL_TYPES.items():
+        assert model_types.class_of(kind) == classes.plain_name(as_by_mistral_or_not(name)), kind
+        is_wrong = kind in tokenization_auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS
+        assert model_types.corrects(kind) == (is_wrong and name != "TokenizersBackend"), kind
+    assert model_types.class_of("of_my_own") is None
+    assert model_types.class_of(None) is None
+
+
+@pytest.mark.parametrize(
+    "files", [folder_grid.two_files(), CHARACTERS, LINES], ids=["bytes", "characters", "lines"]
+)
+@pytest.mark.parametrize("key", ["tokenizer_config.json", "config.json", "model_type"])
+def test_class_decides_or_is_refused_by_name(
+    files: dict[str, bytes], key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The merges are taken for published ones: without a class, GPT-2's pattern would split the texts."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    merges = files.get("merges.txt", b"")
+    monkeypatch.setattr(gpt2, "_KNOWN", {hashlib.sha256(merges).hexdigest(): ("gpt2", "gpt2")})
+    folder_grid.write(files, tmp_path)
+    n_equal = 0
+    names = [*MODEL_TYPES] if key == "model_type" else CLASSES
+    for name in random.Random(SEED).sample(names, min(n_rounds(60, 1000), len(names))):
+        config = {"model_type": name} if key == "model_type" else {"tokenizer_class": name}
+        if key == "config.json":
+            config["model_type"] = "gpt2"  # its class is GPT2Tokenizer, but the named one counts
+        file = "config.json" if key == "model_type" else key
+        (tmp_path / file).write_text(json.dumps(config))
+        ours, theirs = load_both(tmp_path)
+        if isinstance(ours, Exception):
+            assert isinstance(ours, FormatError), name
+            read = MODEL_TYPES[name] if key == "model_type" else name
+            known = "GPT2, " in str(ours) or "CLIP, " in str(ours) or "Bert, " in str(ours)
+            assert classes.plain_name(read) + "Tokenizer" in str(ours) or not known, name
+            continue
+        if key == "model_type" and name not in configuration_auto.CONFIG_MAPPING_NAMES:
+            continue  # transformers has no configuration of this type, and so creates no class
+        if isinstance(theirs, Exception):  # a name without rules: the files decide
+            assert classes.plain_name(MODEL_TYPES.get(name, name)) in (
+                *classes.ANY_CLASS,
+                "MistralCommonBackend",
+            ), name
+            continue
+        for text in TEXTS:
+            assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False), name
+        n_equal += 1
+    print(f"{n_equal} of {len(names)} classes have equal ids")
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_two_files_of_whisper_put_the_prompt_before_texts(
+    timestamps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    tokens = ["<|startoftranscript|>", "<|en|>", "<|notimestamps|>"]
+    config: dict[str, Any] = {"tokenizer_class": "WhisperTokenizer", "additional_special_tokens": tokens}
+    files = {**folder_grid.two_files(), "tokenizer_config.json": {**config, "predict_timestamps": timestamps}}
+    folder_grid.write(files, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        assert ours.encode_with_template(text) == theirs.encode(text)
+        assert ours.encode_with_template(text, "ab") == theirs.encode(text, "ab")
+    folder_grid.write({"tokenizer_config.json": {**config, "language": "english"}}, tmp_path)
+    with pytest.raises(FormatError, match="language: fastbpe does not know the prompt's tokens for 'english'"):
+        fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["XLMRobertaTokenizer", "MBartTokenizer", "MBart50Tokenizer", "NllbTokenizer"])
+def test_model_whose_class_moves_its_ids_is_refused(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("google.protobuf")  # transformers reads such models with it
+    path = tmp_path / "sentencepiece.bpe.model"
+    path.write_bytes(folder_grid.pieces())
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    ids = fastbpe.load(path).encode("a ab abc")
+    assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode("a ab abc", add_special_tokens=False) != ids
+    with pytest.raises(FormatError, match=f"the class {name}, whose ids are not those of the model: load the tok"):
+        fastbpe.load(tmp_path)
+    for kind, class_name in [("xlm-roberta", "XLMRobertaTokenizer"), ("m2m_100", "M2M100Tokenizer")]:
+        (tmp_path / "tokenizer_config.json").write_text("{}")
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
+        with pytest.raises(FormatError, match=f"the class {class_name}, whose ids"):
+            fastbpe.load(tmp_path)
