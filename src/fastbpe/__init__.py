@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from fastbpe.training.parity import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
+    from fastbpe.training.stored_options import training_options
     from fastbpe.training.superwords import Superwords
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
@@ -125,6 +126,7 @@ __all__ = [
     "show",
     "steps",
     "train",
+    "training_options",
     "uninstall",
     "vocabulary_report",
     "write_shard",
@@ -158,6 +160,7 @@ _LATER = {
     "show": "display.shown_text",
     "steps": "tokenizer.shown.steps",
     "train": "training.train",
+    "training_options": "training.stored_options",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
     "write_shard": "tokenizer.files.write_shard",

@@ -160,6 +160,7 @@ def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
 # Texts and ids.
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @settings(max_examples=n_rounds(150, 400))
 @given(text=texts)
@@ -177,6 +178,7 @@ def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     assert pair.ours.encode_to_numpy(text, disallowed_special=()).tolist() == ids
 
 
+@pytest.mark.daily
 @settings(max_examples=n_rounds(120, 300))
 @given(text=texts)
 def test_completions_of_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
@@ -192,6 +194,7 @@ def check_unstable(pair: Pair, text: str, allowed: set[str] = frozenset()) -> No
     assert sorted(map(tuple, completions)) == sorted(map(tuple, expected[1])), ascii(text)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", PUBLISHED if FULL else ["r50k_base", "cl100k_base"])
 def test_completions_of_real_text_equal_tiktoken(name: str) -> None:
     pair = published_pair(name)

@@ -82,6 +82,7 @@ def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
     return merges
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_corpora_train_as_every_peer(seed: int) -> None:
@@ -122,6 +123,7 @@ def test_limits_stop_training_as_in_the_peers(seed: int) -> None:
         assert ours == theirs, (name, length, min_count)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranks_and_merges_encode_alike(seed: int) -> None:
@@ -160,6 +162,7 @@ def test_tokenizers_reuses_only_the_ids_of_special_tokens() -> None:
     assert tokenizer.get_vocab_size() == 258
 
 
+@pytest.mark.daily
 def test_real_text_trains_as_every_peer() -> None:
     text = standard_library(n_rounds(20_000, 60_000))
     pieces = pieces_of([text], WORDS)

@@ -22,7 +22,7 @@ import transformers
 from tokenizers import models
 
 import fastbpe.transformers as door
-from fastbpe.transformers import accelerating, sglang, streams, vllm
+from fastbpe.transformers import accelerating, decode_stream, sglang, vllm
 from fastbpe.transformers.classes import ENGINE
 from fastbpe.transformers.engine import WAITS
 from helpers.sampling import SEED
@@ -110,6 +110,7 @@ def test_unpatch_gives_everything_back() -> None:
     assert made(TEXTS)["input_ids"] == ids
 
 
+@pytest.mark.daily
 def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path: Path) -> None:
     code = (
         "import gc, tokenizers\n"
@@ -200,6 +201,7 @@ def test_unknown_interface_leaves_tokenizers_stock(
     assert not is_accelerated(door.accelerate(made))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", [*TRAINED, *FILES])
 @pytest.mark.sample(3)
 def test_streams_decode_like_stock(name: str) -> None:
@@ -341,6 +343,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, check=False)
 
 
+@pytest.mark.daily
 def test_scripts_run_patched(tmp_path: Path) -> None:
     make("small_bytes").save_pretrained(tmp_path / "model")
     script = (
@@ -375,11 +378,11 @@ def test_import_of_fastbpe_does_not_import_transformers(tmp_path: Path) -> None:
 
 
 def test_unpatching_leaves_our_own_modules_as_they_are() -> None:
-    own = streams.DecodeStream
+    own = decode_stream.DecodeStream
     door.patch()
     door.unpatch()
-    assert streams.DecodeStream is own
-    assert own is not streams.STOCK
+    assert decode_stream.DecodeStream is own
+    assert own is not decode_stream.STOCK
 
 
 class Words(str):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         SentencePieceBPETokenizer,
         SentencePieceUnigramTokenizer,
     )
-    from fastbpe.tokenizers.inputs import (
+    from fastbpe.tokenizers.type_names import (
         EncodeInput,
         InputSequence,
         OffsetReferential,

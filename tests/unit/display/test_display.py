@@ -135,6 +135,7 @@ class TestIds:
         )[1]
         assert read(shown.to_html()).ids == shown.ids
 
+    @pytest.mark.daily
     def test_ids_of_every_line_of_emoji_mixed_equal_encode(self):
         with open(data_file("corpus", "emoji_mixed.txt"), encoding="utf-8", newline="") as file:
             lines = file.readlines()
@@ -175,6 +176,7 @@ class TestIds:
 
 
 class TestVisible:
+    @pytest.mark.daily
     def test_every_character_is_visible_or_replaced(self):
         for code in some(range(sys.maxunicode + 1), 200_000):
             character = chr(code)

@@ -158,6 +158,7 @@ def test_single_sequence_in_place_of_a_batch_is_told_the_way_out(source: Any) ->
         TOKENIZER.encode_batch(source)
 
 
+@pytest.mark.daily
 def test_error_in_a_later_sequence_leaks_nothing() -> None:
     before = len(gc.get_objects())
     for _ in range(50):
@@ -477,7 +478,7 @@ def test_arguments_for_text_are_refused_in_loading(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="a tokenizer of sequences of integers, not of text"):
         fastbpe.load(tmp_path)
     with pytest.raises(FormatError, match="does not begin with"):
-        SequenceTokenizer.load(fastbpe.train(["ab"], vocab_size=256, progress=False).__reduce__()[1][0])
+        SequenceTokenizer.load(fastbpe.train(["ab"], vocab_size=256, progress=False).__reduce__()[1][1])
     with pytest.raises(TypeError, match="model must be a SequenceModel"):
         SequenceTokenizer(json)  # type: ignore[arg-type]
 

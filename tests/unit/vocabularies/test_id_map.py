@@ -33,6 +33,7 @@ def slow_resize(id_map: IdMap, matrix: list[float]) -> list[float]:
     return [sum(matrix[i] for i in ids) / len(ids) for ids in starts]
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_arrays_are_inverse_to_each_other(id_map: IdMap) -> None:
     new_to_old, old_to_new = id_map.new_to_old.tolist(), id_map.old_to_new.tolist()
@@ -72,6 +73,7 @@ def test_resizing_equals_slow_twin(id_map: IdMap) -> None:
     assert id_map.resize(numpy.array(matrix)).tolist() == pytest.approx(slow_resize(id_map, matrix))
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_map_survives_pickle_copy_and_file(id_map: IdMap) -> None:
     with tempfile.TemporaryDirectory() as folder:
