@@ -413,9 +413,9 @@ def _characters_of(name: str) -> CharSet:
     """Return the characters in a table."""
     from fastbpe.normalization import huggingface_tables as tables
 
-    return unpacked(getattr(tables, name).split())
+    return unpacked(getattr(tables, name))
 
 
 def _characters(table: str) -> Iterator[int]:
-    for first, last in unpacked(table.split()).ranges:
+    for first, last in unpacked(table).ranges:
         yield from range(first, last + 1)
