@@ -370,20 +370,16 @@ def form(name: str) -> Form:
     """
     from fastbpe.normalization import huggingface_tables as tables
 
-    flags: dict[int, int] = {}
     orders = tables.ORDERS.split(":")
-    for order, marks in zip(orders[::2], orders[1::2], strict=True):
-        flags |= dict.fromkeys(_characters(marks), int(order, 36))
-    parts = [(tables.NOT[name], _NEVER)]
+    parts = [(marks, int(order, 36)) for order, marks in zip(orders[::2], orders[1::2], strict=True)]
+    parts.append((tables.NOT[name], _NEVER))
+    classes = []
     if name in ("NFC", "NFKC"):
-        flags |= dict.fromkeys(
-            range(0xAC00, 0xD7A4, 28), _FORWARD
-        )  # Hangul syllables without a final consonant may take one
+        # Hangul syllables without a final consonant may take one.
+        classes = [(syllable, syllable, _FORWARD) for syllable in range(0xAC00, 0xD7A4, 28)]
         parts += [(tables.FORWARD, _FORWARD), (tables.MAYBE, _MAYBE)]
-    for ranges, flag in parts:
-        for character in _characters(ranges):
-            flags[character] = flags.get(character, 0) | flag
-    return Form(name, [(character, character, flag) for character, flag in flags.items()])
+    classes += [(first, last, flag) for table, flag in parts for first, last in unpacked(table).ranges]
+    return Form(name, classes)
 
 
 def lower_case() -> Mapping[int, str]:
@@ -413,9 +409,9 @@ def _characters_of(name: str) -> CharSet:
     """Return the characters in a table."""
     from fastbpe.normalization import huggingface_tables as tables
 
-    return unpacked(getattr(tables, name).split())
+    return unpacked(getattr(tables, name))
 
 
 def _characters(table: str) -> Iterator[int]:
-    for first, last in unpacked(table.split()).ranges:
+    for first, last in unpacked(table).ranges:
         yield from range(first, last + 1)

@@ -148,5 +148,5 @@ def _class(*names: str) -> str:
     from fastbpe.normalization import huggingface_tables as tables
     from fastbpe.splitting.charset import unpacked
 
-    found = (unpacked(getattr(tables, f"GRAPHEME_{name}").split()) for name in names)
+    found = (unpacked(getattr(tables, f"GRAPHEME_{name}")) for name in names)
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for one in found for first, last in one.ranges)

@@ -6,14 +6,13 @@ have that version, so all data comes from unicode_tables.py.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
-from itertools import groupby
-from operator import itemgetter
+from itertools import accumulate, groupby
 from types import MappingProxyType
 
-from fastbpe.splitting import unicode_tables
+from fastbpe.splitting import _ranges, unicode_tables
 
 MAX_CODE_POINT = 0x10FFFF
 FIRST_SURROGATE, LAST_SURROGATE = 0xD800, 0xDFFF
@@ -64,13 +63,7 @@ class CharSet:
         >>> CharSet.from_ranges([(98, 99), (97, 97)])
         CharSet('a-c')
         """
-        merged: list[Range] = []
-        for low, high in sorted(_without_surrogates(ranges)):
-            if merged and low <= merged[-1][1] + 1:
-                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-            else:
-                merged.append((low, high))
-        return cls(tuple(merged))
+        return cls(_ranges.merged(ranges))
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
@@ -117,7 +110,7 @@ class CharSet:
         return CharSet.from_ranges((*self.ranges, *other.ranges))
 
     def __and__(self, other: CharSet) -> CharSet:
-        return CharSet(tuple(_intersection(self.ranges, other.ranges)))
+        return CharSet(_ranges.common(self.ranges, other.ranges))
 
     def __sub__(self, other: CharSet) -> CharSet:
         return self & ~other
@@ -127,14 +120,7 @@ class CharSet:
 
     def __invert__(self) -> CharSet:
         """Return the characters that are not in the set; surrogates are in neither."""
-        gaps, start = [], 0
-        for low, high in self.ranges:
-            if low > start:
-                gaps.append((start, low - 1))
-            start = high + 1
-        if start <= MAX_CODE_POINT:
-            gaps.append((start, MAX_CODE_POINT))
-        return CharSet(tuple(_without_surrogates(gaps)))
+        return CharSet(_ranges.others(self.ranges))
 
     def case_closure(self) -> CharSet:
         """Return the set together with every character that differs from a member only by case.
@@ -185,73 +171,21 @@ def _show(code_point: int) -> str:
     return chr(code_point) if 0x21 <= code_point <= 0x7E else f"U+{code_point:04X}"
 
 
-def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
-    for low, high in ranges:
-        if low > high or low < 0 or high > MAX_CODE_POINT:
-            raise ValueError(f"({low:#x}, {high:#x}) is not a range; pass (low, high) within 0..0x10FFFF")
-        if low < FIRST_SURROGATE:
-            yield low, min(high, FIRST_SURROGATE - 1)
-        if high > LAST_SURROGATE:
-            yield max(low, LAST_SURROGATE + 1), high
-
-
-_end: Callable[[Range], int] = itemgetter(1)
-
-
-def _intersection(one: tuple[Range, ...], two: tuple[Range, ...]) -> Iterator[Range]:
-    few, many = (one, two) if len(one) <= len(two) else (two, one)
-    at = 0
-    for low, high in few:
-        at = bisect_left(many, low, at, key=_end)
-        while at < len(many) and many[at][0] <= high:
-            yield max(low, many[at][0]), min(high, many[at][1])
-            if many[at][1] > high:
-                break
-            at += 1
-
-
 def _loose(name: str) -> str:
     """Return a property name in the form for loose matching (UAX #44)."""
     plain = "".join(character for character in name.lower() if character not in " _-\t")
     return plain[2:] if plain.startswith("is") else plain
 
 
-def _runs(words: str, name_length: int) -> dict[str, list[Range]]:
-    """Decode runs of `<name><length>` into the ranges of each name."""
-    ranges: dict[str, list[Range]] = {}
-    start = 0
-    for word in words.split():
-        length = int(word[name_length:], 36)
-        ranges.setdefault(word[:name_length].lower(), []).append((start, start + length - 1))
-        start += length
-    return ranges
-
-
-@cache
-def _category_runs() -> Mapping[str, list[Range]]:
-    return _runs(unicode_tables.CATEGORY_RUNS, 2)
-
-
-@cache
-def _script_runs() -> Mapping[str, list[Range]]:
-    return _runs(unicode_tables.SCRIPT_RUNS, 4)
-
-
 @cache
 def _decoded(table: str) -> CharSet:
     """Decode a table of `gap.length`."""
-    return unpacked(getattr(unicode_tables, table).split())
+    return unpacked(getattr(unicode_tables, table))
 
 
-def unpacked(words: Iterable[str]) -> CharSet:
+def unpacked(table: str) -> CharSet:
     """Decode ranges of a table: `gap.length` in base 36; the gap is counted from the end of the previous range."""
-    ranges, start = [], 0
-    for word in words:
-        gap, length = (int(number, 36) for number in word.split("."))
-        start += gap
-        ranges.append((start, start + length - 1))
-        start += length
-    return CharSet(tuple(ranges))
+    return CharSet(_ranges.unpacked(table))
 
 
 @cache
@@ -268,9 +202,8 @@ def _category_code(loose_name: str) -> str:
 
 @cache
 def _category(code: str) -> CharSet:
-    runs = _category_runs()
-    members = ("lu", "ll", "lt") if code == "lc" else [name for name in runs if name.startswith(code)]
-    return CharSet.from_ranges(run for name in members for run in runs[name])
+    names = ("lu", "ll", "lt") if code == "lc" else (code,)
+    return CharSet(_ranges.of_names(unicode_tables.CATEGORY_RUNS, 2, *names))
 
 
 @cache
@@ -279,26 +212,16 @@ def _script(loose_name: str) -> CharSet:
     for pair in unicode_tables.SCRIPT_NAMES.split():
         code, name = pair.split(":")
         code_of[code] = code_of[name] = code
-    return CharSet.from_ranges(_script_runs()[code_of[loose_name]])
+    return CharSet(_ranges.of_names(unicode_tables.SCRIPT_RUNS, 4, code_of[loose_name]))
 
 
 @cache
 def _scripts_in_order() -> tuple[list[int], list[str]]:
     """Return the first code point of each run of characters of one script, and the script's name."""
     names = dict(pair.split(":") for pair in unicode_tables.SCRIPT_NAMES.split())
-    runs = sorted(
-        (low, high, names.get(code, "").capitalize())
-        for code, ranges in _script_runs().items()
-        for low, high in ranges
-    )
-    starts, scripts = [0], [""]
-    for low, high, name in runs:
-        if starts[-1] == low:
-            starts.pop()
-            scripts.pop()
-        starts += [low, high + 1]
-        scripts += [name, ""]
-    return starts, scripts
+    words = unicode_tables.SCRIPT_RUNS.split()
+    starts = accumulate((int(word[4:], 36) for word in words), initial=0)
+    return [*starts], [*(names.get(word[:4].lower(), "").capitalize() for word in words), ""]
 
 
 def script_of(character: str) -> str:
@@ -363,7 +286,7 @@ def _binary_properties() -> Mapping[str, tuple[str, list[str]]]:
 @cache
 def _binary_property(loose_name: str) -> CharSet:
     name, words = _binary_properties()[loose_name]
-    listed = unpacked(words)
+    listed = unpacked(" ".join(words))
     if name.endswith("idstart"):
         return listed ^ (_category("l") | _category("nl"))
     if name.endswith("idcontinue"):

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from fastbpe.splitting.charset import ANY, CharSet, Range
+from fastbpe.splitting import _ranges
+from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.nodes import (
     Alternation,
     Atomic,
@@ -123,27 +124,7 @@ def width(node: Node) -> int | None:
 @lru_cache(maxsize=1024)
 def first_bytes(characters: CharSet) -> ByteMask:
     """Return the first bytes of the characters' UTF-8."""
-    mask = 0
-    for low, high in characters.ranges:
-        mask |= (2 << lead_byte(high)) - (1 << lead_byte(low))
-    return mask
-
-
-def lead_byte(code_point: int) -> int:
-    return chr(code_point).encode()[0]
-
-
-def characters_of_lead(lead: int) -> Range | None:
-    """Return the code points whose UTF-8 begins with a byte; None if there are none."""
-    if lead < 0x80:
-        return lead, lead
-    if 0xC2 <= lead < 0xE0:
-        return (lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F
-    if 0xE0 <= lead < 0xF0:
-        return max((lead & 0x0F) << 12, 0x800), (lead & 0x0F) << 12 | 0xFFF
-    if 0xF0 <= lead < 0xF5:
-        return max((lead & 0x07) << 18, 0x10000), min((lead & 0x07) << 18 | 0x3FFFF, 0x10FFFF)
-    return None
+    return _ranges.first_bytes(characters.ranges)
 
 
 def _first_of_look(node: Look) -> First:

@@ -17,9 +17,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
+    from fastbpe.splitting.charset import CharSet
     from fastbpe.splitting.program import Program
 
 MAX_STEPS = 64  # splitters one after another: each is one more level of calls
+
+
+def splitter_of_runs(*runs: tuple[CharSet, bool], keep_gaps: bool = False) -> RunScanner:
+    """Create the splitter whose pieces are runs of characters of disjoint sets, or single characters of a set.
+
+    runs: each set, and whether each of its characters is a piece.
+    keep_gaps: text of no set is a piece, too.
+
+    >>> from fastbpe.splitting.charset import CharSet
+    >>> splitter_of_runs((CharSet.of("ab"), False), (CharSet.of("!"), True)).pieces("ab!! b")
+    [(0, 2), (2, 3), (3, 4), (5, 6)]
+    """
+    return RunScanner([(one.ranges, single) for one, single in runs], keep_gaps=keep_gaps)
 
 
 def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
@@ -89,9 +103,7 @@ def _run_scanner(pattern: str, *, keep_gaps: bool) -> RunScanner | None:
     from fastbpe.splitting.syntax import parse
 
     runs = runs_of(parse(pattern))
-    return (
-        None if runs is None else RunScanner([(one.ranges, single) for one, single in runs], keep_gaps=keep_gaps)
-    )
+    return None if runs is None else splitter_of_runs(*runs, keep_gaps=keep_gaps)
 
 
 @lru_cache(maxsize=16)

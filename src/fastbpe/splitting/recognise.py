@@ -20,7 +20,19 @@ from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.named import NAMED, SPECS_OF_TEXTS, ScannerSpec
-from fastbpe.splitting.nodes import Alternation, Anchor, AnchorKind, Chars, Concat, Group, Mode, Node, Repeat
+from fastbpe.splitting.nodes import (
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Mode,
+    Node,
+    Repeat,
+    children,
+)
 from fastbpe.splitting.syntax import parse
 
 Form: TypeAlias = tuple[Any, ...]
@@ -40,7 +52,8 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
     spec = SPECS_OF_TEXTS.get(pattern)
     if spec is None and isinstance(pattern, str):
         try:
-            spec = _known_forms().get(_form(parse(pattern)))
+            node = parse(pattern)
+            spec = _known_forms().get(_form(node)) if _looks_around(node) else None
         except PatternError:
             return None  # the caller, compiling it, raises the error
     if spec is None and not isinstance(pattern, str) and len(pattern) == len(_DEEPSEEK):
@@ -51,6 +64,11 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
         spec = NAMED["deepseek_v3"] if same else None
     # All known patterns match any text whole, but DeepSeek's, which do not match controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
+
+
+def _looks_around(node: Node) -> bool:
+    """Tell whether a pattern has a look-around, as all known patterns have. Their forms take 20 ms to build."""
+    return isinstance(node, Look) or any(map(_looks_around, children(node)))
 
 
 @lru_cache(maxsize=1)

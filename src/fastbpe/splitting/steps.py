@@ -24,7 +24,7 @@ from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern, as_regex
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.empty_matches import make_empty_splitter
-from fastbpe.splitting.make import chain, make_splitter
+from fastbpe.splitting.make import chain, make_splitter, splitter_of_runs
 from fastbpe.splitting.oniguruma import from_oniguruma
 from fastbpe.splitting.scripts import make_script_splitter
 from fastbpe.splitting.to_regex import EmptyMatchError
@@ -229,18 +229,20 @@ def _splitter(step: Step) -> Splitter:
         except EmptyMatchError:
             return make_empty_splitter(pattern, step.behavior, invert=step.invert)
     if isinstance(step, Digits):
-        return make_splitter(_class(_numeric()) + ("" if step.individual_digits else "+"))
+        return splitter_of_runs((_numeric(), step.individual_digits), keep_gaps=True)
     if isinstance(step, Punctuation):
-        return _regrouped(_class(_punctuation()), step.behavior)
+        marks = splitter_of_runs((_punctuation(), True), keep_gaps=step.behavior == "isolated")
+        return marks if step.behavior == "isolated" else Regrouped(marks, step.behavior)
     if isinstance(step, ByteLevel):
         return make_splitter(PATTERNS["gpt2"] if step.use_regex else None)
     if isinstance(step, Whitespace):
-        return make_splitter(r"\w+|[^\w\s]+", drop_unmatched=True)
+        word = CharSet.word()
+        return splitter_of_runs((word, False), (~(word | CharSet.white_space()), False))
     if isinstance(step, WhitespaceSplit):
-        return make_splitter(r"\S+", drop_unmatched=True)
+        return splitter_of_runs((~CharSet.white_space(), False))
     if isinstance(step, BertPreTokenizer):
-        mark = _class(_punctuation())
-        return make_splitter(rf"{mark}|[^\s{mark}]+", drop_unmatched=True)
+        mark = _punctuation()
+        return splitter_of_runs((mark, True), (~(mark | CharSet.white_space()), False))
     if isinstance(step, UnicodeScripts):
         return make_script_splitter()
     return FixedLengthSplitter(step.length)
@@ -265,10 +267,6 @@ def literal_matches(text: str) -> Splitter:
 def _escaped(text: str) -> str:
     """Return a pattern that matches a text literally."""
     return "".join(rf"\x{{{ord(character):x}}}" for character in text)
-
-
-def _class(characters: CharSet) -> str:
-    return "[" + "".join(rf"\x{{{low:x}}}-\x{{{high:x}}}" for low, high in characters.ranges) + "]"
 
 
 @cache

@@ -15,7 +15,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.errors import PatternError
 from fastbpe.splitting import engine_of, make_splitter
 from fastbpe.splitting.charset import ANY, CharSet
-from fastbpe.splitting.firsts import ANYTHING, First, always_matches, characters_of_lead, first, first_bytes, width
+from fastbpe.splitting.firsts import ANYTHING, First, always_matches, first, first_bytes, width
 from fastbpe.splitting.program import Op, Program, compile_program
 from fastbpe.splitting.simplify import simplified
 from fastbpe.splitting.syntax import parse
@@ -270,10 +270,7 @@ def test_first_returns_the_characters_that_can_begin_a_match() -> None:
 def test_first_bytes_are_the_lead_bytes_of_the_set() -> None:
     for members in (CharSet.of("aé漢😀"), CharSet.category("L"), ANY, CharSet(())):
         leads = {character.encode()[0] for character in members}
-        possible = {byte for byte in range(256) if characters_of_lead(byte) and first_bytes(members) >> byte & 1}
-        assert possible == leads
-    spans = [span for span in map(characters_of_lead, range(256)) if span]
-    assert CharSet.from_ranges(spans) == ANY
+        assert {byte for byte in range(256) if first_bytes(members) >> byte & 1} == leads
 
 
 def test_width_and_always_matches_are_computed() -> None:

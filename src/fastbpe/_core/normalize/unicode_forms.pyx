@@ -38,7 +38,7 @@ cdef class Form(TextStep):
     character's normalization.
 
     name: "NFC", "NFD", "NFKC" or "NFKD".
-    characters: iterable of (first, last, class) – code points of a range and the class of all its characters.
+    characters: list of (first, last, class) – code points of a range and a part of the class of its characters.
     """
 
     def __cinit__(self, str name not None, characters):
@@ -60,7 +60,7 @@ cdef class Form(TextStep):
             raise MemoryError("no memory for the characters of a normalization form")
         for first, last, what in characters:
             for c in range(first, last + 1):
-                self._pages[self._page_of[c >> 8] << 8 | (c & 0xFF)] = what
+                self._pages[self._page_of[c >> 8] << 8 | (c & 0xFF)] |= what
 
     def __dealloc__(self):
         free(self._pages)

@@ -11,7 +11,8 @@ from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.common.growing cimport grow, reserve
+from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 
 from array import array
@@ -83,8 +84,16 @@ cdef class Segmenter:
 cdef enum:
     LEAST_JOBS = 1 << 10  # initial capacity of the stack
     BLOCK = 256  # units of a block; the children of a node are in one
+    MANY_BYTES = 6  # of a node: from here on, all units are tried at once
+    BLOCK_WORDS = 4  # words of 64 bits, with a bit for each unit of a block
     OPEN_BLOCKS = 16  # number of newest blocks in which free units are searched for
     MAX_UNITS = 1 << 30
+
+#: By k: the low groups of 2^k bits of all pairs of such groups.
+cdef uint64_t[6] _SWAPPED = [
+    0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF,
+    0x00000000FFFFFFFF,
+]
 
 
 cdef struct Job:
@@ -99,9 +108,8 @@ cdef struct Builder:
     Unit* units
     size_t n_units  # whole blocks
     size_t capacity
-    uint8_t* taken  # for each unit: 1 if it is a node, or must not become one
-    # Free units of the open blocks form a ring: `base` is the next one, `id` the previous one.
-    uint32_t free_unit  # one of the free units; NONE: none is free
+    uint32_t oldest  # no open block before it has a free unit
+    uint64_t[OPEN_BLOCKS][BLOCK_WORDS] free_units  # a bit per unit of the open blocks; block number % OPEN_BLOCKS
     Job* jobs
     size_t n_jobs
     size_t jobs_capacity
@@ -165,15 +173,10 @@ cdef class Trie:
         """Make the nodes of sorted keys. A node gets the id of its last key, but not its score."""
         cdef Builder builder
         cdef Job job
-        cdef size_t i
         memset(&builder, 0, sizeof(builder))
-        builder.free_unit = NONE
         try:
             _add_block(&builder)
-            builder.free_unit = NONE  # the first block has only the root
-            for i in range(BLOCK):
-                builder.taken[i] = 1
-                builder.units[i] = Unit(0, NONE, NONE, 0)
+            memset(builder.free_units, 0, sizeof(builder.free_units))  # the first block has only the root
             _add_job(&builder, Job(0, 0, <uint32_t> n, 0))
             while builder.n_jobs:
                 builder.n_jobs -= 1
@@ -183,12 +186,10 @@ cdef class Trie:
                     job.first += 1
                 if job.first < job.end:
                     _add_children(&builder, keys, &job)
-            _clear_free(&builder)
             self.units, self.n_units = builder.units, builder.n_units
             builder.units = NULL
         finally:
             free(builder.units)
-            free(builder.taken)
             free(builder.jobs)
         return 0
 
@@ -236,77 +237,78 @@ cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except
     builder.units[job.node].base = base
     for k in range(n):
         unit = base ^ bytes_[k]
-        _take(builder, unit)
+        builder.free_units[unit // BLOCK % OPEN_BLOCKS][unit % BLOCK // 64] &= ~(<uint64_t> 1 << (unit & 63))
         builder.units[unit] = Unit(0, job.node, NONE, 0)
         _add_job(builder, Job(unit, starts[k], starts[k + 1], job.depth + 1))
     return 0
 
 
 cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) except? 0 nogil:
-    """Find a base for which the units of all these bytes are free."""
-    cdef uint32_t unit = builder.free_unit, base
-    cdef size_t k
-    while unit != NONE:
-        base = unit ^ bytes_[0]
-        k = 1
-        while k < n and not builder.taken[base ^ bytes_[k]]:
-            k += 1
-        if k == n:
-            return base
-        unit = builder.units[unit].base
-        if unit == builder.free_unit:
+    """Find a base for which the units of all these bytes are free, in the oldest open block that has one."""
+    cdef uint32_t block = <uint32_t> (builder.n_units // BLOCK), i, unit
+    cdef const uint64_t* free_units
+    if block > OPEN_BLOCKS:
+        builder.oldest = max(builder.oldest, block - OPEN_BLOCKS)
+    while builder.oldest < block:
+        free_units = builder.free_units[builder.oldest % OPEN_BLOCKS]
+        if free_units[0] | free_units[1] | free_units[2] | free_units[3]:
             break
+        builder.oldest += 1
+    for i in range(builder.oldest, block):
+        unit = _find_first(builder.free_units[i % OPEN_BLOCKS], bytes_, n)
+        if unit != NONE:
+            return (i * BLOCK + unit) ^ bytes_[0]
     _add_block(builder)
-    return <uint32_t> (builder.n_units - BLOCK)
+    return block * BLOCK
 
 
-cdef void _take(Builder* builder, uint32_t unit) noexcept nogil:
-    """Remove a free unit from the ring."""
-    cdef uint32_t behind = builder.units[unit].base, before = builder.units[unit].id
-    builder.taken[unit] = 1
-    builder.units[before].base, builder.units[behind].id = behind, before
-    if builder.free_unit == unit:
-        builder.free_unit = behind if behind != unit else NONE
+cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* bytes_, size_t n) noexcept nogil:
+    """Find a unit of a block for the first byte such that the units of the others are free, too; NONE if none is.
+
+    The unit of another byte differs from it by the xor of both bytes. Few bytes are tried for one unit after
+    another. For many, the bits of the block are permuted by this xor, 64 bits at a time: its two high bits choose
+    the word, and bit k of the rest swaps neighbouring groups of 2^k bits (a delta swap).
+    """
+    cdef uint64_t word, found, moved
+    cdef uint32_t w, k, xor, unit, base
+    cdef size_t i
+    for w in range(BLOCK_WORDS):
+        found = free_units[w]
+        while found and n < MANY_BYTES:
+            unit = 64 * w + lowest_bit(found)
+            base = unit ^ bytes_[0]
+            i = 1
+            while i < n and free_units[(base ^ bytes_[i]) >> 6] >> ((base ^ bytes_[i]) & 63) & 1:
+                i += 1
+            if i == n:
+                return unit
+            found &= found - 1
+        i = 1
+        while found and i < n:
+            xor = bytes_[i] ^ bytes_[0]
+            word = free_units[w ^ xor >> 6]
+            for k in range(6):
+                moved = (word ^ word >> (1 << k)) & _SWAPPED[k] & -<uint64_t> (xor >> k & 1)
+                word ^= moved | moved << (1 << k)
+            found &= word
+            i += 1
+        if found:
+            return 64 * w + lowest_bit(found)
+    return NONE
 
 
 cdef int _add_block(Builder* builder) except -1 nogil:
-    """Add a block of free units to the ring, and remove the units of the block that is no longer open."""
-    cdef size_t first = builder.n_units, n = first + BLOCK, capacity = builder.capacity, i
-    cdef uint32_t before, behind
+    """Add a block of free units, which closes the oldest open block."""
+    cdef size_t first = builder.n_units, n = first + BLOCK, i
     if n > MAX_UNITS:
         with gil:
             raise MemoryError("the vocabulary has too many bytes for its trie")
-    if n > capacity:
-        capacity = max(2 * capacity, <size_t> (16 * BLOCK))
-        grow(<void**> &builder.units, capacity, sizeof(Unit))
-        grow(<void**> &builder.taken, capacity, 1)
-        builder.capacity = capacity
+    reserve(<void**> &builder.units, &builder.capacity, n, sizeof(Unit), 16 * BLOCK)
     builder.n_units = n
-    if first >= OPEN_BLOCKS * BLOCK:
-        for i in range(first - OPEN_BLOCKS * BLOCK, first - (OPEN_BLOCKS - 1) * BLOCK):
-            if not builder.taken[i]:
-                _take(builder, <uint32_t> i)
-                builder.units[i] = Unit(0, NONE, NONE, 0)
     for i in range(first, n):
-        builder.taken[i] = 0
-        builder.units[i] = Unit(<uint32_t> (i + 1), NONE, <uint32_t> i - 1, 0)
-    if builder.free_unit == NONE:
-        before, behind = <uint32_t> n - 1, <uint32_t> first
-        builder.free_unit = <uint32_t> first
-    else:
-        behind = builder.free_unit
-        before = builder.units[behind].id
-    builder.units[first].id, builder.units[before].base = before, <uint32_t> first
-    builder.units[n - 1].base, builder.units[behind].id = behind, <uint32_t> n - 1
+        builder.units[i] = Unit(0, NONE, NONE, 0)
+    memset(builder.free_units[first // BLOCK % OPEN_BLOCKS], 0xFF, BLOCK // 8)
     return 0
-
-
-cdef void _clear_free(Builder* builder) noexcept nogil:
-    """Clear the ring links in the units that stayed free."""
-    cdef size_t i
-    for i in range(BLOCK, builder.n_units):
-        if not builder.taken[i]:
-            builder.units[i] = Unit(0, NONE, NONE, 0)
 
 
 cdef int _add_job(Builder* builder, Job job) except -1 nogil:
