@@ -24,12 +24,13 @@ class World:
     """Tokenizers, counts, texts and files that the calls work on.
 
     Args:
-        folder: an existing folder of their own.
+        folder: a folder of their own, in an existing one.
         size: number of characters of the long text.
     """
 
     def __init__(self, folder: str | os.PathLike[str], size: int = LONG) -> None:
         self.folder = Path(folder)
+        self.folder.mkdir(exist_ok=True)
         self._numbers = itertools.count()
         learned = fastbpe.train([WORDS * 3], vocab_size=290, special_tokens=["<|end|>"], progress=False)
         self.tokenizer: Tokenizer = learned

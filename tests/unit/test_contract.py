@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import random
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 
 from helpers.child_processes import run_python
 from helpers.every_call import CALLS, World, public_names
+from helpers.sampling import SEED
 
 TESTS = Path(__file__).resolve().parents[1]
 OPTIONAL = {"Tokenizer.to_arrow", "PieceCounts.to_parquet", "Tokenizer.count_messages"}  # need other packages
@@ -54,6 +56,22 @@ def test_call_gives_the_same_result_beside_itself_in_other_threads(world: World,
     expected = CALLS[name](world)
     with ThreadPoolExecutor(3) as pool:
         assert [*pool.map(lambda _: CALLS[name](world), range(6))] == [expected] * 6
+
+
+@pytest.mark.daily
+@pytest.mark.filterwarnings("ignore")
+def test_calls_give_the_same_results_beside_all_other_calls_in_other_threads(tmp_path: Path) -> None:
+    names = [name for name in CALLS if name not in OPTIONAL]
+    world = World(tmp_path, 5_000)
+    expected = {name: CALLS[name](world) for name in names}
+    shared = World(tmp_path / "shared", 5_000)  # the threads' calls are the first ones of its objects
+
+    def differing(seed: int) -> list[str]:
+        shuffled = random.Random(seed).sample(names, len(names))
+        return [name for name in shuffled if CALLS[name](shared) != expected[name]]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(differing, range(SEED, SEED + 4))] == [[]] * 4
 
 
 BEGIN = f"""
