@@ -14,6 +14,7 @@ import pytest
 import fastbpe
 import reference
 from fastbpe import SequenceTokenizer, Tokenizer
+from fastbpe._compiled import MODULES
 from fastbpe.tokenizer import tokenizer as tokenizer_module
 
 #: Packages that the examples of methods need: tests of a wheel have none.
@@ -23,7 +24,7 @@ NEEDED = {"to_arrow": "pyarrow", "export": "tokenizers"}
 def module_names() -> list[str]:
     packages = fastbpe, reference
     names = [module.name for one in packages for module in walk_packages(one.__path__, f"{one.__name__}.")]
-    return ["fastbpe", "reference", *(name for name in names if not name.endswith("__main__"))]
+    return ["fastbpe", "reference", *sorted(MODULES), *(name for name in names if not name.endswith("__main__"))]
 
 
 @pytest.mark.daily
