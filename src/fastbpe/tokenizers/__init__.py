@@ -97,7 +97,7 @@ _TYPES = (
     "TextInputSequence",
 )
 # Name → module that defines it. These modules are imported at the first use of a name.
-_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "inputs")}
+_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "type_names")}
 
 if not TYPE_CHECKING:  # type checkers then know the names above, and no others
 
