@@ -6,7 +6,7 @@ from fastbpe.sentencepiece._binding import Binding
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
-from fastbpe.sentencepiece._normalizing import normalize
+from fastbpe.sentencepiece._normalizer import normalize
 from fastbpe.sentencepiece._processor_methods import Methods
 
 TYPE_CHECKING = False
