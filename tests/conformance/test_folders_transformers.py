@@ -143,6 +143,19 @@ def test_of_definitions_of_a_token_the_last_new_one_counts(
     assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
 
 
+def test_control_symbol_counts_again_after_a_role_with_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("google.protobuf")  # transformers reads such models with it
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    mask = {"content": "</s>", "single_word": True, "rstrip": True, "normalized": False, "__type": "AddedToken"}
+    files = {"tokenizer.model": folder_grid.pieces(), "tokenizer_config.json": {"mask_token": mask}}
+    folder_grid.write(files, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    text = "b</s> a</s>b"
+    assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
+
+
 @pytest.mark.filterwarnings("ignore:.*padding is not applied:fastbpe.FormatWarning")
 def test_pad_token_of_a_tokenizer_json_alone_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

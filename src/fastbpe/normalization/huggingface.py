@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fastbpe._core.normalize.text_steps import Changed, Front, Mapped, TextStep
 from fastbpe._core.normalize.unicode_forms import Form
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
+from fastbpe._utils.caching import cached_property
 from fastbpe.errors import PatternError
 from fastbpe.normalization.precompiled import Precompiled
 from fastbpe.splitting.charset import CharSet, blanks, unpacked
@@ -214,9 +215,16 @@ class _Each:
     spaced: CharSet = _NONE
 
     def __call__(self, text: str) -> str:
+        if text.isascii():  # as thousands of added tokens are
+            return text.translate(self._ascii)
         if not self.gone and not self.spaced:
             return text.translate(self.table)
         return "".join(map(self.replacement, text))
+
+    @cached_property
+    def _ascii(self) -> dict[int, str]:
+        """Code point → replacement, for ASCII."""
+        return {code: self.replacement(chr(code)) for code in range(128)}
 
     def replacement(self, character: str) -> str:
         """Return the replacement of a character."""

@@ -33,7 +33,9 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     own = {role: names[i] for role in ("bos", "eos") if (i := model.control_id(role)) is not None}
     if PieceType.UNKNOWN in model.types:
         own["unk"] = names[model.types.index(PieceType.UNKNOWN)]
-    roles = {f"{role}_token": Definition(name) for role, name in own.items() if role not in named.silenced}
+    roles = {
+        f"{role}_token": Definition(name, is_text=True) for role, name in own.items() if role not in named.silenced
+    }
     named = named._replace(named={**roles, **named.named})
     if not named.has_extra:  # transformers then takes the control symbols for extra_special_tokens
         named = named._replace(extra=[Definition(name) for name in controls])
