@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.model import Model as NativeModel
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
@@ -26,8 +27,12 @@ _DIRECTIONS = {"right": "Right", "left": "Left"}
 _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
-def read(data: bytes) -> dict[str, Any]:
+def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them.
+
+    Returns:
+        The document, and the vocabulary and merges of a BPE without prefix. The document lacks these if the fast
+        reader has read them; otherwise it has all, and the second value is None.
 
     Raises:
         FormatError: it is damaged.
@@ -36,7 +41,11 @@ def read(data: bytes) -> dict[str, Any]:
     from fastbpe.formats.huggingface.read import checked_top
     from fastbpe.formats.huggingface.read_segmented import read_apart, scored
 
-    whole, listed = read_apart(data, _FILE)
+    rest, entries = _read_rest(data)
+    if entries is not None:
+        whole, listed = rest, None
+    else:
+        whole, listed = read_apart(data, _FILE)
     document: dict[str, Any] = checked_top(whole, _FILE).value
     model = document.get("model")
     if model is None:
@@ -46,7 +55,25 @@ def read(data: bytes) -> dict[str, Any]:
     if isinstance(model, dict) and isinstance(model.get("vocab"), list):
         found = (listed.pieces, listed.scores) if listed else scored(Part(model, "tokenizer.json", "model"), data)
         model["vocab"] = [*zip(found[0], array("d", found[1]), strict=True)]
-    return document
+    return document, entries
+
+
+def _read_rest(data: bytes) -> tuple[Any, Entries | None]:
+    """Parse a tokenizer.json, but for vocabulary and merges, if its model is a BPE that the fast reader reads."""
+    from fastbpe.formats.huggingface import _vocab_json  # here: it brings all of the format
+    from fastbpe.formats.huggingface.read import read_json
+
+    entries = _vocab_json.read(data) if b'"merges"' in data else None
+    if entries is None:
+        return None, None
+    try:
+        rest = read_json(entries.rest, _FILE)
+    except FormatError:  # the error's place is in the rest, not in the file
+        return None, None
+    model = rest.get("model")
+    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or model.get("continuing_subword_prefix"):
+        return None, None
+    return rest, entries
 
 
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:

@@ -6,6 +6,7 @@ message: the slow twin then reads the file, or reports the error and its positio
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -199,6 +200,27 @@ cdef class Entries:
             ends[token_id] = end
         merges = PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges))
         return piece_bytes, piece_ends, merges
+
+    def vocabulary(self):
+        """Return (token → id in the order of the ids, id → token)."""
+        cdef dict ids = {}, tokens = {}
+        cdef const VocabEntry* entry
+        cdef uint32_t i
+        for i in range(self._max_id + 1):
+            if self._by_id[i] != NONE:
+                entry = &self._table.entries[self._by_id[i]]
+                token = PyUnicode_DecodeUTF8(<const char*> entry.token, <Py_ssize_t> entry.n_bytes, NULL)
+                number = i
+                ids[token] = number
+                tokens[number] = token
+        return ids, tokens
+
+    def listed_merges(self, dict tokens not None):
+        """Return the merges as lists of two tokens. tokens: id → token."""
+        cdef size_t i
+        return [
+            [tokens[self._merges[i]], tokens[self._merges[i + 1]]] for i in range(0, 3 * self._n_merges, 3)
+        ]
 
     # Reading. Functions that return a position return NULL to give up.
 
