@@ -14,6 +14,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, FormatWarning, Tokenizer
 from fastbpe._core.merge.table_builder import build_tables
+from fastbpe.errors import FastbpeError
 from fastbpe.formats import byte_level, detect
 from fastbpe.formats.huggingface import _vocab_json
 from helpers.bounds import within
@@ -615,7 +616,7 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for fast in (True, False):
         with monkeypatch.context() as patch:
             if not fast:
-                patch.setattr(_vocab_json, "read", lambda data: None)
+                patch.setattr(_vocab_json, "read", lambda data, **_: None)
             try:
                 model = detect.read(data)
                 tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
@@ -678,7 +679,7 @@ def faces(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for fast in (True, False):
         with monkeypatch.context() as patch:
             if not fast:
-                patch.setattr(_vocab_json, "read", lambda data: None)
+                patch.setattr(_vocab_json, "read", lambda data, **_: None)
             try:
                 made = fastbpe.tokenizers.Tokenizer.from_buffer(data)
             except (FormatError, ImportError) as error:
@@ -688,7 +689,7 @@ def faces(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             try:
                 encoded: Any = [(found.ids, found.tokens) for found in made.encode_batch(_FACE_TEXTS)]
                 encoded.append(made.decode(encoded[0][0]))
-            except (FormatError, ImportError) as error:
+            except (FastbpeError, ImportError) as error:
                 encoded = str(error)
             vocab, names = [*made.model.vocab.items()], [*made.model.names.items()]
             out.append((encoded, vocab, names, made.model.merges, made.to_str()))
@@ -717,6 +718,46 @@ def test_face_takes_the_same_damaged_files_from_fast_and_slow_reader(monkeypatch
             damaged[at : at + rng.choice([0, 1, 3])] = rng.choice([b"", b'"', b",", b"{", b"]", b"7", b" ", b"a"])
             fast, slow = faces(bytes(damaged), monkeypatch)
             assert fast == slow, bytes(damaged)
+
+
+def words_document(rng: random.Random) -> dict[str, Any]:
+    """Return a random tokenizer.json of a WordPiece or WordLevel."""
+    tokens = ["[UNK]", "ab", "a", "b", "##b", "##ab", "\u6f22", '"', "\\", "merges", "##\U0001f600", "<s>"]
+    tokens = rng.sample(tokens, rng.randint(1, len(tokens)))
+    ids = sorted(rng.sample(range(len(tokens) + rng.choice([0, 0, 0, 2])), len(tokens)))
+    model: dict[str, Any] = {"type": rng.choice(["WordPiece", "WordLevel"]), "unk_token": "[UNK]"}
+    if model["type"] == "WordPiece":
+        model["continuing_subword_prefix"] = rng.choice(["##", ""])
+        model["max_input_chars_per_word"] = rng.choice([2, 9])
+    if rng.random() < 0.3:
+        del model["type"]
+    model["vocab"] = dict(zip(tokens, ids, strict=True))
+    if rng.random() < 0.2:
+        model["merges"] = []
+    return {
+        **small(),
+        "added_tokens": [added(ids[-1], tokens[-1])] if rng.random() < 0.3 else [],
+        "pre_tokenizer": rng.choice([{"type": "Whitespace"}, {"type": "BertPreTokenizer"}]),
+        "decoder": rng.choice([None, {"type": "WordPiece", "prefix": "##", "cleanup": True}]),
+        "model": model,
+    }
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+def test_fast_and_slow_reader_agree_on_models_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_read = 0
+    for seed in range(150):
+        rng = random.Random(f"words {seed}")
+        data = json.dumps(words_document(rng), ensure_ascii=rng.random() < 0.5).encode()
+        if rng.random() < 0.3:
+            at = rng.randrange(len(data))
+            data = data[:at] + rng.choice([b"", b'"', b",", b"{", b"7", b" "]) + data[at + rng.choice([0, 1]) :]
+        fast, slow = both_ways(data, monkeypatch)
+        assert fast == slow, data
+        fast, slow = faces(data, monkeypatch)
+        assert fast == slow, data
+        n_read += not isinstance(fast, str)
+    assert n_read > 70
 
 
 def test_face_reads_the_new_model_after_a_change() -> None:

@@ -231,7 +231,7 @@ def _read_huggingface(
     from fastbpe.formats.huggingface import read_segmented
 
     if read_segmented.recognise(data):
-        segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named)
+        segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if segmented is not None:
             return segmented
     is_llama = _is_llama_kind(data)
@@ -239,18 +239,14 @@ def _read_huggingface(
         named = named._replace(settings=None)  # transformers takes the file as it is
     try:
         if not is_llama:
-            return tokenizer_json.parse(
-                data, where, special_tokens=special_tokens, named=named, entries=entries
-            )
+            return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
         return read_llama.parse(data, where, named=named, entries=entries)
     except FormatError:  # not one of the two kinds that the core runs fastest
         from fastbpe.formats.huggingface import read_characters
 
-        return read_characters.parse(
-            data, where, special_tokens=special_tokens, named=named, entries=entries
-        )
+        return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
 
 
 def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:

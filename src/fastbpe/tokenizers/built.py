@@ -47,7 +47,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     """Build fastbpe's tokenizer.
 
     Args:
-        described: JSON of the whole tokenizer, without settings and post-processor, and with the outline of the model.
+        described: JSON of the tokenizer with the outline of the model, without settings and post-processor.
         model: its model.
         names, state: for the result.
 

@@ -51,6 +51,11 @@ class Model(Component):
         """Return the JSON of the model without vocabulary and merges."""
         return {**self._state}
 
+    def take_entries(self, entries: Entries) -> None:
+        """Take vocabulary and merges of a file from its fast reader. The model has none yet."""
+        self.vocab, self.names = entries.vocabulary()
+        self.entries = entries
+
     def outline(self) -> dict[str, Any]:
         """Return the JSON of the model, without merges if `entries` has them."""
         return self.state()

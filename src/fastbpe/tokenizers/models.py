@@ -189,40 +189,22 @@ class BPE(CachingModel):
     def from_state(cls, described: Mapping[str, Any]) -> BPE:
         """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         part = Part(dict(described), "BPE", "model")
+        made = cls.__new__(cls)
         listed = part.get("merges", list)
         split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
-        made = cls._with_options_of(part)
         try:
+            dropout_of(part)
+            made._set_options(
+                {name: _given(described.get(name), default) for name, (_, default) in _OPTIONS.items()}
+            )
             made._take(part.get("vocab", dict), split)
         except (TypeError, OverflowError) as error:
             raise FormatError(f"BPE: {error}") from None
         return made
 
-    @classmethod
-    def from_entries(cls, described: Mapping[str, Any], entries: Entries) -> BPE:
-        """Create the model that a tokenizer.json describes, with the vocabulary and merges of the fast reader.
-
-        Raises FormatError if an option is invalid.
-        """
-        made = cls._with_options_of(Part(dict(described), "BPE", "model"))
-        made._n_prefix = 0
-        made.vocab, made.names = entries.vocabulary()
-        made._merges, made.entries = None, entries
-        return made
-
-    @classmethod
-    def _with_options_of(cls, part: Part) -> BPE:
-        """Create a model with the options in a file, but without vocabulary. Raises FormatError."""
-        made = cls.__new__(cls)
-        try:
-            dropout_of(part)
-            made._set_options(
-                {name: _given(part.value.get(name), default) for name, (_, default) in _OPTIONS.items()}
-            )
-        except (TypeError, OverflowError) as error:
-            raise FormatError(f"BPE: {error}") from None
-        return made
-
+    def take_entries(self, entries: Entries) -> None:
+        super().take_entries(entries)
+        self._merges = None
 
     def tokenize(self, sequence: str) -> list[Token]:
         """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are skipped."""

@@ -116,8 +116,9 @@ class Tokenizer:
             ImportError: a component exists only in the original library.
         """
         read, entries = document.read(of_type(buffer, bytes))
-        model = read["model"]
-        made = Tokenizer(models.find(model) if entries is None else models.BPE.from_entries(model, entries))
+        made = Tokenizer(models.find(read["model"]))
+        if entries is not None:
+            made._model.take_entries(entries)
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from fastbpe.model import Buffer
 
-def read(data: Buffer) -> Entries | None: ...
+def read(data: Buffer, needs_merges: bool = True) -> Entries | None: ...
 
 class Entries:
     rest: bytes
