@@ -240,14 +240,17 @@ cdef class RunScanner(Splitter):
 
     def quiet_bytes(self):
         """Return a bool per byte: no character of a set begins with it. None if gaps are not pieces."""
-        cdef uint32_t c
+        cdef uint32_t c, block
         cdef bytearray quiet = bytearray(b"\1" * 256)
         if self._runs.gap_flag:
             return None
-        for c in range(0x110000):
-            if self._pages[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]:
-                quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
-                      else 0xF0 | c >> 18] = 0
+        for block in range(N_BLOCKS):
+            if not self._page_of[block]:
+                continue  # page 0 is empty
+            for c in range(block << 8, (block + 1) << 8):
+                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:
+                    quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
+                          else 0xF0 | c >> 18] = 0
         return bytes(quiet)
 
     def by_neighbours(self):
