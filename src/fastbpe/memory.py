@@ -22,6 +22,7 @@ CACHES = {
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
     "fastbpe.splitting.piece_language": ("_automaton",),
     "fastbpe.splitting.recognise": ("recognise",),
+    "fastbpe.splitting.syntax": ("parse",),
     "fastbpe.splitting.to_regex": ("_print_set", "compile_regex"),
     "fastbpe.tokenizers.splits": ("_made",),
 }

@@ -14,6 +14,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, FormatWarning, Tokenizer
 from fastbpe._core.merge.table_builder import build_tables
+from fastbpe.errors import FastbpeError
 from fastbpe.formats import byte_level, detect
 from fastbpe.formats.huggingface import _vocab_json
 from helpers.bounds import within
@@ -620,7 +621,7 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     for fast in (True, False):
         with monkeypatch.context() as patch:
             if not fast:
-                patch.setattr(_vocab_json, "read", lambda data: None)
+                patch.setattr(_vocab_json, "read", lambda data, **_: None)
             try:
                 model = detect.read(data)
                 tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
@@ -673,6 +674,112 @@ def test_fast_and_slow_reader_agree_on_damaged_files(monkeypatch: pytest.MonkeyP
                 )
             fast, slow = both_ways(bytes(damaged), monkeypatch)
             assert fast == slow, bytes(damaged)
+
+
+_FACE_TEXTS = ["abab é", "", "<s>ab  12\n", "\u6f22 aab\U0001f600"]
+
+
+def faces(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return what `fastbpe.tokenizers` makes of a file with the fast reader and with its slow twin."""
+    out: list[Any] = []
+    for fast in (True, False):
+        with monkeypatch.context() as patch:
+            if not fast:
+                patch.setattr(_vocab_json, "read", lambda data, **_: None)
+            try:
+                made = fastbpe.tokenizers.Tokenizer.from_buffer(data)
+            except (FormatError, ImportError) as error:
+                out.append(str(error))
+                continue
+            assert fast or made.model.entries is None
+            try:
+                encoded: Any = [(found.ids, found.tokens) for found in made.encode_batch(_FACE_TEXTS)]
+                encoded.append(made.decode(encoded[0][0]))
+            except (FastbpeError, ImportError) as error:
+                encoded = str(error)
+            vocab, names = [*made.model.vocab.items()], [*made.model.names.items()]
+            out.append((encoded, vocab, names, made.model.merges, made.to_str()))
+    return out
+
+
+def test_face_is_the_same_from_fast_and_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_read = 0
+    for seed in range(40):
+        rng = random.Random(f"faces {seed}")
+        made = random_document(rng)
+        for data in variants(made, rng):
+            fast, slow = faces(data, monkeypatch)
+            assert fast == slow, f"seed {seed}: {data[:300]!r}"
+            n_read += not isinstance(fast, str)
+    assert n_read > 100
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+def test_face_takes_the_same_damaged_files_from_fast_and_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(4)
+    for data in variants(small([added(262, "<s>", special=True)]), rng):
+        for _ in range(60):
+            damaged = bytearray(data)
+            at = rng.randrange(len(damaged))
+            damaged[at : at + rng.choice([0, 1, 3])] = rng.choice([b"", b'"', b",", b"{", b"]", b"7", b" ", b"a"])
+            fast, slow = faces(bytes(damaged), monkeypatch)
+            assert fast == slow, bytes(damaged)
+
+
+def words_document(rng: random.Random) -> dict[str, Any]:
+    """Return a random tokenizer.json of a WordPiece or WordLevel."""
+    tokens = ["[UNK]", "ab", "a", "b", "##b", "##ab", "\u6f22", '"', "\\", "merges", "##\U0001f600", "<s>"]
+    tokens = rng.sample(tokens, rng.randint(1, len(tokens)))
+    ids = sorted(rng.sample(range(len(tokens) + rng.choice([0, 0, 0, 2])), len(tokens)))
+    model: dict[str, Any] = {"type": rng.choice(["WordPiece", "WordLevel"]), "unk_token": "[UNK]"}
+    if model["type"] == "WordPiece":
+        model["continuing_subword_prefix"] = rng.choice(["##", ""])
+        model["max_input_chars_per_word"] = rng.choice([2, 9])
+    if rng.random() < 0.3:
+        del model["type"]
+    model["vocab"] = dict(zip(tokens, ids, strict=True))
+    if rng.random() < 0.2:
+        model["merges"] = []
+    return {
+        **small(),
+        "added_tokens": [added(ids[-1], tokens[-1])] if rng.random() < 0.3 else [],
+        "pre_tokenizer": rng.choice([{"type": "Whitespace"}, {"type": "BertPreTokenizer"}]),
+        "decoder": rng.choice([None, {"type": "WordPiece", "prefix": "##", "cleanup": True}]),
+        "model": model,
+    }
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
+def test_fast_and_slow_reader_agree_on_models_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    n_read = 0
+    for seed in range(150):
+        rng = random.Random(f"words {seed}")
+        data = json.dumps(words_document(rng), ensure_ascii=rng.random() < 0.5).encode()
+        if rng.random() < 0.3:
+            at = rng.randrange(len(data))
+            data = data[:at] + rng.choice([b"", b'"', b",", b"{", b"7", b" "]) + data[at + rng.choice([0, 1]) :]
+        fast, slow = both_ways(data, monkeypatch)
+        assert fast == slow, data
+        fast, slow = faces(data, monkeypatch)
+        assert fast == slow, data
+        n_read += not isinstance(fast, str)
+    assert n_read > 70
+
+
+def test_face_reads_the_new_model_after_a_change() -> None:
+    """The entries of the fast reader belong to the model in the file."""
+    made = fastbpe.tokenizers.Tokenizer.from_buffer(dumped(small()))
+    before = made.encode("abab").tokens
+    copied = copy.deepcopy(made)
+    vocab, merges = made.get_vocab(), made.model.merges
+    made.model = fastbpe.tokenizers.models.BPE(vocab, [tuple(pair) for pair in merges[1:]])
+    assert made.encode("abab").tokens != before == copied.encode("abab").tokens
+    made.model.replace(vocab, merges, None, None)
+    assert made.encode("abab").tokens == before
+    copied.model.continuing_subword_prefix = "a"
+    again = fastbpe.tokenizers.Tokenizer.from_str(copied.to_str())
+    assert again.model.entries is None
+    assert again.encode("abab").tokens == copied.encode("abab").tokens
 
 
 def test_fast_reader_reads_published_files() -> None:

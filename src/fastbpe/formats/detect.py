@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # imported at run time where a folder is read
     from collections.abc import Mapping
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.classes import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
@@ -232,8 +233,12 @@ def _read_huggingface(
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
+    entries: Entries | None = None,
 ) -> Model | CodePointModel | None:
-    """Read a tokenizer.json; None if the data is another JSON object."""
+    """Read a tokenizer.json; None if the data is another JSON object.
+
+    entries: its vocabulary and merges, which are empty in the data; None: the data has them.
+    """
     from fastbpe.formats.huggingface import read as tokenizer_json  # here: half the time of importing this module
     from fastbpe.formats.huggingface import read_llama
 
@@ -248,7 +253,7 @@ def _read_huggingface(
     from fastbpe.formats.huggingface import read_segmented
 
     if read_segmented.recognise(data):
-        segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named)
+        segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if segmented is not None:
             return segmented
     is_llama = _is_llama_kind(data)
@@ -256,14 +261,27 @@ def _read_huggingface(
         named = named._replace(settings=None)  # transformers takes the file as it is
     try:
         if not is_llama:
-            return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named)
+            return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
-        return read_llama.parse(data, where, named=named)
+        return read_llama.parse(data, where, named=named, entries=entries)
     except FormatError:  # not one of the two kinds that the core runs fastest
         from fastbpe.formats.huggingface import read_characters
 
-        return read_characters.parse(data, where, special_tokens=special_tokens, named=named)
+        return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
+
+
+def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:
+    """Read a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
+
+    Returns None if it must be read as a whole. Raises FormatError for a damaged file.
+    """
+    from fastbpe.formats.huggingface.read import WholeFileNeeded
+
+    try:
+        return _read_huggingface(data, "<bytes>", None, None, None, entries)
+    except WholeFileNeeded:
+        return None
 
 
 def _is_llama_kind(data: bytes) -> bool:

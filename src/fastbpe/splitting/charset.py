@@ -202,8 +202,12 @@ def _category_code(loose_name: str) -> str:
 
 @cache
 def _category(code: str) -> CharSet:
-    names = ("lu", "ll", "lt") if code == "lc" else (code,)
-    return CharSet(_ranges.of_names(unicode_tables.CATEGORY_RUNS, 2, *names))
+    return _categories("lu", "ll", "lt") if code == "lc" else _categories(code)
+
+
+def _categories(*codes: str) -> CharSet:
+    """Return the characters of several general categories."""
+    return CharSet(_ranges.of_names(unicode_tables.CATEGORY_RUNS, 2, *codes))
 
 
 @cache
@@ -236,13 +240,13 @@ def script_of(character: str) -> str:
 
 @cache
 def _alphabetic() -> CharSet:
-    return _category("l") | _category("nl") | _decoded("OTHER_ALPHABETIC")
+    return _categories("l", "nl") | _decoded("OTHER_ALPHABETIC")
 
 
 @cache
 def _word() -> CharSet:
     joiners = CharSet.of("\u200c\u200d")
-    return _alphabetic() | _category("m") | _category("nd") | _category("pc") | joiners
+    return _categories("l", "m", "nd", "nl", "pc") | _decoded("OTHER_ALPHABETIC") | joiners
 
 
 @cache
@@ -288,10 +292,9 @@ def _binary_property(loose_name: str) -> CharSet:
     name, words = _binary_properties()[loose_name]
     listed = unpacked(" ".join(words))
     if name.endswith("idstart"):
-        return listed ^ (_category("l") | _category("nl"))
+        return listed ^ _categories("l", "nl")
     if name.endswith("idcontinue"):
-        marks = _category("mn") | _category("mc")
-        return listed ^ (_category("l") | _category("nl") | marks | _category("nd") | _category("pc"))
+        return listed ^ _categories("l", "mc", "mn", "nd", "nl", "pc")
     return listed
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from fastbpe.splitting.bracket_classes import parse_class
 from fastbpe.splitting.charset import ANY, CharSet
@@ -62,8 +63,9 @@ _ANY_LINE_END = Atomic(
 )
 
 
+@lru_cache(maxsize=16)
 def parse(pattern: str) -> Node:
-    r"""Read a pattern into a tree.
+    r"""Read a pattern into a tree. `release_memory` empties the cache.
 
     >>> parse("(?i:k)")
     Chars(characters=CharSet('K k U+212A'))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.known_vocabularies import KnownVocabulary
 
 
@@ -96,6 +97,17 @@ def load(
     model = detect.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     return _make(model, where, pattern, special_tokens, cache_bytes)
+
+
+def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
+    """Load a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
+
+    Returns None if it must be loaded as a whole. Raises FormatError for a damaged file.
+    """
+    from fastbpe.formats import detect  # here, as above
+
+    model = detect.read_rest(data, entries)
+    return None if model is None else _make(model, "<bytes>", None, None, CACHE_BYTES)
 
 
 def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:

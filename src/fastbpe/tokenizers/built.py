@@ -47,7 +47,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     """Build fastbpe's tokenizer.
 
     Args:
-        described: JSON of the whole tokenizer, without settings and post-processor.
+        described: JSON of the tokenizer with the outline of the model, without settings and post-processor.
         model: its model.
         names, state: for the result.
 
@@ -62,14 +62,12 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
         if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
-            return Built(state, with_added(described), False, names)
-        from fastbpe.tokenizer.load import load  # here: it imports the readers of all formats
-
+            return Built(state, with_added({**described, "model": model.state()}), False, names)
         made = None
         for decoder, decodes in _tries(described):
             tried = {**described, "decoder": decoder}
             is_unigram = described["model"]["type"] == "Unigram"
-            native = document.native_of(tried, "tokenizer") if is_unigram else load(document.to_bytes(tried))
+            native = document.native_of(tried, "tokenizer") if is_unigram else _load(tried, model)
             is_fast = native.mode != "character"
             if is_fast or decodes:
                 made = Built(state, native, decodes, names)
@@ -83,6 +81,18 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
             f"fastbpe cannot run this tokenizer without the original library ({reason}): "
             "pip install 'tokenizers>=0.23,<0.24'"
         ) from error
+
+
+def _load(described: Mapping[str, Any], model: Model) -> Native:
+    """Load a tokenizer.json with the outline of a model. Raises FormatError if fastbpe cannot run it."""
+    from fastbpe.tokenizer.load import load, load_rest  # here: they import the readers of all formats
+
+    if model.entries is not None:
+        rest = {**described, "model": {**described["model"], "vocab": {}}}
+        loaded = load_rest(document.to_bytes(rest), model.entries)
+        if loaded is not None:
+            return loaded
+    return load(document.to_bytes({**described, "model": model.state()}))
 
 
 def _has_ids_of_a_file(described: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.model import Model as NativeModel
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
@@ -26,27 +27,46 @@ _DIRECTIONS = {"right": "Right", "left": "Left"}
 _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
-def read(data: bytes) -> dict[str, Any]:
+def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them.
+
+    Returns:
+        The document, and vocabulary and merges, which are empty in it; or the whole document, and None, if the
+        fast reader does not read them.
 
     Raises:
         FormatError: it is damaged.
     """
+    from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.parts import Part  # here: they bring all of the format
-    from fastbpe.formats.huggingface.read import checked_top
+    from fastbpe.formats.huggingface.read import checked_top, read_json
     from fastbpe.formats.huggingface.read_segmented import read_apart, scored
+    from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 
-    whole, listed = read_apart(data, _FILE)
+    whole, apart = read_apart(data, _FILE)
     document: dict[str, Any] = checked_top(whole, _FILE).value
     model = document.get("model")
+    entries = apart if isinstance(apart, Entries) else None
+    if entries is not None and not _is_plain(model):
+        document, entries = read_json(data, _FILE), None
+        model = document["model"]
     if model is None:
         raise FormatError("Model missing.")
     if document.get("added_tokens", []) is None:
         raise FormatError("added_tokens: must be a list, not null")
     if isinstance(model, dict) and isinstance(model.get("vocab"), list):
-        found = (listed.pieces, listed.scores) if listed else scored(Part(model, "tokenizer.json", "model"), data)
+        part = Part(model, "tokenizer.json", "model")
+        found = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(part, data)
         model["vocab"] = [*zip(found[0], array("d", found[1]), strict=True)]
-    return document
+    return document, entries
+
+
+def _is_plain(model: Any) -> bool:
+    """Tell whether vocabulary and merges of a model mean what the fast reader reads."""
+    if not isinstance(model, dict):
+        return False
+    kind = model.get("type", "BPE" if "merges" in model else None)
+    return kind in ("WordPiece", "WordLevel") or (kind == "BPE" and not model.get("continuing_subword_prefix"))
 
 
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:

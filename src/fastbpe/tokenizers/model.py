@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
+
     _Made = TypeVar("_Made", bound="Model")
 
 
@@ -35,17 +37,28 @@ class Model(Component):
         vocab: token → id.
         names: id → token.
         merges: merges of a BPE model; () for other models.
+        entries: vocabulary and merges as the fast reader of tokenizer.json found them; None: they are not from it.
     """
 
     vocab: dict[str, int]
     names: dict[int, str]
     merges: Any = ()
+    entries: Entries | None = None
     #: State of the model, and a tokenizer of it alone, which cuts pieces.
     _runner: tuple[dict[str, Any], Native] | None = None
 
     def options(self) -> dict[str, Any]:
         """Return the JSON of the model without vocabulary and merges."""
         return {**self._state}
+
+    def take_entries(self, entries: Entries) -> None:
+        """Take vocabulary and merges of a file from its fast reader. The model has none yet."""
+        self.vocab, self.names = entries.vocabulary()
+        self.entries = entries
+
+    def outline(self) -> dict[str, Any]:
+        """Return the JSON of the model, without merges if `entries` has them."""
+        return self.state()
 
     def sampling(self) -> str:
         """Return the name of a sampling option that is set and that fastbpe's tokenizer lacks, or ""."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from fastbpe.formats.huggingface._vocab_json import Entries
+
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
 #: Options of BPE: type and default of each, in the order of a tokenizer.json. Those without a bool may be None.
@@ -68,6 +70,8 @@ class BPE(CachingModel):
     kind = "BPE"
     #: Merges, and rank and result of each.
     _ranks: tuple[Any, dict[tuple[int, int], tuple[int, int]]] | None = None
+    #: The merges; None: they are in `entries`, and nobody has asked for them.
+    _merges: list[list[str]] | None
 
     def __init__(
         self,
@@ -105,7 +109,15 @@ class BPE(CachingModel):
         self.vocab = taken(vocab)
         self.names = dict(zip(self.vocab.values(), self.vocab, strict=True))
         self._n_prefix = len((self._state["continuing_subword_prefix"] or "").encode())
-        self.merges = self._checked(merges)
+        self._merges, self.entries = self._checked(merges), None
+
+    @property
+    def merges(self) -> list[list[str]]:
+        """Merges in order, each a list of two tokens."""
+        if self._merges is None:
+            assert self.entries is not None
+            self._merges = self.entries.listed_merges(self.names)
+        return self._merges
 
     def joined(self, left: str, right: str) -> str:
         """Join two tokens, without the prefix (continuing_subword_prefix) of the second one.
@@ -165,7 +177,13 @@ class BPE(CachingModel):
 
     def state(self) -> dict[str, Any]:
         """Return the JSON of the model."""
-        return {**self._state, "vocab": {token: i for i, token in self.names.items()}, "merges": self.merges}
+        return {**self.outline(), "merges": self.merges}
+
+    def outline(self) -> dict[str, Any]:
+        """Return the JSON of the model, without merges if `entries` has them."""
+        is_unique = len(self.names) == len(self.vocab)
+        vocab = self.vocab if is_unique else {token: i for i, token in self.names.items()}
+        return {**self._state, "vocab": vocab, "merges": [] if self.entries is not None else self.merges}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> BPE:
@@ -183,6 +201,10 @@ class BPE(CachingModel):
         except (TypeError, OverflowError) as error:
             raise FormatError(f"BPE: {error}") from None
         return made
+
+    def take_entries(self, entries: Entries) -> None:
+        super().take_entries(entries)
+        self._merges = None
 
     def tokenize(self, sequence: str) -> list[Token]:
         """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are skipped."""

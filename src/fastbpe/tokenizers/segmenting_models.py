@@ -197,7 +197,7 @@ class WordPiece(Model):
 
     def replace(self, vocab: Any, prefix: str) -> None:
         """Replace the vocabulary and its prefix (after training)."""
-        self.vocab = taken(vocab)
+        self.vocab, self.entries = taken(vocab), None
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state, "continuing_subword_prefix": prefix}
         changed()
@@ -263,7 +263,7 @@ class WordLevel(Model):
 
     def replace(self, vocab: Any) -> None:
         """Replace the vocabulary (after training)."""
-        self.vocab = taken(vocab)
+        self.vocab, self.entries = taken(vocab), None
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state}
         changed()

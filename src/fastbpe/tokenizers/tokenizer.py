@@ -115,8 +115,10 @@ class Tokenizer:
             FormatError: they are damaged.
             ImportError: a component exists only in the original library.
         """
-        read = document.read(of_type(buffer, bytes))
+        read, entries = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(read["model"]))
+        if entries is not None:
+            made._model.take_entries(entries)
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
                 made._components[name] = find(read[name])
@@ -154,17 +156,18 @@ class Tokenizer:
 
     def _described(self) -> dict[str, Any]:
         """Return the JSON of the whole tokenizer."""
-        return self._with({name: None if one is None else one.state() for name, one in self._components.items()})
+        parts = {name: None if one is None else one.state() for name, one in self._components.items()}
+        return self._with(parts, self._model.state())
 
-    def _with(self, parts: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON of the tokenizer with these components."""
+    def _with(self, parts: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON of the tokenizer with these components and this model."""
         return {
             "version": "1.0",
             "truncation": document.dump_truncation(self._truncation),
             "padding": document.dump_padding(self._padding),
             "added_tokens": self._added.listed(),
             **parts,
-            "model": self._model.state(),
+            "model": model,
         }
 
     # Encoding
@@ -568,10 +571,11 @@ class Tokenizer:
             name: None if one is None or name in left_out else one.described()
             for name, one in self._components.items()
         }
-        state = model.names, model.merges, model.options(), parts, added.tokens, added.special
+        merges = model.merges if model.entries is None else model.entries
+        state = model.names, merges, model.options(), parts, added.tokens, added.special
         if self._built is not None and self._built.state == state:
             return self._built
-        described = {**self._with(parts), "truncation": None, "padding": None}
+        described = {**self._with(parts, model.outline()), "truncation": None, "padding": None}
         described["added_tokens"] = added.found()
         names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
         self._built = build(described, model, names, state)

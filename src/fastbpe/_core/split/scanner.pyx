@@ -160,6 +160,7 @@ cdef class WordScanner(Splitter):
 
 cdef enum:
     N_BLOCKS = 0x1100  # blocks of 256 code points
+    SEVERAL = 0xFF  # a block that no set has all of
 
 
 @cython.final
@@ -211,26 +212,28 @@ cdef class RunScanner(Splitter):
         """
         cdef uint32_t first, last, block
         cdef Py_ssize_t n_pages = 1
-        cdef set mixed = set()
-        cdef dict whole = {}  # block: number of the set that contains all of it
-        cdef dict page_of_set = {}
-        for number, (ranges, _) in enumerate(sets):
+        cdef uint8_t[N_BLOCKS] owner  # number of the set that has all of the block, or SEVERAL; 0: none has any
+        cdef uint16_t[SEVERAL] page_of_set  # by number of the set
+        cdef uint8_t number
+        cdef bint is_whole
+        memset(owner, 0, sizeof(owner))
+        memset(page_of_set, 0, sizeof(page_of_set))
+        for number, (ranges, _) in enumerate(sets, 1):
             for first, last in ranges:
                 if first > last or last > 0x10FFFF:
                     raise ValueError(f"({first}, {last}) is not a range of code points")
                 for block in range(first >> 8, (last >> 8) + 1):
-                    if first <= block << 8 and last >= (block << 8 | 0xFF):
-                        whole[block] = number
-                    else:
-                        mixed.add(block)
-        for block, number in whole.items():
-            if number not in page_of_set:
-                page_of_set[number] = n_pages
+                    is_whole = first <= block << 8 and last >= (block << 8 | 0xFF)
+                    owner[block] = number if is_whole else SEVERAL
+        for block in range(N_BLOCKS):
+            number = owner[block]
+            if number == SEVERAL or (number and not page_of_set[number]):
+                self._page_of[block] = <uint16_t> n_pages
                 n_pages += 1
-            self._page_of[block] = page_of_set[number]
-        for block in mixed:
-            self._page_of[block] = <uint16_t> n_pages
-            n_pages += 1
+                if number != SEVERAL:
+                    page_of_set[number] = self._page_of[block]
+            else:
+                self._page_of[block] = page_of_set[number]
         return n_pages
 
     @property
@@ -240,14 +243,17 @@ cdef class RunScanner(Splitter):
 
     def quiet_bytes(self):
         """Return a bool per byte: no character of a set begins with it. None if gaps are not pieces."""
-        cdef uint32_t c
+        cdef uint32_t c, block
         cdef bytearray quiet = bytearray(b"\1" * 256)
         if self._runs.gap_flag:
             return None
-        for c in range(0x110000):
-            if self._pages[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)]:
-                quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
-                      else 0xF0 | c >> 18] = 0
+        for block in range(N_BLOCKS):
+            if not self._page_of[block]:
+                continue  # page 0 is empty
+            for c in range(block << 8, (block + 1) << 8):
+                if self._pages[<size_t> self._page_of[block] << 8 | (c & 0xFF)]:
+                    quiet[c if c < 0x80 else 0xC0 | c >> 6 if c < 0x800 else 0xE0 | c >> 12 if c < 0x10000
+                          else 0xF0 | c >> 18] = 0
         return bytes(quiet)
 
     def by_neighbours(self):

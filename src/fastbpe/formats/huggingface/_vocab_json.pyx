@@ -1,4 +1,4 @@
-"""Reader of a plain vocabulary and merges of a tokenizer.json: the fast twin of `vocabulary`.
+"""Reader of a plain vocabulary, and of merges, of a tokenizer.json: the fast twin of `vocabulary`.
 
 They are nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without a
 message: the slow twin then reads the file, or reports the error and its position.
@@ -6,6 +6,7 @@ message: the slow twin then reads the file, or reports the error and its positio
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -200,9 +201,30 @@ cdef class Entries:
         merges = PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges))
         return piece_bytes, piece_ends, merges
 
+    def vocabulary(self):
+        """Return (token → id in the order of the ids, id → token)."""
+        cdef dict ids = {}, tokens = {}
+        cdef const VocabEntry* entry
+        cdef uint32_t i
+        for i in range(self._max_id + 1):
+            if self._by_id[i] != NONE:
+                entry = &self._table.entries[self._by_id[i]]
+                token = PyUnicode_DecodeUTF8(<const char*> entry.token, <Py_ssize_t> entry.n_bytes, NULL)
+                number = i
+                ids[token] = number
+                tokens[number] = token
+        return ids, tokens
+
+    def listed_merges(self, dict tokens not None):
+        """Return the merges as lists of two tokens. tokens: id → token."""
+        cdef size_t i
+        return [
+            [tokens[self._merges[i]], tokens[self._merges[i + 1]]] for i in range(0, 3 * self._n_merges, 3)
+        ]
+
     # Reading. Functions that return a position return NULL to give up.
 
-    cdef bint _read(self) except -1:
+    cdef bint _read(self, bint needs_merges) except -1:
         """Read the file. Returns False to give up."""
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data)
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
@@ -210,18 +232,19 @@ cdef class Entries:
         self._unescaped = <uint8_t*> malloc(n + 1)
         if self._unescaped == NULL or not self._read_parts(data, n):
             return False
-        if not self._vocab_span.end or not self._merges_span.end:
+        if not self._vocab_span.end or (needs_merges and not self._merges_span.end):
             return False
-        if self._merges == NULL:  # they were before the vocabulary, and have been skipped
+        if self._merges_span.end and self._merges == NULL:  # they were before the vocabulary, and have been skipped
             if self._read_merges(data + self._merges_span.start, data + n) != data + self._merges_span.end:
                 return False
-        first, second = sorted([
-            (self._vocab_span.start, self._vocab_span.end, b"{}"),
-            (self._merges_span.start, self._merges_span.end, b"[]"),
-        ])
-        self.rest = b"".join([
-            self._data[:first[0]], first[2], self._data[first[1]:second[0]], second[2], self._data[second[1]:],
-        ])
+        cuts = [(self._vocab_span.start, self._vocab_span.end, b"{}")]
+        if self._merges_span.end:
+            cuts.append((self._merges_span.start, self._merges_span.end, b"[]"))
+        at, parts = 0, []
+        for start, end, empty in sorted(cuts):
+            parts += [self._data[at:start], empty]
+            at = end
+        self.rest = b"".join([*parts, self._data[at:]])
         return True
 
     cdef bint _read_parts(self, const uint8_t* data, size_t n) noexcept:
@@ -487,8 +510,11 @@ cdef bint _stands_for_byte(str text) noexcept:
     return len(text) == 1 and ord(text) < N_CHARACTERS and byte_of_character[<int> ord(text)] != NO_BYTE
 
 
-def read(data):
-    """Read a tokenizer.json; None if the slow twin must read it."""
+def read(data, bint needs_merges=True):
+    """Read a tokenizer.json; None if the slow twin must read it.
+
+    needs_merges: give up if there are none, as in a WordPiece or WordLevel.
+    """
     cdef Entries entries = Entries()
     entries._data = bytes(data)
-    return entries if entries._read() else None
+    return entries if entries._read(needs_merges) else None

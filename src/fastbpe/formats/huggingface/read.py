@@ -48,16 +48,19 @@ def parse(
     *,
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
+    entries: _vocab_json.Entries | None = None,
 ) -> Model:
     """Read the model in a file's bytes.
 
     Args:
         named: tokens named in the other files of the folder.
+        entries: vocabulary and merges, which are empty in the bytes; None: the bytes have them.
 
     Raises:
         FormatError: a damaged file, or an option that fastbpe does not support.
+        WholeFileNeeded: the bytes must have the vocabulary and the merges.
     """
-    return with_special(read_model(data, where, named, _model), special_tokens)
+    return with_special(read_model(data, where, named, _model, entries), special_tokens)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
@@ -170,17 +173,34 @@ def with_special(model: Model, special_tokens: Mapping[str, int] | None) -> Mode
     return model._replace(special_tokens=dict(special_tokens), added_tokens=others)
 
 
-def read_model(data: Buffer, where: str, named: NamedTokens | None, make: Make[_Made]) -> _Made:
+class WholeFileNeeded(Exception):
+    """Signal that the slow reader must read a file, but has only the parts that the fast reader left."""
+
+
+def read_model(
+    data: Buffer,
+    where: str,
+    named: NamedTokens | None,
+    make: Make[_Made],
+    entries: _vocab_json.Entries | None = None,
+) -> _Made:
     """Read a file and create its model: the fast reader reads vocabulary and merges, a JSON parser the rest.
 
     Args:
         named: tokens named in the other files of the folder.
         make: function that creates the model from the rest and the entries, or from the whole file. It returns
             None if the slow reader must read the file.
+        entries: the entries, if the data is the rest; None: it is the whole file.
     """
     raw = bytes(data)
-    entries = _vocab_json.read(raw)
     model: _Made | None = None
+    if entries is not None:
+        top = checked_top(read_json(raw, where), where)
+        model = make(top, with_padding(named, top), entries)
+        if model is None:
+            raise WholeFileNeeded
+        return with_pad_role(model, named, top)
+    entries = _vocab_json.read(raw)
     if entries is not None:
         try:
             rest = read_json(entries.rest, where)

@@ -33,16 +33,15 @@ def parse(
     *,
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
+    entries: _vocab_json.Entries | None = None,
 ) -> Model:
-    """Read the model in a file's bytes.
-
-    Args:
-        named: tokens named in the other files of the folder.
+    """Read the model in a file's bytes. Takes the arguments of `read.parse`.
 
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
+        WholeFileNeeded: as `read.parse`.
     """
-    return with_special(read_model(data, where, named, _model), special_tokens)
+    return with_special(read_model(data, where, named, _model, entries), special_tokens)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:

@@ -43,16 +43,15 @@ _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
 
 
-def parse(data: Buffer, where: str, *, named: NamedTokens | None = None) -> CodePointModel:
-    """Read the model in a file's bytes.
-
-    Args:
-        named: tokens named in the other files of the folder.
-
-    Raises:
-        FormatError: a damaged file, or an option that fastbpe does not support.
-    """
-    return read_model(data, where, named, _model)
+def parse(
+    data: Buffer,
+    where: str,
+    *,
+    named: NamedTokens | None = None,
+    entries: _vocab_json.Entries | None = None,
+) -> CodePointModel:
+    """Read the model in a file's bytes. Takes arguments of `read.parse`, and raises its errors."""
+    return read_model(data, where, named, _model, entries)
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:

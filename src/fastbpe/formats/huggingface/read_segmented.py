@@ -12,11 +12,13 @@ from contextlib import suppress
 from itertools import accumulate
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface import parts, scored_vocab, templates
+from fastbpe.formats.huggingface import _vocab_json, parts, scored_vocab, templates
+from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.decoders import flattened, is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import (
+    WholeFileNeeded,
     checked_top,
     kept_parts_of,
     read_json,
@@ -25,6 +27,7 @@ from fastbpe.formats.huggingface.read import (
     with_special,
 )
 from fastbpe.formats.huggingface.read_characters import special_and_others
+from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
 from fastbpe.model import Buffer, Model, Spelling
@@ -63,38 +66,46 @@ def parse(
     *,
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
+    entries: Entries | None = None,
 ) -> Model | None:
-    """Read the model in a file's bytes. Takes the arguments of `read_characters.parse`.
+    """Read the model in a file's bytes. Takes the arguments of `read.parse`.
 
     Returns:
         None if the file has a model of another type.
 
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
+        WholeFileNeeded: as `read.parse`.
     """
-    document, listed = read_apart(bytes(data), where)
+    raw = bytes(data)
+    document, apart = read_apart(raw, where) if entries is None else (read_json(raw, where), entries)
     top = checked_top(document, where)
     model = top.part("model")
     kind = None if model is None else type_of(model)
-    if listed is not None and kind != "Unigram":
-        top, listed = checked_top(read_json(bytes(data), where), where), None
-        model = top.part("model")
     if model is None or kind not in TYPES:
         return None
+    laid_out = _laid_out(apart, kind)
+    if laid_out is None and apart is not None:
+        if entries is not None:
+            raise WholeFileNeeded
+        top, apart = checked_top(read_json(raw, where), where), None
+        model = top.part("model")
+        assert model is not None
     scores = b""
+    vocabulary: dict[str, int] | Entries
+    pieces: list[str] = []
     if kind == "Unigram":
-        pieces, scores = scored(model, bytes(data)) if listed is None else (listed.pieces, listed.scores)
-        vocabulary: dict[str, int] = _Pieces(pieces)
+        pieces, scores = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(model, raw)
+        vocabulary = _Pieces(pieces)
         spelling = _unigram(model, vocabulary, pieces)
     else:
-        vocabulary = check_vocabulary(model)
-        pieces = _by_id(vocabulary)
+        vocabulary = apart if isinstance(apart, Entries) else check_vocabulary(model)
+        pieces = _by_id(vocabulary) if isinstance(vocabulary, dict) else []
         spelling = _of_words(model, kind, vocabulary)
-    if listed is None:
+    if laid_out is None:
         tokens = [*_encoded(pieces, model)]
-        token_bytes, ends = b"".join(tokens), array("I", accumulate(map(len, tokens)))
-    else:
-        token_bytes, ends = listed.token_bytes, array("I", listed.token_ends)
+        laid_out = b"".join(tokens), array("I", accumulate(map(len, tokens)))
+    token_bytes, ends = laid_out
     added = read_added_tokens(top, vocabulary, with_padding(named, top))
     special, others = special_and_others(added, ends)
     parts.warn_of_settings(top)
@@ -121,17 +132,26 @@ def parse(
     return with_special(with_pad_role(read, named, top), special_tokens)
 
 
-def read_apart(data: bytes, where: str) -> tuple[Any, scored_vocab.ScoredVocab | None]:
-    """Parse a tokenizer.json. If the fast reader takes pieces and scores from it, its vocabulary is empty.
+def read_apart(data: bytes, where: str) -> tuple[Any, ScoredVocab | Entries | None]:
+    """Parse a tokenizer.json. If a fast reader takes the vocabulary from it, it is empty, as are the merges.
 
     Raises:
         FormatError: it is not JSON.
     """
-    listed = scored_vocab.read(data)
-    if listed is not None:
+    apart = scored_vocab.read(data) or _vocab_json.read(data, needs_merges=False)
+    if apart is not None:
         with suppress(FormatError):  # the slow twin raises it, with the right place
-            return read_json(listed.rest, where), listed
+            return read_json(apart.rest, where), apart
     return read_json(data, where), None
+
+
+def _laid_out(apart: ScoredVocab | Entries | None, kind: str) -> tuple[bytes, array[int]] | None:
+    """Return bytes and ends of the tokens; None if the slow reader must read a model of this type."""
+    if isinstance(apart, ScoredVocab) and kind == "Unigram":
+        return apart.token_bytes, array("I", apart.token_ends)
+    if isinstance(apart, Entries) and kind != "Unigram" and (pieces := apart.pieces()) is not None:
+        return pieces[0], array("I", pieces[1])
+    return None
 
 
 def type_of(model: Part) -> str:
@@ -189,7 +209,7 @@ def _unigram(model: Part, vocabulary: Mapping[str, int], pieces: list[str]) -> S
     )
 
 
-def _of_words(model: Part, kind: str, vocabulary: Mapping[str, int]) -> Spelling:
+def _of_words(model: Part, kind: str, vocabulary: dict[str, int] | Entries) -> Spelling:
     """Read the options of WordPiece and WordLevel."""
     unknown = model.get("unk_token", str)
     prefix, longest = "", 0
