@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Generic, TypeVar
 
 from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe._utils.caching import cached_property
@@ -21,6 +22,8 @@ _MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; the
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
 _CONTINUATION = range(0x80, 0xC0)
+T = TypeVar("T")
+
 #: Beginnings of characters, one for each set of bytes that may follow.
 _LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
 
@@ -35,7 +38,10 @@ class _Place:
 
 #: Token that may come next: its id, the bytes up to its end, the place after it.
 _Way = tuple[int, bytes, _Place]
-_Key = tuple[int, States | None, int | bytes]
+#: Key of a place. Equal keys mean that the same tokens can follow, to places with equal keys.
+_Key = tuple[States | None, int | bytes]
+#: A way, and the key of the place after it.
+_KeyedWay = tuple[int, bytes, _Place, _Key]
 
 
 class ByteSearch:
@@ -49,10 +55,12 @@ class ByteSearch:
         #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
-        #: By place: the ways that are known, and an iterator of the ways that are not read yet.
-        self._known_begun: dict[States, tuple[list[_Way], Iterator[_Way]]] = {}
+        #: By states: the tokens of whole characters that may come next.
+        self._known_begun: dict[States, _Kept[_Way]] = {}
         #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
-        self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[_Key]]] = {}
+        self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
+        #: By the key of a place inside a character: the tokens that may come next.
+        self._known_inside: dict[_Key, _Kept[_KeyedWay]] = {}
         self._n_looks_left = _MAX_ALL_LOOKS
         self._n_completions_left = _MAX_COMPLETIONS
 
@@ -127,10 +135,10 @@ class ByteSearch:
     def _read(self, place: _Place, data: bytes) -> _Place | None:
         """Read bytes of a piece; None if they cannot occur at this position in a piece or in UTF-8."""
         data = place.begun + data
-        try:
-            text, n_read = codecs.utf_8_decode(data, "strict", False)
-        except UnicodeDecodeError:
+        read = _read_start(data)
+        if read is None:
             return None
+        text, n_read = read
         states = place.states
         for character in text:
             after = self._language.step(states, ord(character), ord(character))
@@ -187,20 +195,11 @@ class ByteSearch:
                 if inside is not None and inside not in dead and self._stand_apart(other, token_id):
                     yield before, inside
 
-    def _begun(self, begin: States) -> Iterator[_Way]:
-        """Yield the tokens of whole characters that may come next: (id, bytes, the position after it)."""
+    def _begun(self, begin: States) -> Iterable[_Way]:
+        """Return the tokens of whole characters that may come next: (id, bytes, the position after it)."""
         if begin not in self._known_begun:
-            self._known_begun[begin] = ([], self._read_each(begin))
-        known, rest = self._known_begun[begin]
-        at = 0
-        while True:
-            if at == len(known):
-                way = next(rest, None)
-                if way is None:
-                    return
-                known.append(way)
-            yield known[at]
-            at += 1
+            self._known_begun[begin] = _Kept(self._read_each(begin))
+        return self._known_begun[begin]
 
     def _read_each(self, begin: States) -> Iterator[_Way]:
         for other in self._short_first:
@@ -218,7 +217,7 @@ class ByteSearch:
             tokens = self._material.tokens
             places = [(i, tokens[i], self._read(_Place(begin), tokens[i])) for i in self._open_whole]
             ways = [(i, token, place) for i, token, place in places if place is not None and place.begun]
-            self._known_opened[begin] = (ways, deque(ways), {self._key(i, place) for i, _, place in ways})
+            self._known_opened[begin] = (ways, deque(ways), {(i, self._key(place)) for i, _, place in ways})
         ways, todo, seen = self._known_opened[begin]
         at = 0
         while True:
@@ -228,52 +227,58 @@ class ByteSearch:
             if not todo:
                 return
             last, before, here = todo.popleft()
-            for other, token, after in self._going_on(last, here):
-                key = self._key(other, after)
-                if after.begun and key not in seen:
-                    seen.add(key)
+            for other, token, after, key in self._going_on(last, here, self._key(here)):
+                if after.begun and (other, key) not in seen:
+                    seen.add((other, key))
                     ways.append((other, before + token, after))
                     todo.append(ways[-1])
 
-    def _going_on(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next inside a character: (id, bytes, the position after it)."""
-        missing = _n_bytes(here.begun[0]) - len(here.begun)
-        for head, other, token in self._continuations:
-            if head == missing or head == len(token) < missing:
-                after = self._read(here, token)
-                if after is not None and self._stand_apart(last, other):
-                    yield other, token, after
+    def _going_on(self, last: int, here: _Place, here_key: _Key) -> Iterator[_KeyedWay]:
+        """Yield the tokens that may come next inside a character."""
+        if here_key not in self._known_inside:
+            missing = _n_bytes(here.begun[0]) - len(here.begun)
+            tokens = (
+                (other, token)
+                for head, other, token in self._continuations
+                if head == missing or head == len(token) < missing
+            )
+            self._known_inside[here_key] = _Kept(self._keyed(here, tokens))
+        return (way for way in self._known_inside[here_key] if self._stand_apart(last, way[0]))
 
     def _behind(self, token_id: int, place: _Place, looks: _Looks) -> Iterator[bytes]:
         """Yield bytes that may follow a token up to the end of its piece, made of tokens that do not merge."""
         if not place.begun and self._language.may_end(place.states):
             yield b""
-        todo = deque([(token_id, place, b"")])
-        seen = {self._key(token_id, place)}
+        todo = deque([(token_id, place, self._key(place), b"")])
+        seen = {(token_id, todo[0][2])}
         while todo:
-            last, here, behind = todo.popleft()
-            for other, token, after in self._going_on(last, here) if here.begun else self._coming(last, here):
+            last, here, here_key, behind = todo.popleft()
+            ways = self._going_on(last, here, here_key) if here.begun else self._coming(last, here)
+            for other, token, after, key in ways:
                 if not looks.one():
                     return
-                key = self._key(other, after)
-                if key in seen:
+                if (other, key) in seen:
                     continue
-                seen.add(key)
+                seen.add((other, key))
                 if not after.begun and self._language.may_end(after.states):
                     yield behind + token
                 else:
-                    todo.append((other, after, behind + token))
+                    todo.append((other, after, key, behind + token))
 
-    def _coming(self, last: int, here: _Place) -> Iterator[_Way]:
-        """Yield the tokens that may come next between two characters: (id, bytes, the position after it)."""
-        for other in self._short_first:
-            token = self._material.tokens[other]
+    def _coming(self, last: int, here: _Place) -> Iterator[_KeyedWay]:
+        """Yield the tokens that may come next between two characters."""
+        apart = ((i, self._material.tokens[i]) for i in self._short_first if self._stand_apart(last, i))
+        return self._keyed(here, apart)
+
+    def _keyed(self, here: _Place, tokens: Iterable[tuple[int, bytes]]) -> Iterator[_KeyedWay]:
+        """Yield those of some tokens (id, bytes) that may come next."""
+        for other, token in tokens:
             after = self._read(here, token)
-            if after is not None and self._stand_apart(last, other):
-                yield other, token, after
+            if after is not None:
+                yield other, token, after, self._key(after)
 
-    def _key(self, last: int, place: _Place) -> _Key:
-        """Return a key of a position: equal keys mean that the same tokens can follow, to the same positions.
+    def _key(self, place: _Place) -> _Key:
+        """Return the key of a place.
 
         After two or more bytes of a character, any bytes may complete it, so only their number matters, unless the
         pattern distinguishes the characters that begin in this way.
@@ -281,8 +286,8 @@ class ByteSearch:
         begun = place.begun
         if len(begun) > 1 and self._language.are_alike(*_characters_of(begun)):
             after = self._language.step(place.states, *_characters_of(begun))
-            return last, after, _n_bytes(begun[0]) - len(begun)
-        return last, place.states, begun
+            return after, _n_bytes(begun[0]) - len(begun)
+        return place.states, begun
 
     def _stand_apart(self, left: int, right: int) -> bool:
         """Tell whether merging the bytes of two tokens results in these two tokens."""
@@ -307,6 +312,26 @@ class ByteSearch:
         """Tokens that begin with a whole character, or none, and end inside one; short ones first."""
         tokens = self._material.tokens
         return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
+
+
+class _Kept(Generic[T]):
+    """Items of an iterator, read once and at their first use."""
+
+    def __init__(self, rest: Iterator[T]) -> None:
+        self._known: list[T] = []
+        self._rest = rest
+
+    def __iter__(self) -> Iterator[T]:
+        yield from self._known
+        at = len(self._known)
+        while True:
+            if at == len(self._known):
+                item = next(self._rest, None)
+                if item is None:
+                    return
+                self._known.append(item)
+            yield self._known[at]
+            at += 1
 
 
 @dataclass
@@ -340,13 +365,19 @@ def _text(data: bytes) -> str | None:
 
 def _may_be_utf8(data: bytes) -> bool:
     """Tell whether these bytes may occur in UTF-8."""
-    for lead in _LEADS if _n_continuations(data) else (b"",):
-        try:
-            codecs.utf_8_decode(lead + data, "strict", False)
-        except UnicodeDecodeError:
-            continue
-        return True
-    return False
+    leads = _LEADS if _n_continuations(data) else (b"",)
+    return any(_read_start(lead + data) is not None for lead in leads)
+
+
+def _read_start(data: bytes) -> tuple[str, int] | None:
+    """Decode the whole characters of UTF-8 that may go on: the text, and its number of bytes. None if none may."""
+    try:
+        text, n_read = codecs.utf_8_decode(data, "strict", False)
+    except UnicodeDecodeError:
+        return None
+    if data[n_read : n_read + 1] == b"\xed" and data[n_read + 1 : n_read + 2] >= b"\xa0":
+        return None  # a surrogate, which the codec refuses only at its last byte
+    return text, n_read
 
 
 def _in_contexts(text: str) -> list[str]:

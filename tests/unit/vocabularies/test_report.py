@@ -74,6 +74,12 @@ def test_token_that_its_neighbours_always_take_is_impossible() -> None:
     assert vocabulary_report(ranks(*pairs[1:], pattern=None)).witnesses[0xC3]
 
 
+def test_token_with_part_of_a_surrogate_is_impossible_by_its_bytes() -> None:
+    report = vocabulary_report(ranks(b"\xed\xa9", b"\xed\x9f", b"\xed\xa9\x81"))
+    assert report.impossible[256] == report.impossible[258] == "no text has its bytes"
+    assert 257 in report.witnesses
+
+
 def test_text_in_another_normal_form_is_impossible() -> None:
     ranks_ = ["e\u0301", "\u00e9"]
     model = Model(
