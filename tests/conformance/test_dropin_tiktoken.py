@@ -177,6 +177,7 @@ def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     assert pair.ours.encode_to_numpy(text, disallowed_special=()).tolist() == ids
 
 
+@pytest.mark.daily
 @settings(max_examples=n_rounds(120, 300))
 @given(text=texts)
 def test_completions_of_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
@@ -192,6 +193,7 @@ def check_unstable(pair: Pair, text: str, allowed: set[str] = frozenset()) -> No
     assert sorted(map(tuple, completions)) == sorted(map(tuple, expected[1])), ascii(text)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", PUBLISHED if FULL else ["r50k_base", "cl100k_base"])
 def test_completions_of_real_text_equal_tiktoken(name: str) -> None:
     pair = published_pair(name)

@@ -304,6 +304,7 @@ def change(rng: random.Random) -> Any:
     }[name]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", rounds(5, 1500))
 def test_random_programs_give_the_same(seed: int) -> None:
     rng = random.Random(f"{SEED} program {seed}")
@@ -561,6 +562,7 @@ def test_alphabet_equals_the_original() -> None:
     assert sorted(face.pre_tokenizers.ByteLevel.alphabet()) == sorted(SHOWN)
 
 
+@pytest.mark.daily
 def test_scripts_and_punctuation_of_every_code_point_split_like_the_original() -> None:
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     for name in ("UnicodeScripts", "BertPreTokenizer"):

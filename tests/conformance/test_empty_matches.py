@@ -96,6 +96,7 @@ def split(pattern: str, behavior: str = "Isolated", invert: bool = False) -> dic
     return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": behavior, "invert": invert}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("steps", "normalizer"),
     [

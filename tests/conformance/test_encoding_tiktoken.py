@@ -195,6 +195,7 @@ def test_p50k_has_its_special_token_between_ordinary_ids() -> None:
     assert max(tokenizer.encode(" " * 25)) > 50256
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", OPENAI)
 def test_published_files_equal_the_encodings_of_tiktoken(name: str) -> None:
     tokenizer, peer = published(name), published_peer(name)

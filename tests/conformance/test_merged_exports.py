@@ -58,6 +58,7 @@ def test_runs_with_one_score_before_other_pieces_are_written(tmp_path: Path) -> 
     assert_written(model(*runs, *others), tmp_path, random_texts("runs", n_rounds(300, 2000)))
 
 
+@pytest.mark.daily
 def test_random_models_with_equal_scores_are_written_or_refused(tmp_path: Path) -> None:
     rng = random.Random("equal scores")
     n_written = 0

@@ -94,6 +94,7 @@ def compare(seed: int, path: Path) -> str:
     return ""
 
 
+@pytest.mark.daily
 def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     refused = [compare(seed, tmp_path / "tokenizer.json") for seed in range(ROUNDS)]
     assert refused.count("") > ROUNDS / 2

@@ -86,6 +86,7 @@ def test_random_texts_are_normalized_as_by_tokenizers(name: str) -> None:
         assert normal.normalize(text) == expected.encode(), f"seed {SEED}, text {number}: {text!a}"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", FORMS)
 def test_characters_that_decompose_to_marks_are_sorted_among_marks(name: str) -> None:
     """é and U+0F73 both decompose, and the marks of both come into the order of their classes."""

@@ -34,6 +34,7 @@ def random_ranks(rng: random.Random) -> dict[bytes, int]:
     return dict(zip(sorted(tokens), ranks, strict=True))
 
 
+@pytest.mark.daily
 def test_any_ranks_encode_and_decode_as_in_tiktoken() -> None:
     for number in range(n_rounds(60, 5000)):
         rng = random.Random(f"{SEED} {number} partial")

@@ -160,6 +160,7 @@ def test_tokenizers_reuses_only_the_ids_of_special_tokens() -> None:
     assert tokenizer.get_vocab_size() == 258
 
 
+@pytest.mark.daily
 def test_real_text_trains_as_every_peer() -> None:
     text = standard_library(n_rounds(20_000, 60_000))
     pieces = pieces_of([text], WORDS)

@@ -72,6 +72,7 @@ def test_best_ways_of_random_unigram_models_come_in_sentencepieces_order(style: 
             assert twin.n_best(text.encode(), n) == peer.nbest_encode(text, nbest_size=n), (model, text, n)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("n", [2, 30])
 def test_search_for_the_best_ways_of_a_long_text_gives_up_as_in_sentencepiece(n: int) -> None:
     """Nearly all ways are equally good: 2 are found, and instead of 30 one."""

@@ -148,6 +148,7 @@ def test_option_gives_the_file_and_the_processor_of_sentencepiece(
         assert_same_processors(data, ["hello . world", "b lo. zz qq 日本 b", " a  b", "</s>.<c>", ""])
 
 
+@pytest.mark.daily
 def test_random_corpora_and_options_give_equal_files_and_processors() -> None:
     for seed in range(SEED, SEED + n_rounds(150, 20_000)):
         rng = random.Random(seed)

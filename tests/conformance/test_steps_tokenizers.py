@@ -217,6 +217,7 @@ def test_deepseek_by_name_splits_like_the_sequence() -> None:
 # Ids.
 
 
+@pytest.mark.daily
 def test_deepseek_ids_equal_tokenizers() -> None:
     """tokenizers gets the ranks as merges that make each token from earlier tokens."""
     special = {"<｜begin▁of▁sentence｜>": 0, "<｜end▁of▁sentence｜>": 1, "<｜▁pad▁｜>": 2}
@@ -280,6 +281,7 @@ COUNTS = [
 ]
 
 
+@pytest.mark.daily
 def test_random_patterns_match_as_in_tokenizers() -> None:
     chooser = random.Random(SEED)
     characters = [*itertools.chain(*ALPHABETS), *"²¼\u200c\u200d\n\n\n  aabbsst<<>'"]
@@ -308,6 +310,7 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
             assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("form", ["[[:{}:]]", "[^[:{}:]]", "[[:^{}:]]"])
 def test_posix_classes_have_the_members_of_tokenizers(form: str) -> None:
     text = "".join(map(chr, itertools.chain(range(0xD800), range(0xE000, 0x110000))))
@@ -340,6 +343,7 @@ def test_characters_whose_case_is_ignored_match_as_in_tokenizers(form: str) -> N
     assert n_refused < 40
 
 
+@pytest.mark.daily
 def test_every_property_has_the_characters_of_tokenizers() -> None:
     """Compare both ends of each range, inside and outside."""
     scripts = [name.split(":")[1] for name in SCRIPT_NAMES.split() if ":" in name]

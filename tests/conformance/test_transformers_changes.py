@@ -226,6 +226,7 @@ def test_threads_may_share_a_tokenizer() -> None:
     assert not failed
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore")
 def test_worker_processes_give_the_same_ids(method: str) -> None:

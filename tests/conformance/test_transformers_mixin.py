@@ -137,6 +137,7 @@ def test_behaviour_equals_stock(name: str, kind: str, way: str) -> None:
     assert told == messages
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(("name", "kind"), random.Random(SEED).sample(LARGE, n_rounds(3, len(LARGE))))
 def test_behaviour_of_a_large_model_equals_stock(name: str, kind: str) -> None:
     expected, messages, _ = stock_of(name, kind)

@@ -110,6 +110,7 @@ def test_unpatch_gives_everything_back() -> None:
     assert made(TEXTS)["input_ids"] == ids
 
 
+@pytest.mark.daily
 def test_methods_of_tokenizers_are_stock_again_without_accelerated_ones(tmp_path: Path) -> None:
     code = (
         "import gc, tokenizers\n"
@@ -341,6 +342,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, check=False)
 
 
+@pytest.mark.daily
 def test_scripts_run_patched(tmp_path: Path) -> None:
     make("small_bytes").save_pretrained(tmp_path / "model")
     script = (

@@ -119,6 +119,7 @@ def compare(seed: int, path: Path) -> str:
     return ""
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")
 def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     refused = [compare(seed, tmp_path / "tokenizer.json") for seed in range(ROUNDS)]
@@ -149,6 +150,7 @@ def converted(model: bytes, kind: str) -> str:
     return str(made.to_str())
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")
 @pytest.mark.parametrize("kind", ["t5", "xlm-r"])
 def test_files_of_converters_become_models_of_sentencepiece(kind: str, tmp_path: Path) -> None:
@@ -170,6 +172,7 @@ def test_files_of_converters_that_keep_tabs_are_refused(tmp_path: Path) -> None:
         fastbpe.load(converted(model, "t5").encode()).export(tmp_path / "x.model", format="sentencepiece")
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")
 def test_model_that_returns_from_tokenizer_json_is_the_same(tmp_path: Path) -> None:
     n_same = 0

@@ -105,6 +105,7 @@ def test_train_from_a_base_with_any_components_learns_the_tokens_of_bpe_continue
     assert n_compared > share_of(4)
 
 
+@pytest.mark.daily
 def test_removal_keeps_the_tokens_that_the_editor_keeps_and_others_that_merging_still_makes(
     tmp_path: Path,
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from helpers.child_processes import run_python
 from helpers.tokenizer_json import added, dumped, small
 
@@ -53,6 +55,7 @@ def test_a_program_runs_without_tokenizers(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.daily
 def test_kinds_of_tokenizers_train_and_encode_without_tokenizers() -> None:
     code = """
 from fastbpe.tokenizers import ByteLevelBPETokenizer, CharBPETokenizer, SentencePieceBPETokenizer
@@ -73,6 +76,7 @@ print(json.dumps(told))
     ]
 
 
+@pytest.mark.daily
 def test_other_models_run_and_train_without_tokenizers(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     vocab = {"[UNK]": 0, "ab": 1, "##c": 2, "[SEP]": 3, "[CLS]": 4}
@@ -102,6 +106,7 @@ print(json.dumps(told))
     assert ["".join(tokens).replace("##", "").replace("\u2581", "") for tokens in told[2:]] == ["themat"] * 4
 
 
+@pytest.mark.daily
 def test_parity_trainer_trains() -> None:
     code = """
 made = tokenizers.Tokenizer(m.BPE())

@@ -35,6 +35,7 @@ def check(tokenizer: Tokenizer) -> None:
     assert 257 not in tokenizer.special_tokens.values()
 
 
+@pytest.mark.daily
 def test_ranks_with_the_empty_token() -> None:
     check(with_empty_token())
     check(pickle.loads(pickle.dumps(with_empty_token())))

@@ -94,6 +94,7 @@ def test_save_refuses_formats_that_lose_information(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path / "folder", pattern="gpt2").encode("abc") == PLAIN.encode("abc")
 
 
+@pytest.mark.daily
 def test_save_writes_published_vocabularies_in_their_own_format(tmp_path: Path) -> None:
     tokenizer = published("r50k_base")
     tokenizer.save(tmp_path / "r50k.tiktoken")

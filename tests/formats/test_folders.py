@@ -140,6 +140,7 @@ def test_token_far_beyond_the_ranks_raises_format_error(tmp_path: Path) -> None:
         fastbpe.load(tmp_path, pattern="gpt2")
 
 
+@pytest.mark.daily
 def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama3_tokenizer.model").resolve())
     fill(tmp_path, added_tokens={"<|begin_of_text|>": 128000}, tokenizer_config={"bos_token": "<|begin_of_text|>"})

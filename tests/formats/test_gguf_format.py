@@ -217,6 +217,7 @@ def test_file_that_gguf_writes_is_read(tmp_path: Path) -> None:
     assert tokenizer.pattern == PATTERNS["qwen2"]
 
 
+@pytest.mark.daily
 @needs_gguf
 @pytest.mark.parametrize("name", ["llama2", "mistral_v3"])
 def test_published_code_points_keep_the_ids_of_sentencepiece(name: str, tmp_path: Path) -> None:
@@ -236,6 +237,7 @@ def test_published_code_points_keep_the_ids_of_sentencepiece(name: str, tmp_path
     assert (told["tokenizer.ggml.add_bos_token"], told["tokenizer.ggml.add_eos_token"]) == (True, False)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["r50k_base", "qwen2", "llama3"])
 def test_published_byte_level_vocabularies_are_read_back_equal(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)

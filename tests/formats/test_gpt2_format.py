@@ -74,6 +74,7 @@ def test_published_gpt2_files_load(given_file: str) -> None:
     assert tokenizer.encode_ordinary(text) == published_peer("r50k_base").encode_ordinary(text)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("given_file", ["qwen2_vocab.json", "qwen2_merges.txt"])
 def test_published_qwen2_files_load(given_file: str) -> None:
     path = data_file("vocab", given_file)
@@ -185,6 +186,7 @@ def test_merge_lists_without_ranks_equal_tokenizers(vocab: dict[str, int], merge
     assert fastbpe.load(tmp_path / "again", pattern="none") == tokenizer
 
 
+@pytest.mark.daily
 @given(st.data())
 @settings(max_examples=150)
 def test_random_merge_lists_equal_tokenizers(data: st.DataObject) -> None:
@@ -270,6 +272,7 @@ def test_given_special_tokens_replace_those_of_the_file(tmp_path: Path) -> None:
 # The fast reader and its slow twin.
 
 
+@pytest.mark.daily
 def test_fast_reader_reads_published_files() -> None:
     for names in (("gpt2_encoder.json", "gpt2_vocab.bpe"), ("qwen2_vocab.json", "qwen2_merges.txt")):
         vocab, merges = (data_file("vocab", name).read_bytes() for name in names)
@@ -406,6 +409,7 @@ def test_export_error_names_the_loss(tokenizer: Tokenizer, message: str, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.daily
 def test_export_refuses_llama3_tokens_without_merges(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"no merge produces 588 of its tokens.*the text .*việc' is \[100769\]"):
         published("llama3").export(tmp_path / "x", format="gpt2")

@@ -217,6 +217,7 @@ def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: st
     assert tokenizer.encode("x y z") == load(small()).encode("x y z")
 
 
+@pytest.mark.daily
 def test_native_files_and_pickles_keep_everything(tmp_path: Path) -> None:
     for tokenizer, rng in random_tokenizers(30):
         tokenizer.save(tmp_path / "a.fbpe")
@@ -229,6 +230,7 @@ def test_native_files_and_pickles_keep_everything(tmp_path: Path) -> None:
                 assert other.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
 
 
+@pytest.mark.daily
 def test_writing_again_gives_the_same_file(tmp_path: Path) -> None:
     for tokenizer, _ in random_tokenizers(30):
         tokenizer.export(tmp_path / "a.json", format="huggingface")
@@ -549,6 +551,7 @@ def test_truncated_file_raises_format_error() -> None:
             fastbpe.load(data[:size])
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_any_replaced_value_loads_or_raises_format_error() -> None:
     """The result is a FormatError or a tokenizer for any type of a part."""
@@ -584,6 +587,7 @@ def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
     value[path[-1]] = new
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", ["nested", "five million tokens", "five million merges", "one long token"])
 def test_hostile_files_are_refused_at_once(kind: str) -> None:
     if kind == "nested":
@@ -638,6 +642,7 @@ def variants(made: dict[str, Any], rng: random.Random) -> Iterator[bytes]:
     yield json.dumps({**made, "model": {**made["model"], "vocab": dict(shuffled)}}).encode()
 
 
+@pytest.mark.daily
 def test_fast_and_slow_reader_agree_on_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(100):
         rng = random.Random(f"twins {seed}")

@@ -87,6 +87,7 @@ def test_trained_tokenizer_round_trips(tmp_path: Path) -> None:
     assert again.encode(text[:20_000]) == [i for piece in pieces for i in merge_pairs(listed, piece)]
 
 
+@pytest.mark.daily
 @given(
     st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")),
     st.dictionaries(

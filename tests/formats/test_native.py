@@ -96,6 +96,7 @@ def test_merge_lists_round_trip(tmp_path: Path) -> None:
         assert again.encode("xyz") == ([257] if whole_piece_first else [*b"xyz"])
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["r50k_base", "o200k_base", "llama3"])
 def test_published_vocabularies_round_trip(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)
@@ -181,6 +182,7 @@ def test_file_with_extra_bytes_raises_format_error(data: bytes) -> None:
             fastbpe.load(data + more)
 
 
+@pytest.mark.daily
 def test_any_altered_byte_raises_format_error(data: bytes) -> None:
     altered = bytearray(data)
     for at in range(len(data)):

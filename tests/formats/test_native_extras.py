@@ -144,6 +144,7 @@ def test_any_altered_header_byte_is_refused_or_safe(data: bytes) -> None:
             raw[at] ^= change
 
 
+@pytest.mark.daily
 def test_any_altered_table_byte_is_refused_or_safe(data: bytes) -> None:
     header, whole = parts(data)
     tables = bytearray(whole)

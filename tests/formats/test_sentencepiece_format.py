@@ -229,6 +229,7 @@ def test_any_altered_byte_loads_only_if_sentencepiece_loads_it() -> None:
         data[at] = was
 
 
+@pytest.mark.daily
 def test_altered_first_kilobyte_loads_or_raises_format_error() -> None:
     data = bytearray(published_bytes("llama2"))
     rng = random.Random(3)

@@ -65,6 +65,7 @@ def test_trained_tokenizer_round_trips(code_tokenizer: Tokenizer, tmp_path: Path
     assert again.merges == code_tokenizer.merges
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["r50k_base", "p50k_base", "cl100k_base"])
 def test_published_files_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
     published(name).export(tmp_path / "out.tiktoken", format="tiktoken")

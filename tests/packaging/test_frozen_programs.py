@@ -63,6 +63,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin/python"
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("program", "printed"),
     [

@@ -149,6 +149,7 @@ def test_configuration_names_the_version_of_the_package() -> None:
     assert fastbpe.__version__
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(importlib.util.find_spec("furo") is None, reason="Sphinx and furo are not installed")
 def test_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [

@@ -21,6 +21,7 @@ def check_words() -> ModuleType:
     return module
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("folder", ["src", "tests", "benchmarks", "tools"])
 def test_folder_has_no_bad_words(check_words: ModuleType, folder: str) -> None:
     assert not check_words.findings(ROOT / folder)
@@ -38,6 +39,7 @@ def test_bad_words_are_found_by_line(check_words: ModuleType, tmp_path: Path) ->
     assert found == ["a.py:1", "a.py:3", "a.py:6", "b.pyx:4"]
 
 
+@pytest.mark.daily
 def test_pages_have_plain_prose(check_words: ModuleType) -> None:
     rules = check_words.read_rules(check_words.PROSE.read_text(encoding="utf-8"))
     pages = check_words.pages_in([ROOT / name for name in check_words.PAGES])
@@ -64,6 +66,7 @@ def test_bad_words_and_long_sentences_of_a_page_are_found_by_line(check_words: M
     assert [(line, said.partition(":")[0]) for line, _, said in found["b.md"]][1] == ("9", "'face'")
 
 
+@pytest.mark.daily
 def test_errors_and_help_have_plain_prose(check_words: ModuleType) -> None:
     rules = check_words.read_rules(check_words.PROSE.read_text(encoding="utf-8"))
     sources = sorted((ROOT / "src").rglob("*.py"))
@@ -90,6 +93,7 @@ def test_line_of_a_vocabulary_that_is_not_a_rule_is_refused(check_words: ModuleT
         check_words.read_rules("[all]\nplease")
 
 
+@pytest.mark.daily
 def test_glossary_has_the_frequent_terms_and_no_rare_ones(check_words: ModuleType) -> None:
     assert check_words.check_glossary(check_words.ROOT / "ARCHITECTURE.md") == []
 

@@ -35,6 +35,7 @@ def changes(rng: random.Random, old: Tokenizer) -> Iterator[Tokenizer]:
             continue  # refused by rule
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_report_equals_comparing_each_text() -> None:
     n_changed = 0

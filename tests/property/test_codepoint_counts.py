@@ -52,6 +52,7 @@ def counted_in_shards(rng: random.Random, documents: list[Any], folder: Path, op
     return reduce(add, made)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) -> None:
     n_models = n_peers = 0
@@ -86,6 +87,7 @@ def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) 
     assert n_peers > share_of(3)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_shards_teach_the_pieces_of_the_slow_twin(tmp_path: Path) -> None:
     n_done = 0

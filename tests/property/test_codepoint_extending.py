@@ -36,6 +36,7 @@ def pieces_of(tokenizer: Tokenizer) -> list[bytes]:
     return tokenizer._family.own.pieces  # type: ignore[attr-defined]
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_extending_random_models_equals_the_slow_twin() -> None:
     n_done = 0

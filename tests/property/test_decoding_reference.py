@@ -132,6 +132,7 @@ def test_offsets_of_half_characters_point_at_their_replacement(tokenizer: Tokeni
             method([97, 261])
 
 
+@pytest.mark.daily
 @settings(max_examples=200)
 @given(st.lists(st.lists(st.sampled_from(sorted(TOKENS)), max_size=6), max_size=6), st.sampled_from(ERRORS[::2]))
 def test_batches_decode_as_the_slow_twin(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> None:

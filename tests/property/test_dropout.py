@@ -124,6 +124,7 @@ def test_full_dropout_gives_characters() -> None:
     assert all(len(token) == 1 for token in tokens if token.isalpha())
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", KINDS)
 def test_ids_depend_on_seed_and_place_but_not_on_threads(kind: str) -> None:
     tokenizer = KINDS[kind]

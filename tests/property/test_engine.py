@@ -98,6 +98,7 @@ def test_sets_match_every_code_point_like_regex(members: str, form: str) -> None
     check(form.replace("{}", members).replace("{{2}}", "{2}"), ["".join(ANY), "b".join(ANY)[-400_000:]])
 
 
+@pytest.mark.daily
 def test_random_patterns_split_random_texts_like_regex() -> None:
     n_checked = 0
     for seed in RANDOM_PATTERNS:

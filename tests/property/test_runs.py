@@ -92,6 +92,7 @@ def test_quiet_bytes_make_one_piece(pattern: str) -> None:
             assert not is_quiet or scanner.ends(text) == [len(text.encode())]
 
 
+@pytest.mark.daily
 def test_bytes_that_are_not_utf8_are_split_alike_on_every_path() -> None:
     chosen = random.Random(5)
     for pattern in PATTERNS:

@@ -78,6 +78,7 @@ def in_order_of_counts(shards: list[list[bytes]], options: Options) -> list[byte
     return [*(s for part in full for s in part), shard[last]]
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_counts_teach_the_model_of_the_text_to_the_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -105,6 +106,7 @@ def test_random_counts_teach_the_model_of_the_text_to_the_byte(
     assert n_models > share_of(20)
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_random_shards_teach_the_model_of_the_whole_to_the_byte(tmp_path: Path) -> None:
     n_models = 0

@@ -146,6 +146,7 @@ def forbidden_in(made: dict[str, Any], bases: set[int]) -> set[int]:
     }
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=150, deadline=None)
 def test_untrusted_text_has_no_added_tokens_in_byte_level_files(rng: random.Random) -> None:
@@ -157,6 +158,7 @@ def test_untrusted_text_has_no_added_tokens_in_byte_level_files(rng: random.Rand
                 assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=100, deadline=None)
 def test_untrusted_text_has_no_added_tokens_after_normalization(rng: random.Random) -> None:
@@ -166,6 +168,7 @@ def test_untrusted_text_has_no_added_tokens_after_normalization(rng: random.Rand
         check(tokenizer, forbidden_in(made, {*range(256)}), rng)
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=150, deadline=None)
 def test_untrusted_text_has_no_added_tokens_in_llama_files(rng: random.Random) -> None:
@@ -189,6 +192,7 @@ def test_untrusted_text_has_no_added_tokens_in_llama_files(rng: random.Random) -
             assert blank or tokenizer.decode(ids) == text
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=150, deadline=None)
 def test_untrusted_text_has_no_control_symbols_of_a_model(rng: random.Random) -> None:
@@ -219,6 +223,7 @@ def test_untrusted_text_has_no_control_symbols_of_a_model(rng: random.Random) ->
             assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=100, deadline=None)
 def test_untrusted_text_has_no_control_tokens_of_a_gguf_file(rng: random.Random) -> None:
@@ -241,6 +246,7 @@ def test_untrusted_text_has_no_control_tokens_of_a_gguf_file(rng: random.Random)
         assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.daily
 @given(rngs)
 @settings(max_examples=50, deadline=None)
 def test_untrusted_text_has_no_special_tokens_of_a_tekken_file(rng: random.Random) -> None:

@@ -94,6 +94,7 @@ def test_verdicts_agree_with_texts_of_random_vocabularies(kind: str) -> None:
             assert not reach.undecided
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("fallback", [False, True], ids=["unknown", "bytes"])
 def test_verdicts_of_pieces_agree_with_every_short_text(fallback: bool) -> None:
     rng = random.Random(f"{SEED}{fallback}")

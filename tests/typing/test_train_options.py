@@ -21,6 +21,7 @@ fastbpe.train(["a"], vocab_size=258, min_count="2")
 """
 
 
+@pytest.mark.daily
 def test_mypy_refuses_misspelt_names_and_wrong_types_of_options(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     path = tmp_path / "calls.py"

@@ -46,6 +46,7 @@ def misspelt_option() -> int:
     return 1 + next(i for i, line in enumerate(lines) if MISSPELT_OPTION in line)
 
 
+@pytest.mark.daily
 def test_mypy_reports_the_marked_lines_and_no_others() -> None:
     line = misspelt_option()
     assert {k: v for k, v in reported().items() if k != line} == {k: v for k, v in expected().items() if k != line}

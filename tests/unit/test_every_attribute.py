@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -98,9 +99,11 @@ def byte_level() -> Tokenizer:
     )
 
 
-def exported(make: Callable[[], Tokenizer], folder: Path) -> Tokenizer:
-    make().export(folder / "tokenizer.json", format="huggingface")
-    return fastbpe.load(folder / "tokenizer.json")
+@lru_cache
+def exported(make: Callable[[], Tokenizer]) -> Tokenizer:
+    with TemporaryDirectory() as folder:
+        make().export(f"{folder}/tokenizer.json", format="huggingface")
+        return fastbpe.load(f"{folder}/tokenizer.json")
 
 
 KINDS = ("model", "rules", "llama", "byte", "byte json", "phi3_mini", "openllama_zh_en", "llama2", "falcon")
@@ -111,20 +114,20 @@ def published(file: str) -> Tokenizer:
     return fastbpe.load(data_file("vocab", file))
 
 
-def tokenizer_of(kind: str, folder: Path) -> Tokenizer:
+def tokenizer_of(kind: str) -> Tokenizer:
     if kind in ("phi3_mini", "openllama_zh_en", "falcon"):
         return published(f"{kind}_tokenizer.json")
     if kind == "llama2":
         return published("llama2_tokenizer.model")
     if kind in ("llama", "byte json"):
-        return exported(byte_level if kind == "byte json" else from_model, folder)
+        return exported(byte_level if kind == "byte json" else from_model)
     return {"model": from_model, "rules": from_model_with_rules, "byte": byte_level}[kind]()
 
 
 @pytest.mark.parametrize("name", [name for name in dir(Tokenizer) if not name.startswith("_")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None:
-    tokenizer = tokenizer_of(kind, tmp_path)
+    tokenizer = tokenizer_of(kind)
     value = getattr(tokenizer, name)
     if not callable(value):
         again = getattr(tokenizer, name)
@@ -144,8 +147,8 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["model", "rules", "llama"])
-def test_normalizers_are_described_as_in_tokenizer_json(kind: str, tmp_path: Path) -> None:
-    tokenizer = tokenizer_of(kind, tmp_path)
+def test_normalizers_are_described_as_in_tokenizer_json(kind: str) -> None:
+    tokenizer = tokenizer_of(kind)
     assert tokenizer.mode == "codepoint"
     prepend = {"type": "Prepend", "prepend": "\u2581"}
     escape = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import shutil
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator
@@ -609,20 +610,29 @@ def public_functions() -> dict[str, Callable[..., Any]]:
 FUNCTIONS = public_functions()
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of input files."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "a.jsonl").write_text(json.dumps({"text": "ab ab", "body": "xyxy"}))
+    (folder / "holes.jsonl").write_text('{"text": "ab"}\n{"no": 1}\n')
+    (folder / "codes.jsonl").write_text('{"input_ids": [0, 1], "other": [1]}\n')
+    (folder / "a.txt").write_text("ab\nab\nab\n")
+    (folder / "a.txt.bin").write_text("")
+    (folder / "latin.txt").write_bytes(b"ab \xe9\xe9")
+    tokenizer().export(folder / "a.tiktoken", format="tiktoken")
+    PieceCounts({"ab": 1}).save(folder / "counts")
+    sequence_tokenizer().save(folder / "sequences.fbpe")
+    IdMap(2, [0]).save(folder / "ids")
+    tokenizer().encode_files(folder / "a.txt", folder / "ids16.bin", progress=False)
+    (folder / "folder").mkdir()
+    return folder
+
+
 @pytest.fixture
-def places(tmp_path: Path) -> dict[str, str]:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab ab", "body": "xyxy"}))
-    (tmp_path / "holes.jsonl").write_text('{"text": "ab"}\n{"no": 1}\n')
-    (tmp_path / "codes.jsonl").write_text('{"input_ids": [0, 1], "other": [1]}\n')
-    (tmp_path / "a.txt").write_text("ab\nab\nab\n")
-    (tmp_path / "a.txt.bin").write_text("")
-    (tmp_path / "latin.txt").write_bytes(b"ab \xe9\xe9")
-    tokenizer().export(tmp_path / "a.tiktoken", format="tiktoken")
-    PieceCounts({"ab": 1}).save(tmp_path / "counts")
-    sequence_tokenizer().save(tmp_path / "sequences.fbpe")
-    IdMap(2, [0]).save(tmp_path / "ids")
-    tokenizer().encode_files(tmp_path / "a.txt", tmp_path / "ids16.bin", progress=False)
-    (tmp_path / "folder").mkdir()
+def places(made: Path, tmp_path: Path) -> dict[str, str]:
+    """Paths of the test's own copies of the input files, and of outputs, by name."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
     names |= {"tiktoken": "a.tiktoken", "counts": "counts", "ids": "ids", "out": "out", "bin": "out.bin"}
     names |= {"ids16": "ids16.bin", "codes": "codes.jsonl"}
@@ -787,6 +797,7 @@ def code_points(**options: Any) -> Any:
     return made.fingerprint, made.encode_ordinary(text), made.decode(made.encode_ordinary(text)), made.vocab_size
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rules.tsv").write_text("61\t7A\n")

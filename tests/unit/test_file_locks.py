@@ -78,6 +78,7 @@ def test_tokenizer_is_saved_over_the_file_that_it_was_loaded_from(tmp_path: Path
     assert names(tmp_path) == ["a.fbpe"]
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("windows")
 @pytest.mark.parametrize("output", ["a.bin", "a.npy", "a.idx"])
 def test_run_that_encodes_files_leaves_its_output_alone(tmp_path: Path, output: str) -> None:
@@ -100,6 +101,7 @@ def test_second_writer_of_an_output_is_refused(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.daily
 @pytest.mark.usefixtures("windows")
 def test_output_that_is_open_for_reading_is_named_and_replaced_once_it_is_closed(tmp_path: Path) -> None:
     text, out = tmp_path / "a.txt", tmp_path / "a.bin"

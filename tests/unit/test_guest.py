@@ -270,6 +270,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_collector_stays_enabled_and_never_sees_partial_lists() -> None:
     assert run_python(COLLECTED) == "done\n"
 
@@ -320,6 +321,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_import_and_use_leave_the_interpreter_unchanged() -> None:
     """Allocators, collector, locale, environment, signals, hooks and warnings stay as before the import."""
     assert run_python(UNCHANGED) == "done\n"
@@ -386,6 +388,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_unpatched_transformers_has_its_own_methods_and_no_kept_memory() -> None:
     """Nothing of tokenizers and transformers stays replaced after unpatch(), also with tokenizers alive."""
     pytest.importorskip("transformers")

@@ -88,6 +88,7 @@ def test_hostile_texts_round_trip_with_r50k(name: str) -> None:
     check(published("r50k_base"), HOSTILE[name][0](), None)
 
 
+@pytest.mark.daily
 def test_published_vocabularies_encode_a_megabyte_as_one_piece() -> None:
     """The whole text is one piece of a megabyte, with a hundred thousand tokens to match."""
     for name in ("cl100k_base", "o200k_base"):
@@ -105,12 +106,14 @@ def test_published_vocabularies_encode_a_megabyte_as_one_piece() -> None:
             assert tokenizer.decode(ids) == text, (name, trap)
 
 
+@pytest.mark.daily
 def test_ten_megabytes_on_one_line_round_trip() -> None:
     tokenizer = published("cl100k_base")
     text = base64.b64encode(random.Random(7).randbytes(7_500_000)).decode()
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+@pytest.mark.daily
 def test_special_token_that_nearly_matches_everywhere_is_found_only_at_its_end() -> None:
     text = "a" * MEGABYTE
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"a" * 100 + "b": 256})
@@ -118,6 +121,7 @@ def test_special_token_that_nearly_matches_everywhere_is_found_only_at_its_end()
     assert tokenizer.encode(text + "b", allowed_special="all") == [97] * (MEGABYTE - 100) + [256]
 
 
+@pytest.mark.daily
 def test_sentence_is_encoded_with_400_000_special_tokens() -> None:
     tokenizer = Tokenizer.from_ranks(
         BYTES, pattern="cl100k", special_tokens={f"[SPECIAL_{i}]": 256 + i for i in range(400_000)}

@@ -76,6 +76,7 @@ def test_import_brings_no_heavy_module(module: str, heavy: str) -> None:
     assert printed == "[]\n"
 
 
+@pytest.mark.daily
 def test_lazy_names_are_found_by_import_dir_and_all() -> None:
     printed = run_python(
         """

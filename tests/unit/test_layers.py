@@ -67,8 +67,9 @@ def modules() -> dict[str, list[Path]]:
     return found
 
 
-def names_imported(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield (module, name) for each name of fastbpe that a source file imports or cimports; the name of a module
+@cache
+def names_imported(path: Path) -> list[tuple[str, str]]:
+    """List (module, name) for each name of fastbpe that a source file imports or cimports; the name of a module
     is "".
 
     Imports inside functions and imports for type checkers count too.
@@ -83,9 +84,11 @@ def names_imported(path: Path) -> Iterator[tuple[str, str]]:
             for module, names, plain in CIMPORT.findall(text)
             for name in (NAME.findall(names.split("#")[0]) if module else [""])
         )
-    for module, name in found:
-        if module.split(".")[0] == "fastbpe":
-            yield (f"{module}.{name}", "") if f"{module}.{name}" in modules() else (module, name)
+    return [
+        (f"{module}.{name}", "") if f"{module}.{name}" in modules() else (module, name)
+        for module, name in found
+        if module.split(".")[0] == "fastbpe"
+    ]
 
 
 def _names_of(node: ast.AST) -> Iterator[tuple[str, str]]:

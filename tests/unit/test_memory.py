@@ -94,6 +94,7 @@ def test_release_memory_ends_idle_threads_and_new_ones_start() -> None:
     assert run_python(IDLE) == "done\n"
 
 
+@pytest.mark.daily
 def test_other_threads_encode_correctly_during_release_memory(tokenizer: Tokenizer) -> None:
     text, shorts = TEXT[:300_000], ["the words", "of a text"] * 500
     expected, expected_batch = tokenizer.encode(text, num_threads=1), tokenizer.encode_batch(shorts)
@@ -183,6 +184,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_release_memory_shrinks_the_process() -> None:
     assert run_python(RESIDENT) == "done\n"
@@ -236,6 +238,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_release_memory_may_run_while_offsets_are_made() -> None:
     """A collection starts while a tuple is made, before Python 3.12, and runs callbacks."""
     assert run_python(RELEASED) == "done\n"

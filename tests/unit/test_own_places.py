@@ -207,6 +207,7 @@ for i in range(150):
 """
 
 
+@pytest.mark.daily
 def test_many_writers_of_one_target_never_lose_their_file(tmp_path: Path) -> None:
     target = tmp_path / "a.bin"
     for seed in rounds(1, 50):

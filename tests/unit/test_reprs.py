@@ -179,6 +179,7 @@ def test_report_is_a_table_in_a_notebook(name: str, tmp_path: Path) -> None:
     assert len(html) < 20 * MAX_STR or name in WHOLE
 
 
+@pytest.mark.daily
 def test_text_of_a_report_is_escaped_in_a_notebook() -> None:
     tokens = Tokenizer.from_ranks({token: i for i, token in enumerate([*BYTES, b"x <b>"])}, pattern="gpt2")
     assert "<b>" not in fastbpe.vocabulary_report(tokens)._repr_html_()  # type: ignore[attr-defined]
@@ -186,6 +187,7 @@ def test_text_of_a_report_is_escaped_in_a_notebook() -> None:
     assert html_table([("<b>",)], ["<i>"]).count("&lt;") == 2
 
 
+@pytest.mark.daily
 def test_repr_tells_what_an_object_holds() -> None:
     stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").decoder()
     assert repr(stream) == "<fastbpe.StreamDecoder that holds no bytes>"

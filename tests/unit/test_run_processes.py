@@ -72,6 +72,7 @@ def test_missing_xdist_leaves_one_process() -> None:
     assert n_processes(cast(pytest.Config, config), 64) is None
 
 
+@pytest.mark.daily
 def test_failure_with_a_lone_surrogate_is_told_by_another_process(tmp_path: Path) -> None:
     pytest.importorskip("xdist")
     tests = Path(__file__).parents[1]

@@ -262,6 +262,7 @@ def test_changed_code_point_vocabularies_are_exported(name: str, tmp_path: Path)
         assert again.encode_ordinary(texts) == changed.tokenizer.encode_ordinary(texts)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["cl100k_base", "llama3"])
 def test_pruned_published_vocabulary_keeps_the_ids_of_its_corpus(name: str, tmp_path: Path) -> None:
     old, text = published(name), corpus("taylorswift.txt", 200_000)
@@ -272,6 +273,7 @@ def test_pruned_published_vocabulary_keeps_the_ids_of_its_corpus(name: str, tmp_
     new.export(tmp_path / "tokenizer.json", format="huggingface", verify_text=text[:20_000])
 
 
+@pytest.mark.daily
 def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: Path) -> None:
     spm = pytest.importorskip("sentencepiece")
     a = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))

@@ -76,6 +76,7 @@ def vocabulary(source: Any, mode: str, ties: str | None, folder: Path, **options
     return (folder / "made.fbpe").read_bytes()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("max_memory_bytes", [None, 1], ids=["in memory", "spilled"])
 def test_vocabulary_has_the_same_bytes_by_tasks_threads_and_files(

@@ -87,6 +87,7 @@ def test_shared_ints_outlive_every_list(tokenizer: Tokenizer) -> None:
     assert kept == [*range(1, 128)] * 10
 
 
+@pytest.mark.daily
 def test_shared_ints_outlive_their_tokenizer() -> None:
     ranks = {bytes([byte]): byte for byte in range(256)}
     ids = [Tokenizer.from_ranks(ranks, pattern=None).encode("some text") for _ in range(100)]

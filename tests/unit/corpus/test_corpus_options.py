@@ -43,6 +43,7 @@ def compared(corpus: Any, **options: Any) -> list[bytes]:
 CALLS: list[Callable[..., list[bytes]]] = [used, found, pruned, compared]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("call", CALLS)
 def test_options_of_reading_choose_the_documents(call: Callable[..., list[bytes]], tmp_path: Path) -> None:
     path = tmp_path / "a.dat"

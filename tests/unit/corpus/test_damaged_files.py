@@ -59,6 +59,7 @@ def error_of(path: Path, name: str) -> bool:
     return False
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", FILES)
 def test_changed_byte_gives_texts_or_a_format_error(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
     """One byte of a file is another; every error has the file's name, and on_error="skip" has none."""

@@ -375,6 +375,7 @@ def test_bin_and_npy_are_written_without_numpy(code_tokenizer: Tokenizer, jsonl:
     assert documents_of(tmp_path / "out.bin") == documents_of(tmp_path / "out.npy")
 
 
+@pytest.mark.daily
 def test_json_lines_get_the_ids_of_their_texts(
     code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,6 +135,7 @@ class TestIds:
         )[1]
         assert read(shown.to_html()).ids == shown.ids
 
+    @pytest.mark.daily
     def test_ids_of_every_line_of_emoji_mixed_equal_encode(self):
         with open(data_file("corpus", "emoji_mixed.txt"), encoding="utf-8", newline="") as file:
             lines = file.readlines()

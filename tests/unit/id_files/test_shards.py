@@ -55,6 +55,7 @@ def files_of(out: Path) -> dict[str, bytes]:
     return {name: out.with_name(name).read_bytes() for name in names if out.with_name(name).exists()}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 9, 40])
 @pytest.mark.parametrize("kind", ["code_tokenizer", "codepoint_tokenizer"])
 def test_merged_shards_are_the_bytes_of_a_single_run(
@@ -397,6 +398,7 @@ while True:
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("seed", range(3))
 def test_shards_killed_at_any_moment_end_with_the_same_bytes(

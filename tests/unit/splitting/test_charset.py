@@ -29,6 +29,7 @@ def test_impossible_range_is_refused(ends):
         CharSet.from_ranges([ends])
 
 
+@pytest.mark.daily
 @given(small_sets, small_sets)
 def test_set_operations_equal_the_operations_of_python_sets(one, two):
     mine, theirs = set(one), set(two)

@@ -85,6 +85,7 @@ def test_completions_are_separate_lists() -> None:
     assert completions[1:] == before
 
 
+@pytest.mark.daily
 def test_completions_of_many_spaces_take_less_than_two_seconds() -> None:
     ranks = BYTES | {b" " * (2 << i): 256 + i for i in range(10)}
     words = map(bytes, product(b"abcdefghijklmnopqrstuvwxyz", repeat=3))

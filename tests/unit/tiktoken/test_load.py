@@ -179,6 +179,7 @@ def test_unwritable_default_cache_does_not_warn(
     assert read_file_cached(server.url, SHA256) == CONTENT
 
 
+@pytest.mark.daily
 def test_concurrent_downloads_never_show_a_partial_file(server: Server, cache: Path) -> None:
     code = (
         "import sys; from fastbpe.tiktoken.load import read_file_cached\n"

@@ -70,6 +70,7 @@ def test_arrow_lists_have_the_given_dtype_and_are_large_if_needed(
     assert made.to_pylist() == [tokenizer.encode("ab"), tokenizer.encode("éééé"), None]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_long_arrays_are_encoded_in_batches(tokenizer: Tokenizer, num_threads: int) -> None:
     texts = ["ab abc", None, "é", ""] * 40_000

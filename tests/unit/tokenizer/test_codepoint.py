@@ -238,6 +238,7 @@ def test_offsets_cover_the_characters_of_each_id(fallback: bool) -> None:
     assert tokenizer.encode_with_offsets("\ud83d\ude00b", disallowed_special=())[1][-1] == (2, 3)
 
 
+@pytest.mark.daily
 def test_offsets_of_more_than_a_million_ids_are_correct() -> None:
     """Large buffers are handed to the result, not copied; the next text gets new ones."""
     tokenizer = small(fallback=True)

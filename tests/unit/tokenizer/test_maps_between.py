@@ -128,6 +128,7 @@ def test_map_of_a_published_vocabulary_to_itself_is_the_identity(name: str) -> N
     assert tokenizer.id_map(tokenizer) == IdMap(n, range(n))
 
 
+@pytest.mark.daily
 def test_model_and_tokenizer_json_of_llama_2_are_the_same_vocabulary(tmp_path: object) -> None:
     old = fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))
     path = f"{tmp_path}/tokenizer.json"

@@ -71,6 +71,7 @@ def test_published_vocabularies_end_with_the_tokens_of_encode(name: str) -> None
         assert ends(tokenizer, line) == [tokenizer.id_to_token(i) for i in tokenizer.encode_ordinary(line)]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("file", ["llama2_tokenizer.model", "phi3_mini_tokenizer.json"])
 def test_published_code_point_models_end_with_the_pieces_of_encode(file: str) -> None:
     tokenizer = fastbpe.load(data_file("vocab", file))

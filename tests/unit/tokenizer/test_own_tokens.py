@@ -219,6 +219,7 @@ def test_invalid_add_bos_token_raises_format_error(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.daily
 def test_exported_model_has_a_post_processor(tmp_path: Path) -> None:
     tokenizer = fastbpe.load(published_bytes("llama2"))
     assert tokenizer.mode == "codepoint"

@@ -166,6 +166,7 @@ def test_training_options_without_effect_leave_the_fingerprint_unchanged() -> No
     assert one.training_report != other.training_report
 
 
+@pytest.mark.daily
 def test_fingerprint_is_a_sha256_independent_of_the_process(tokenizer: Tokenizer) -> None:
     assert re.fullmatch("[0-9a-f]{64}", tokenizer.fingerprint)
     program = """

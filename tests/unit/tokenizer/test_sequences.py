@@ -158,6 +158,7 @@ def test_single_sequence_in_place_of_a_batch_is_told_the_way_out(source: Any) ->
         TOKENIZER.encode_batch(source)
 
 
+@pytest.mark.daily
 def test_error_in_a_later_sequence_leaks_nothing() -> None:
     before = len(gc.get_objects())
     for _ in range(50):

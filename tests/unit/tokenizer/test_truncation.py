@@ -49,6 +49,7 @@ def test_offsets_of_a_long_text_equal_its_tokens(code_tokenizer: Tokenizer) -> N
     assert places[-1][1] == len(text)
 
 
+@pytest.mark.daily
 def test_offsets_of_more_than_a_million_characters_are_correct() -> None:
     """Offsets beyond the int table; equal adjacent spans are one tuple."""
     text = "\U0001f600" * 200_000 + "abé" * 300_000

@@ -181,6 +181,7 @@ def test_merges_that_are_shown_end_with_the_ids() -> None:
         assert tokens == tokenizer.decode_tokens_bytes(tokenizer.encode(text))
 
 
+@pytest.mark.daily
 def test_the_report_judges_superwords_by_texts() -> None:
     tokenizer = learned()
     report = fastbpe.vocabulary_report(tokenizer)
@@ -189,6 +190,7 @@ def test_the_report_judges_superwords_by_texts() -> None:
     assert names <= {*report.witnesses}
 
 
+@pytest.mark.daily
 def test_the_command_trains_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.txt").write_text("".join(TEXTS))
     command = ["train", str(tmp_path / "a.txt"), "--vocab-size", "300", "--superwords", "boundless", "--quiet"]

@@ -30,6 +30,7 @@ def words() -> Tokenizer:
     return words_of()
 
 
+@pytest.mark.daily
 def test_counts_of_parts_train_the_bytes_of_the_whole(tmp_path: Path) -> None:
     for number in range(60):
         rng = random.Random(f"counts {SEED} {number}")

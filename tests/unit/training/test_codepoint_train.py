@@ -255,6 +255,7 @@ def test_lone_surrogates_are_replaced() -> None:
 # Hostile texts.
 
 
+@pytest.mark.daily
 def test_one_long_line_is_learned() -> None:
     found = pieces(["a" * 3_000_000], 15, max_sentence_length=1 << 24, max_sentencepiece_length=512)
     assert [len(piece) for piece in found.split(" ")[:9]] == [2, 4, 8, 16, 32, 64, 128, 256, 512]

@@ -329,6 +329,7 @@ print(fastbpe.count_pieces(["a b"] * 10, num_threads=2).n_pieces)
     assert errno.EFBIG
 
 
+@pytest.mark.daily
 def test_one_long_line_takes_bounded_memory(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     path = tmp_path / "line.txt"
@@ -531,6 +532,7 @@ def test_to_parquet_writes_all_rows(tmp_path: Path) -> None:
     assert [(row["piece"], row["count"]) for row in rows] == list(counts.items())
 
 
+@pytest.mark.daily
 def test_ctrl_c_stops_within_a_second() -> None:
     code = """
 import os, signal, threading, time

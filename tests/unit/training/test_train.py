@@ -345,6 +345,7 @@ def test_first_ties_depend_on_the_order_of_documents() -> None:
     assert learned_text(["cd", "ab"], n_merges=1, ties="first") == ["cd"]
 
 
+@pytest.mark.daily
 def test_hash_seeds_do_not_matter() -> None:
     program = """
 from fastbpe import train

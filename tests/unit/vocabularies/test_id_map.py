@@ -72,6 +72,7 @@ def test_resizing_equals_slow_twin(id_map: IdMap) -> None:
     assert id_map.resize(numpy.array(matrix)).tolist() == pytest.approx(slow_resize(id_map, matrix))
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_map_survives_pickle_copy_and_file(id_map: IdMap) -> None:
     with tempfile.TemporaryDirectory() as folder:

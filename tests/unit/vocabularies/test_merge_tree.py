@@ -134,6 +134,7 @@ def test_names_and_bytes_are_leaves() -> None:
     assert str(fastbpe.merge_tree(points, "ab")).endswith("'b' no id")
 
 
+@pytest.mark.daily
 def test_long_token_needs_no_deep_recursion() -> None:
     ranks = BYTES | {b"a" * n: 254 + n for n in range(2, 1501)}
     tree = fastbpe.merge_tree(Tokenizer.from_ranks(ranks, pattern=None), b"a" * 1500)
@@ -154,6 +155,7 @@ def test_token_of_another_type_raises_type_error(token: object) -> None:
         fastbpe.merge_tree(Tokenizer.from_ranks(BYTES, pattern=None), token)  # type: ignore[arg-type]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["gpt2_encoder.json", "llama2_tokenizer.model"])
 def test_real_tokens_are_cut_into_their_bytes_or_characters(name: str) -> None:
     tokenizer = fastbpe.load(data_file("vocab", name))

@@ -75,6 +75,7 @@ def test_ids_and_places_equal_encode_with_offsets(
         assert [*zip(starts, ends, strict=True)] == spans
 
 
+@pytest.mark.daily
 def test_ids_equal_encode_for_every_line_of_emoji_mixed(client_of) -> None:
     tokenizers = [published("cl100k_base"), fastbpe.load(data_file("vocab", "llama2_tokenizer.model"))]
     client = client_of(*tokenizers)
@@ -313,6 +314,7 @@ def test_text_too_long_to_share_is_refused_with_the_way_out(
     assert "fastbpe show --html" in answer.json()["error"]
 
 
+@pytest.mark.daily
 def test_page_to_share_comes_in_parts(small: Tokenizer) -> None:
     """A page is many times as long as its text: neither it nor the tokens of all tokenizers are held at once."""
     entries = [Entry(key, f"number {key}", small, False, None, False, small) for key in range(2)]

@@ -115,6 +115,7 @@ def test_hostile_template_raises_value_error(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
+@pytest.mark.daily
 def test_endless_template_is_ended() -> None:
     loop = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     start = time.process_time()
