@@ -8,7 +8,7 @@ piece.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe.model import METASPACE
@@ -19,6 +19,7 @@ from fastbpe.vocabularies.trial import Reach, Reason, Trial
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
 _MAX_TEXTS = 1 << 12  # maximum number of characters to try for a byte
+_FIRST_TEXTS = 16  # characters that are tried first: nearly always, one of them gives the byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
 UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
@@ -97,13 +98,18 @@ def _judge_byte(material: Material, trial: Trial, token_id: int) -> Reason | Non
     byte = material.tokens[token_id][0]
     if byte in UNUSABLE_BYTES:
         return Reason.BYTES
-    unknown = [text for text in characters_with(byte) if not _has_piece(material, text)]
-    kept = [text for text in unknown if _is_kept(material, text)]
+    unknown = (text for text in characters_with(byte) if not _has_piece(material, text))
+    kept = (text for text in unknown if _is_kept(material, text))
+    first = [*islice(kept, _FIRST_TEXTS)]
     is_complete = byte < 0x80 or (byte >= 0xC0 and len(range(*_range_of(byte))) <= _MAX_TEXTS)
-    if is_complete and not kept:
-        return Reason.NORMALIZER if unknown else Reason.BYTE
-    if not trial.one(token_id, kept):
-        trial.one(token_id, [f"a{text}a" for text in kept])  # for normalizers that remove white space at the ends
+    if is_complete and not first:
+        has_unknown = not all(_has_piece(material, text) for text in characters_with(byte))
+        return Reason.NORMALIZER if has_unknown else Reason.BYTE
+    if trial.one(token_id, first) or trial.one(token_id, rest := [*kept]):
+        return None
+    trial.one(
+        token_id, [f"a{text}a" for text in first + rest]
+    )  # for normalizers that remove white space at the ends
     return None
 
 
