@@ -2,7 +2,7 @@
 
 FASTBPE_FULL chooses:
     unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day.
-    day: the day's sample, with three times as many. The steps of `.ci/run` run it. Of a test in tests/property or
+    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test in tests/property or
         tests/conformance with more than MANY_CASES parametrized cases, it has a third; elsewhere, of one with
         a parameter `seed`. It has every test marked `@pytest.mark.daily`.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
@@ -23,7 +23,7 @@ import pytest
 T = TypeVar("T")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 3  # of the day's sample, one part in SHARE runs
+SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 4  # of the day's sample, one part in SHARE runs
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
 if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
