@@ -59,7 +59,7 @@ ROWS: dict[str, list[Row]] = {
         Row("token_to_id id_to_token", SHORT, ONE, KEPT),
         Row(
             "added_tokens bos_token_id eos_token_id pad_token_id unk_token_id mode model_type n_vocab name "
-            "pattern roles special_tokens template training_options training_report vocab_size",
+            "pattern roles special_tokens template training_report vocab_size",
             *(SHORT, "one look-up; special tokens", RESULT),
         ),
         Row("vocab merges fingerprint", TURNS, TABLES, KEPT),
@@ -83,7 +83,7 @@ ROWS: dict[str, list[Row]] = {
         Row("decode decode_batch decode_to_numpy", TURNS, "the number of ids", RESULT),
         Row("token_to_id id_to_token is_special_token", SHORT, ONE, KEPT),
         Row(
-            "base_size fingerprint merges mode n_vocab special_tokens training_options training_report vocab_size",
+            "base_size fingerprint merges mode n_vocab special_tokens training_report vocab_size",
             *(SHORT, TABLES, RESULT),
         ),
         Row("from_merges id_map with_special_tokens", TURNS, TABLES, RESULT),
@@ -112,7 +112,7 @@ ROWS: dict[str, list[Row]] = {
         ),
         Row("aencode aencode_batch", RELEASES, LINEAR, RESULT),
         Row("align show", TURNS, LINEAR, RESULT),
-        Row("joins merge_tree steps", TURNS, "the texts or the token", RESULT),
+        Row("joins merge_tree steps training_options", TURNS, "the texts, the token or the model", RESULT),
         Row("load", FILES, "the file", "pages of the file; the vocabulary"),
         Row("merge_vocabularies", TURNS, "both vocabularies", RESULT),
         Row("changed_texts", TURNS, "the source", "the texts that change"),

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from fastbpe.training.parity import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
+    from fastbpe.training.stored_options import training_options
     from fastbpe.training.superwords import Superwords
     from fastbpe.training.train import train
     from fastbpe.vocabularies.id_map import IdMap
@@ -122,6 +123,7 @@ __all__ = [
     "show",
     "steps",
     "train",
+    "training_options",
     "uninstall",
     "vocabulary_report",
     "write_shard",
@@ -155,6 +157,7 @@ _LATER = {
     "show": "display.shown_text",
     "steps": "tokenizer.shown.steps",
     "train": "training.train",
+    "training_options": "training.stored_options",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",
     "write_shard": "tokenizer.files.write_shard",

@@ -140,7 +140,7 @@ _T = "Tokenizer"
 TOKENIZER: dict[str, Call] = _attributes(
     Tokenizer, _T, lambda w: w.fresh(),
     ("added_tokens", "bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "fingerprint", "merges",
-     "mode", "model_type", "n_vocab", "name", "pattern", "roles", "special_tokens", "template", "training_options",
+     "mode", "model_type", "n_vocab", "name", "pattern", "roles", "special_tokens", "template",
      "training_report", "vocab", "vocab_size"),
 ) | {
     f"{_T}.{name}": call
@@ -201,7 +201,7 @@ TOKENIZER: dict[str, Call] = _attributes(
 _S = "SequenceTokenizer"
 SEQUENCES: dict[str, Call] = _attributes(
     SequenceTokenizer, _S, lambda w: w.sequences,
-    ("base_size", "fingerprint", "merges", "mode", "n_vocab", "special_tokens", "training_options",
+    ("base_size", "fingerprint", "merges", "mode", "n_vocab", "special_tokens",
      "training_report", "vocab_size"),
 ) | {
     f"{_S}.{name}": call
@@ -279,6 +279,7 @@ FUNCTIONS: dict[str, Call] = {
         "show": lambda w: str(fastbpe.show(w.tokenizer, WORDS)),
         "steps": lambda w: fastbpe.steps(w.tokenizer),
         "train": _trained,
+        "training_options": lambda w: fastbpe.training_options(w.tokenizer),
         "uninstall": _installed,
         "vocabulary_report": lambda w: str(fastbpe.vocabulary_report(w.tokenizer)),
         "write_shard": lambda w: w.written(

@@ -496,6 +496,7 @@ CALLS: dict[str, Row] = {
     "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
     "merge_tree": Row({**WITH, "token": "ab"}, {**OTHER, "token": "a"}),
     "steps": Row(WITH, {"tokenizer": fastbpe.train(["ab"], mode="codepoint", vocab_size="characters")}),
+    "training_options": Row(WITH, {"tokenizer": fastbpe.train(["ab"], mode="codepoint", vocab_size="characters")}),
     "Tokenizer.without_tokens": Row({"tokens": [256]}, {"tokens": [], "keep_ids": True}),
     "Tokenizer.prune": Row(
         {"keep": 258},

@@ -14,6 +14,7 @@ from fastbpe.display.shown_tokens import is_superword
 from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.stored_options import training_options
 
 SUMMARY = "describe a tokenizer"
 DETAILS = """
@@ -85,7 +86,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
             if len(token) > 1 and token_id not in special
         ][:_N_LONGEST],
         "training": tokenizer.training_report,
-        "training_options": tokenizer.training_options,
+        "training_options": training_options(tokenizer),
     }
 
 

@@ -219,7 +219,7 @@ class _Message:
 
 
 class TrainerSpec(_Message):
-    """Options with which a model was trained; see `fastbpe.Tokenizer.training_options` for `train`'s names."""
+    """Options with which a model was trained; see `fastbpe.training_options` for `train`'s names."""
 
     __slots__ = ()
     ModelType = _Enum({name.upper(): number for number, name in specs.MODEL_TYPES.items()})

@@ -1,5 +1,5 @@
 """Tokenizers: conversion of text to ids and back."""
 
-from fastbpe.tokenizer.tokenizer import Tokenizer, _unpickle
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Tokenizer", "_unpickle"]
+__all__ = ["Tokenizer"]

@@ -114,7 +114,7 @@ class Tokenizer(TokenizerBase):
     examine    `explain` `is_lossless` `pieces` `completions`
     tokens     `token_to_id` `id_to_token` `vocab` `vocab_size` `n_vocab` `merges` `special_tokens` `added_tokens`
                `roles` `bos_token_id` `eos_token_id` `pad_token_id` `unk_token_id` `template` `id_map`
-    origin     `name` `mode` `model_type` `pattern` `training_report` `training_options` `fingerprint`
+    origin     `name` `mode` `model_type` `pattern` `training_report` `fingerprint`
     files      `save` `export` `encode_files`
     ========== ==================================================================================================
 
@@ -1242,19 +1242,6 @@ class Tokenizer(TokenizerBase):
         return dict(self._family.own.training)
 
     @property
-    def training_options(self) -> dict[str, Any]:
-        """Options with which sentencepiece trained the model, as keywords for `train`; {} for any other tokenizer.
-
-        A `.model` stores them. Options that do not affect the model, such as the input's paths, are left out.
-
-        >>> from fastbpe import train
-        >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
-        >>> train(["ab ab abc"], **tokenizer.training_options) == tokenizer
-        True
-        """
-        return self._family.training_options()
-
-    @property
     def fingerprint(self) -> str:
         """SHA-256 (hexadecimal) of all that decides ids: tokens, merges, split pattern, special tokens and rules.
 
@@ -1323,10 +1310,6 @@ class Tokenizer(TokenizerBase):
         new = adding.with_reserved(new, known, n_vocab, reserved, reserved_name, pad_to_multiple_of)
         extended = self._of(self._family.with_added(new, "special_tokens"))
         return extended if roles is None else extended._with_roles(roles)
-
-    def _with_roles(self, roles: Mapping[str, str]) -> Tokenizer:
-        """Return a tokenizer with other tokens for some roles."""
-        return self._of(self._family.with_roles(roles))
 
     def without_tokens(
         self, tokens: Iterable[int | str | bytes], *, keep_ids: bool = False
@@ -1510,14 +1493,3 @@ class Tokenizer(TokenizerBase):
 
         named, has_roles = self if roles is None else self._with_roles(roles), roles is not None
         return export(path, named, format, verify=verify, verify_text=verify_text, drop=drop, has_roles=has_roles)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
-        return _unpickle, (self._family.state(),)
-
-
-def _unpickle(state: bytes) -> Tokenizer:
-    from zlib import decompress
-
-    from fastbpe.formats import native
-
-    return Tokenizer(native.parse(decompress(state), "<pickle>"))

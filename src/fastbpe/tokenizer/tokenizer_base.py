@@ -14,7 +14,7 @@ from fastbpe.tokenizer.surgery import adding
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import Any
+    from typing import Any, TypeVar
 
     from typing_extensions import Self
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing import Remover
+
+    Made = TypeVar("Made", bound="TokenizerBase")
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -46,6 +48,9 @@ class TokenizerBase(Encoder):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
+
+    def __reduce__(self) -> tuple[Callable[[type[Self], bytes], Self], tuple[type[Self], bytes]]:
+        return _unpickle, (type(self), self._family.state())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TokenizerBase):
@@ -139,6 +144,18 @@ class TokenizerBase(Encoder):
         """Create a tokenizer from another model."""
         return type(self)(model, cache_bytes=self._cache_bytes)
 
+    def _with_roles(self, roles: Mapping[str, str]) -> Self:
+        """Create a tokenizer with other tokens for some roles."""
+        return self._of(self._family.with_roles(roles))
+
     def _remake(self, model: Model | CodePointModel | None = None) -> Self:
         """Create a tokenizer without caches from this model or another. For `export`: see `Exportable`."""
         return type(self)(self._family.model if model is None else model, cache_bytes=0)
+
+
+def _unpickle(kind: type[Made], state: bytes) -> Made:
+    from zlib import decompress
+
+    from fastbpe.formats import native
+
+    return kind(native.parse(decompress(state), "<pickle>"))

@@ -135,6 +135,7 @@ CALLS: dict[str, Call] = {
     "align": lambda t, _: fastbpe.align(TEXT, t, t),
     "joins": lambda t, _: fastbpe.joins(t, "low", " wide"),
     "steps": lambda t, _: fastbpe.steps(t),
+    "training_options": lambda t, _: fastbpe.training_options(t),
     "changed_texts": lambda t, _: fastbpe.changed_texts(t, t.with_tokens(["<new>"]), TEXTS),
     "vocabulary_report": lambda t, _: str(fastbpe.vocabulary_report(t)),
     "merge_tree": lambda t, _: str(fastbpe.merge_tree(t, _a_token(t))),

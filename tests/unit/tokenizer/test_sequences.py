@@ -478,7 +478,7 @@ def test_arguments_for_text_are_refused_in_loading(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="a tokenizer of sequences of integers, not of text"):
         fastbpe.load(tmp_path)
     with pytest.raises(FormatError, match="does not begin with"):
-        SequenceTokenizer.load(fastbpe.train(["ab"], vocab_size=256, progress=False).__reduce__()[1][0])
+        SequenceTokenizer.load(fastbpe.train(["ab"], vocab_size=256, progress=False).__reduce__()[1][1])
     with pytest.raises(TypeError, match="model must be a SequenceModel"):
         SequenceTokenizer(json)  # type: ignore[arg-type]
 

@@ -32,17 +32,17 @@ def trained() -> fastbpe.Tokenizer:
 def test_options_of_a_model_file_train_the_same_model(trained: fastbpe.Tokenizer, tmp_path: Path) -> None:
     trained.export(tmp_path / "a.model", format="sentencepiece")
     loaded = fastbpe.load(tmp_path / "a.model")
-    assert loaded.training_options == {"mode": "codepoint", "model_type": "bpe", **OPTIONS}
-    again = fastbpe.train(TEXTS, progress=False, **loaded.training_options)
+    assert fastbpe.training_options(loaded) == {"mode": "codepoint", "model_type": "bpe", **OPTIONS}
+    again = fastbpe.train(TEXTS, progress=False, **fastbpe.training_options(loaded))
     assert again.fingerprint == loaded.fingerprint
 
 
 def test_options_survive_other_files_and_special_tokens(trained: fastbpe.Tokenizer, tmp_path: Path) -> None:
     trained.save(tmp_path / "a.fbpe")
-    assert fastbpe.load(tmp_path / "a.fbpe").training_options == trained.training_options
+    assert fastbpe.training_options(fastbpe.load(tmp_path / "a.fbpe")) == fastbpe.training_options(trained)
     trained.export(tmp_path / "a.model", format="sentencepiece")
     added = fastbpe.load(tmp_path / "a.model").with_special_tokens(["<x>"])
-    assert added.training_options == trained.training_options
+    assert fastbpe.training_options(added) == fastbpe.training_options(trained)
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "a.gguf"])
@@ -50,12 +50,13 @@ def test_file_that_says_nothing_of_a_training_has_no_options(
     name: str, trained: fastbpe.Tokenizer, tmp_path: Path
 ) -> None:
     trained.export(tmp_path / name)
-    assert fastbpe.load(tmp_path / name).training_options == {}
+    assert fastbpe.training_options(fastbpe.load(tmp_path / name)) == {}
 
 
 def test_other_tokenizers_have_no_options() -> None:
-    assert fastbpe.train(["ab"], vocab_size=257, progress=False).training_options == {}
-    assert fastbpe.train([[1, 2, 1, 2]], mode="ids", base_size=3, vocab_size=4).training_options == {}
+    assert fastbpe.training_options(fastbpe.train(["ab"], vocab_size=257, progress=False)) == {}
+    with pytest.raises(TypeError, match="takes a Tokenizer, not SequenceTokenizer"):
+        fastbpe.training_options(fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4))  # type: ignore[arg-type]
 
 
 def test_rules_of_a_file_are_named_so_that_train_refuses_them(tmp_path: Path) -> None:
@@ -69,9 +70,9 @@ def test_rules_of_a_file_are_named_so_that_train_refuses_them(tmp_path: Path) ->
         progress=False,
     )
     (tmp_path / "rules.tsv").unlink()
-    assert model.training_options["normalization_rule_name"] == "user_defined"
+    assert fastbpe.training_options(model)["normalization_rule_name"] == "user_defined"
     with pytest.raises(fastbpe.TrainingError, match=r"rules\.tsv: No such file"):
-        fastbpe.train(["ab"] * 9, progress=False, **model.training_options)
+        fastbpe.train(["ab"] * 9, progress=False, **fastbpe.training_options(model))
 
 
 def test_info_shows_the_options(
@@ -83,12 +84,12 @@ def test_info_shows_the_options(
     assert "training options  mode='codepoint'\n" in shown
     assert "split_digits=True\n" in shown
     assert cli.main(["info", str(tmp_path / "a.model"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["training_options"] == trained.training_options
+    assert json.loads(capsys.readouterr().out)["training_options"] == fastbpe.training_options(trained)
 
 
 def test_llama_2s_options_train_another_vocabulary() -> None:
-    options = fastbpe.load(data_file("vocab", "llama2_tokenizer.model")).training_options
+    options = fastbpe.training_options(fastbpe.load(data_file("vocab", "llama2_tokenizer.model")))
     assert (options["vocab_size"], options["split_digits"], options["byte_fallback"]) == (32000, True, True)
     trained = fastbpe.train(TEXTS, progress=False, **{**options, "vocab_size": 320})
-    assert trained.training_options == {**options, "vocab_size": 320}
+    assert fastbpe.training_options(trained) == {**options, "vocab_size": 320}
     assert trained.encode("1984") == [trained.token_to_id(piece) for piece in ("\u2581", "1", "9", "8", "4")]

@@ -8,7 +8,6 @@ from typing import Any
 
 from fastbpe.errors import VocabularyError
 from fastbpe.formats import merges_as_scores
-from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import METASPACE, CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import pieces_of
 
@@ -18,34 +17,6 @@ _NORMALIZER_OPTIONS = (
     "remove_extra_whitespaces",
     "escape_whitespaces",
 )
-# Options of a trainer that a tokenizer.json or a GGUF file also has: they do not show that it was trained.
-_SAID_ELSEWHERE = {
-    *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
-    *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),
-}
-
-
-def training_options_of(model: CodePointModel) -> dict[str, Any]:
-    """Return the options with which a model was trained, as keywords of `train`; {} if the model stores none.
-
-    Options that do not affect the model are left out: paths, threads, and options for other types of models.
-    """
-    given = model.trainer.values
-    if not model.training and {"byte_fallback", "unk_id"} <= given.keys() <= _SAID_ELSEWHERE:
-        return {}
-    options = {name: value for name, value in given.items() if name not in (*specs.WITHOUT_EFFECT, "num_threads")}
-    rules = model.normalizer
-    options |= {name: rules[name] for name in rules.values if name not in ("name", "precompiled_charsmap")}
-    no_rules = "user_defined" if rules["precompiled_charsmap"] else "identity"
-    is_unigram = model.trainer["model_type"] == "unigram"
-    for name in ("model_type",) if is_unigram else specs.OF_UNIGRAM:
-        options.pop(name, None)
-    return {
-        "mode": "unigram" if is_unigram else "codepoint",
-        "vocab_size": model.trainer["vocab_size"],
-        "normalization_rule_name": rules["name"] or no_rules,
-        **options,
-    }
 
 
 def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:

@@ -248,9 +248,6 @@ class CodePointFamily(Family):
         step = write_llama.pre_tokenizer(self._model.conventions or Conventions())
         return [] if step is None else [step]
 
-    def training_options(self) -> dict[str, Any]:
-        return codepoint_properties.training_options_of(self._model)
-
     def splitting(self) -> str:
         return f"split by {self.parts.splitter!r}"
 

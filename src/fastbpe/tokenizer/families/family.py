@@ -193,10 +193,6 @@ class Family:
         """Describe the splitting as in a tokenizer.json, unless `pattern` expresses it."""
         raise NotImplementedError
 
-    def training_options(self) -> dict[str, Any]:
-        """Return the options with which sentencepiece trained the model."""
-        return {}
-
     def splitting(self) -> str:
         """Describe the splitting for a repr."""
         raise NotImplementedError

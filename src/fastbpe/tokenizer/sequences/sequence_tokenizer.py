@@ -371,15 +371,6 @@ class SequenceTokenizer:
         """
         return dict(self._model.training)
 
-    @property
-    def training_options(self) -> dict[str, Any]:
-        """Options of sentencepiece's trainer: always {}.
-
-        >>> SequenceTokenizer.from_merges([], base_size=4).training_options
-        {}
-        """
-        return {}
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256, in hexadecimal, of all that decides ids: base size and merges.
