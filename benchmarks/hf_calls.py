@@ -16,8 +16,8 @@ from typing import Any
 import report
 from calls import Row, compare
 from fastbpe.transformers import accelerate, patch, status, unpatch
-from fastbpe.transformers.streams import STOCK as STOCK_STREAM
-from fastbpe.transformers.streams import DecodeStream
+from fastbpe.transformers.decode_stream import STOCK as STOCK_STREAM
+from fastbpe.transformers.decode_stream import DecodeStream
 from texts import cut
 from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES, SHORT_BYTES

@@ -11,7 +11,7 @@ from fastbpe._utils.threads import end_idle_threads
 #: grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
-    "fastbpe.chats.counting": ("_renderer",),
+    "fastbpe.chats.message_counts": ("_renderer",),
     "fastbpe.cluster.workers": ("_load",),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization.huggingface": ("_precompiled",),

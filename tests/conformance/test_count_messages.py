@@ -310,10 +310,10 @@ def test_refusals_of_built_in_formats() -> None:
 
 
 def test_without_jinja2_the_error_names_the_extra(trained: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastbpe.chats import counting
+    from fastbpe.chats import message_counts
 
-    counting._renderer.cache_clear()
-    monkeypatch.setattr(counting.importlib.util, "find_spec", lambda name: None)
+    message_counts._renderer.cache_clear()
+    monkeypatch.setattr(message_counts.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'fastbpe-tokenizer\[chat\]'"):
         trained.count_messages(CHATS[0], template="{{ 1 }}")
 

@@ -22,7 +22,7 @@ import transformers
 from tokenizers import models
 
 import fastbpe.transformers as door
-from fastbpe.transformers import accelerating, sglang, streams, vllm
+from fastbpe.transformers import accelerating, decode_stream, sglang, vllm
 from fastbpe.transformers.classes import ENGINE
 from fastbpe.transformers.engine import WAITS
 from helpers.sampling import SEED
@@ -377,11 +377,11 @@ def test_import_of_fastbpe_does_not_import_transformers(tmp_path: Path) -> None:
 
 
 def test_unpatching_leaves_our_own_modules_as_they_are() -> None:
-    own = streams.DecodeStream
+    own = decode_stream.DecodeStream
     door.patch()
     door.unpatch()
-    assert streams.DecodeStream is own
-    assert own is not streams.STOCK
+    assert decode_stream.DecodeStream is own
+    assert own is not decode_stream.STOCK
 
 
 class Words(str):

@@ -15,7 +15,7 @@ import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 import fastbpe
-from fastbpe.transformers import accelerate, encodings, engine, patch, status, streams, unpatch
+from fastbpe.transformers import accelerate, decode_stream, encodings, engine, patch, status, unpatch
 from fastbpe.transformers.classes import OWN_METHOD
 from fastbpe.transformers.panics import BackendPanic, as_errors
 from helpers.transformers_grid import TEXTS, make
@@ -194,7 +194,7 @@ def test_panic_while_a_stream_looks_ahead_goes_to_the_stock_stream(monkeypatch: 
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     ids = stock("some text of a stream")["input_ids"]
     ours("makes the tables")
-    streams_of = [(streams.STOCK(), stock._tokenizer), (streams.DecodeStream(), ours._tokenizer)]
+    streams_of = [(decode_stream.STOCK(), stock._tokenizer), (decode_stream.DecodeStream(), ours._tokenizer)]
     monkeypatch.setattr(tokenizers.Tokenizer, "decode_batch", panic)
     found = [[stream.step(backend, i) for i in ids] for stream, backend in streams_of]
     assert found[0] == found[1]

@@ -226,7 +226,7 @@ def test_split_pattern_of_the_caller_is_refused() -> None:
     ],
 )
 def test_pieces_are_those_of_llama_cpp(name: str, text: str, pieces: list[str]) -> None:
-    from fastbpe.formats.gguf.pre_tokenizers import PRE_TOKENIZERS
+    from fastbpe.formats.gguf.split_patterns import PRE_TOKENIZERS
 
     tokenizer = Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=PRE_TOKENIZERS[name].pattern)
     assert [text[start:end] for start, end in tokenizer.pieces(text)] == pieces

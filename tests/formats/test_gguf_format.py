@@ -15,7 +15,7 @@ import fastbpe
 from fastbpe import PATTERNS, AddedToken, FormatError, Tokenizer
 from fastbpe.formats.gguf import metadata
 from fastbpe.formats.gguf.metadata import BOOL, FLOAT32, INT32, STRING, UINT32, Typed
-from fastbpe.formats.gguf.pre_tokenizers import PRE_TOKENIZERS
+from fastbpe.formats.gguf.split_patterns import PRE_TOKENIZERS
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.splitting import make_splitter
 from helpers.codepoint_models import published_model, published_processor

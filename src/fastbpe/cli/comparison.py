@@ -16,7 +16,7 @@ from fastbpe.display.shown_tokens import is_superword, sizes_of
 from fastbpe.errors import CheckError
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.judging import renyi_efficiency
-from fastbpe.vocabularies.scripts import WITHOUT_LETTERS, script_of_text
+from fastbpe.vocabularies.script_costs import WITHOUT_LETTERS, script_of_text
 
 _AROUND = 3  # tokens shown on each side of a difference
 _BATCH = 4096  # texts counted at a time

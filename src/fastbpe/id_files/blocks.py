@@ -10,8 +10,8 @@ from typing import Any
 
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
+from fastbpe.id_files.id_tables import read_rows
 from fastbpe.id_files.parts import AGAIN, OFFSET_BYTES, READABLE, Part
-from fastbpe.id_files.tables import read_rows
 
 _BLOCK_BYTES = 1 << 22  # bytes of ids read at a time
 _OFFSETS_AT_ONCE = 1 << 16

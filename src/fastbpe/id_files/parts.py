@@ -26,7 +26,7 @@ from fastbpe.corpus.remote import P
 from fastbpe.corpus.sink_formats import is_megatron_index
 from fastbpe.corpus.sinks import MANIFEST, TABLES, ids_path
 from fastbpe.errors import FormatError
-from fastbpe.id_files import tables
+from fastbpe.id_files import id_tables
 from fastbpe.id_files.megatron import MegatronIndex, read_index
 
 #: Name of a dtype that can be read → (bytes of an id, format of a memoryview).
@@ -288,7 +288,7 @@ def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int 
 
 
 def _read_table(path: Path, dtype: str | None) -> Part:
-    about = tables.read_about(path)
+    about = id_tables.read_about(path)
     if dtype not in (None, about["dtype"]):
         raise FormatError(f"{path}: its ids are {about['dtype']}, not {dtype}")
     return Part(path, about["dtype"], 0, about["count"], about["documents"], None, about, _manifest(path, about))

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from fastbpe.splitting.bracket_classes import parse_class
 from fastbpe.splitting.charset import ANY, CharSet
-from fastbpe.splitting.classes import parse_class
 from fastbpe.splitting.cursor import MAX_NESTING, MAX_PATTERN_CHARS, MAX_RANGES, Cursor
 from fastbpe.splitting.nodes import (
     Alternation,

@@ -764,7 +764,7 @@ class Tokenizer(TokenizerBase):
         >>> tokenizer.count_messages([{"role": "user", "content": "Hi"}])
         EstimatedCount(12)
         """
-        from fastbpe.chats.counting import count_messages  # here: few programs need it
+        from fastbpe.chats.message_counts import count_messages  # here: few programs need it
 
         return count_messages(self, self._family.chat, messages, tools, template, add_generation_prompt)
 

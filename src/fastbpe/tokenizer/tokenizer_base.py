@@ -8,7 +8,7 @@ from fastbpe._utils.batches import items_in
 from fastbpe._utils.caching import cached_property
 from fastbpe.model import AddedToken, CodePointModel, Model
 from fastbpe.tokenizer import own_tokens
-from fastbpe.tokenizer.families.make import family_of
+from fastbpe.tokenizer.families.choice import family_of
 from fastbpe.tokenizer.surgery import adding
 
 TYPE_CHECKING = False

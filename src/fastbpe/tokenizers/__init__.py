@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         SentencePieceBPETokenizer,
         SentencePieceUnigramTokenizer,
     )
-    from fastbpe.tokenizers.inputs import (
+    from fastbpe.tokenizers.type_names import (
         EncodeInput,
         InputSequence,
         OffsetReferential,
@@ -97,7 +97,7 @@ _TYPES = (
     "TextInputSequence",
 )
 # Name → module that defines it. These modules are imported at the first use of a name.
-_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "inputs")}
+_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "type_names")}
 
 if not TYPE_CHECKING:  # type checkers then know the names above, and no others
 

@@ -65,7 +65,7 @@ class Engine:
         waits: no tables have been built yet, because the calls so far were few and short.
         reason: why fastbpe does not support the tokenizer; None if it does.
         n_changes: list of one int: number of changes of the original so far.
-        texts: text of an id in a stream, by (skip_special_tokens, id); see `streams`.
+        texts: text of an id in a stream, by (skip_special_tokens, id); see `decode_stream`.
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.

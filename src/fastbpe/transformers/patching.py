@@ -11,8 +11,8 @@ from typing import Any
 
 from fastbpe.transformers.accelerating import give_back, unknown_interface, why_not
 from fastbpe.transformers.classes import give_class, is_accelerated
+from fastbpe.transformers.decode_stream import STOCK, DecodeStream
 from fastbpe.transformers.engine import has_engine, logger
-from fastbpe.transformers.streams import STOCK, DecodeStream
 from fastbpe.transformers.watching import stop_watching
 
 _lock = threading.RLock()

@@ -23,7 +23,7 @@ from fastbpe.vocabularies.forms import (
 from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token, surface_of
 from fastbpe.vocabularies.merge_tree import merged
 from fastbpe.vocabularies.reach import judge
-from fastbpe.vocabularies.scripts import ScriptRow, script_rows
+from fastbpe.vocabularies.script_costs import ScriptRow, script_rows
 from fastbpe.vocabularies.usage import Usage, count_ids, partial_tokens
 
 _N_SHOWN = 10  # tokens of a kind that the table shows

@@ -13,7 +13,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.sources import Source
 from fastbpe.vocabularies.material import Described, Kind, material_of
-from fastbpe.vocabularies.scripts import script_of_token
+from fastbpe.vocabularies.script_costs import script_of_token
 from fastbpe.vocabularies.usage import count_ids
 
 _ORDERS = ("id", "longest", "rarest")

@@ -32,9 +32,9 @@ from fastbpe.patterns import PATTERNS
 from fastbpe.published.find import places
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.web import answers, learning
+from fastbpe.web import answers, live_training
 from fastbpe.web.chat_templates import ROLES, TEMPLATES, ChatTemplate, Message
-from fastbpe.web.learning import MAX_VOCAB_SIZE, Trainer
+from fastbpe.web.live_training import MAX_VOCAB_SIZE, Trainer
 from fastbpe.web.own_templates import OwnTemplate, has_jinja
 from fastbpe.web.shelf import MAX_ADDED, Entry, Shelf
 
@@ -191,7 +191,7 @@ class _Questions:
         (entry,) = self._entries(request, at_most=1)
         if not entry.is_trained:
             raise HTTPException(400, "only vocabularies that were trained here can be saved")
-        content = await run_in_threadpool(learning.file_of, entry.tokenizer)
+        content = await run_in_threadpool(live_training.file_of, entry.tokenizer)
         return Response(content, media_type="application/octet-stream")
 
     async def add(self, request: Request) -> Response:
@@ -231,7 +231,7 @@ class _Questions:
             return entry
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
             raise HTTPException(400, "with: only tokenizers that were trained here have earlier sizes")
-        smaller = learning.at_size(entry.tokenizer, int(size))
+        smaller = live_training.at_size(entry.tokenizer, int(size))
         return entry._replace(tokenizer=smaller, for_chats=smaller)
 
 
@@ -240,7 +240,7 @@ def _known_here() -> list[str]:
     return [name for name in VOCABULARIES if any(map(os.path.exists, places(name)))]
 
 
-async def _lines(reports: Iterator[learning.Report]) -> Any:
+async def _lines(reports: Iterator[live_training.Report]) -> Any:
     try:
         while (report := await run_in_threadpool(next, reports, None)) is not None:
             yield json.dumps(report) + "\n"

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from fastbpe.web import answers, app, guard, learning, server
+from fastbpe.web import answers, app, guard, live_training, server
 from fastbpe.web.guard import POLICY, Guard
 from fastbpe.web.server import LOOPBACK, WebServer
 
@@ -181,7 +181,7 @@ def test_nothing_that_a_request_names_is_opened() -> None:
     opening = ("open(", "Path(", "read_bytes", "read_text", "write_")
     lines = [
         line.strip()
-        for module in (app, answers, guard, server, learning)
+        for module in (app, answers, guard, server, live_training)
         for line in inspect.getsource(module).splitlines()
         if any(call in line for call in opening) and "webbrowser.open" not in line
     ]

@@ -9,16 +9,16 @@ from typing import Any
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.byte_level import bytes_of
-from fastbpe.formats.gguf import characters, metadata, words
+from fastbpe.formats.gguf import characters, metadata, wordpiece
 from fastbpe.formats.gguf.keys import PREFIX, ROLES, Keys
-from fastbpe.formats.gguf.pre_tokenizers import DEFAULT, PRE_TOKENIZERS, PreTokenizer
+from fastbpe.formats.gguf.split_patterns import DEFAULT, PRE_TOKENIZERS, PreTokenizer
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model, PieceType, around, pack_merges, pack_pieces
 from fastbpe.patterns import PatternLike
 
 METASPACE = "\u2581".encode()
 UNIGRAM = "t5"
-_KINDS = ("gpt2", "llama", UNIGRAM, words.KIND, characters.GEMMA)
+_KINDS = ("gpt2", "llama", UNIGRAM, wordpiece.KIND, characters.GEMMA)
 #: Roles that a file of the kind "t5" does not name.
 _T5_ROLES = {"eos": 1, "unk": 2, "pad": 0}
 
@@ -54,8 +54,8 @@ def parse(
         raise FormatError(f"{where}: the file contains its own split pattern; load it without pattern=")
     if is_characters:
         return characters.read(keys, str(pre), special_tokens)
-    if kind == words.KIND:
-        return words.read(keys, special_tokens)
+    if kind == wordpiece.KIND:
+        return wordpiece.read(keys, special_tokens)
     if special_tokens is not None:
         raise FormatError(f"{where}: the file contains its own special tokens; load it without special_tokens=")
     return _code_points(keys, is_unigram=kind == UNIGRAM)

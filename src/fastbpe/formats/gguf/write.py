@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.gguf import metadata, words
+from fastbpe.formats.gguf import metadata, wordpiece
 from fastbpe.formats.gguf.keys import PREFIX, ROLES
 from fastbpe.formats.gguf.metadata import Typed
 from fastbpe.formats.gguf.read import METASPACE
@@ -210,7 +210,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     Raises:
         FormatError: the model is not WordPiece with BERT's steps, or the format cannot store its tokens.
     """
-    lowers, strips = words.settings_of(model)
+    lowers, strips = wordpiece.settings_of(model)
     spelling = model.spelling
     assert spelling is not None
     added = all_added_tokens(model)
@@ -224,7 +224,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     for i, text in enumerate(texts):
         if not text:
             texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
-    marked = words.texts_of(texts, names)
+    marked = wordpiece.texts_of(texts, names)
     if len({*marked}) != n_ids:
         raise FormatError("two tokens would be written as the same text; export it as native or huggingface")
     named = {role: i for role, i in roles.items() if i is not None}
@@ -241,7 +241,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
             "export(roles={'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]'})"
         )
     return _file(
-        words.KIND,
+        wordpiece.KIND,
         {
             "pre": _text("default"),
             "tokens": Typed(metadata.STRING, [text.encode() for text in marked], True),

@@ -11,7 +11,7 @@ from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_huggingface_folder
-from fastbpe.formats.gguf import pre_tokenizers
+from fastbpe.formats.gguf import split_patterns
 from fastbpe.formats.gguf import write as write_gguf
 from fastbpe.formats.huggingface import tokenizer_config, write, write_llama, write_unigram
 from fastbpe.formats.sentencepiece import model_file
@@ -283,14 +283,14 @@ def _huggingface(tokenizer: Exportable) -> Files:
 def _gguf(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     components.check_plain(model._replace(added_tokens=()), "a GGUF file")
-    names = pre_tokenizers.names_of(model.pattern)
+    names = split_patterns.names_of(model.pattern)
     if not names:
-        known = ", ".join(name for name, pattern in PATTERNS.items() if pre_tokenizers.names_of(pattern))
+        known = ", ".join(name for name, pattern in PATTERNS.items() if split_patterns.names_of(pattern))
         raise FormatError(
             "a GGUF file refers to its split pattern by name, but llama.cpp has no name for this tokenizer's. "
             f"It knows {known} and some others; export it as native or huggingface"
         )
-    whole = {name: pre_tokenizers.PRE_TOKENIZERS[name].whole_piece_first for name in names}
+    whole = {name: split_patterns.PRE_TOKENIZERS[name].whole_piece_first for name in names}
     alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)
     if alike is None and not vocabulary.whole_piece_first:
         raise FormatError(

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.web.learning import Trainer, at_size
+from fastbpe.web.live_training import Trainer, at_size
 from fastbpe.web.shelf import MAX_ADDED, Shelf
 
 TEXT = "low lower lowest newer wider <|end|>\n" * 20
