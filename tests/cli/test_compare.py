@@ -109,6 +109,7 @@ def test_plot_is_written(name, run, here):
     assert run("compare", *BOTH, "texts", "--plot", "out.pdf").failed_with(".png or .svg")
 
 
+@pytest.mark.daily
 def test_legend_of_a_plot_hides_no_bar(run, here, monkeypatch):
     pytest.importorskip("matplotlib")
     drawn = []

@@ -34,6 +34,7 @@ def steps(help_text: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.skipif(BASH is None, reason="the examples are lines for a Unix shell")
 @pytest.mark.parametrize("argv", [[], *([name] for name in NAMES)], ids=["fastbpe", *NAMES])

@@ -48,6 +48,7 @@ def test_training_equals_train(run: Run) -> None:
     assert trained(run, "codes.txt", "codes.txt") == twice
 
 
+@pytest.mark.daily
 def test_options_reach_train(run: Run) -> None:
     outcome = run(*TRAIN[:-1], "codes.txt", "--ties", "first", "--min-count", "2", "--max-token-length", "2")
     assert outcome.err.splitlines()[-1] == "codes.fbpe: 5 tokens, learned from 15 symbols in 4 sequences", outcome

@@ -351,6 +351,7 @@ def test_gpt4_tokenizer_equals_tiktoken(gpt4: minbpe.GPT4Tokenizer, tmp_path: Pa
             call()
 
 
+@pytest.mark.daily
 def test_gpt4_tokenizer_equals_fastbpe(gpt4: minbpe.GPT4Tokenizer) -> None:
     text = standard_library(100_000) + " naïve 日本語"
     assert gpt4.encode(text) == published("cl100k_base").encode(text)

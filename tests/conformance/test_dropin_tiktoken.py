@@ -160,6 +160,7 @@ def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
 # Texts and ids.
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @settings(max_examples=n_rounds(150, 400))
 @given(text=texts)

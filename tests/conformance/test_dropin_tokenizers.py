@@ -81,6 +81,7 @@ def published(name: str) -> Twins:
     return Twins.of(json_of(name))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(3)
 def test_published_tokenizers_encode_like_the_original(name: str) -> None:

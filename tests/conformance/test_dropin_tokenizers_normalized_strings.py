@@ -105,6 +105,7 @@ def test_random_changes_are_like_the_original(seed: int) -> None:
                 )
 
 
+@pytest.mark.daily
 def test_every_code_point_changes_like_the_original() -> None:
     characters = [chr(c) for c in range(0x20000) if not 0xD800 <= c < 0xE000]
     for name in ("uppercase", "lowercase"):

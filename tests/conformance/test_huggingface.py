@@ -71,6 +71,7 @@ def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[
         assert ids == theirs, f"{where}{line!r} without special tokens"
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
@@ -84,6 +85,7 @@ def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
             assert_same(tokenizer, peer, with_special(some, tokenizer, rng), f"{text}, seed {SEED}: ")
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_whole_texts_equal_tokenizers(name: str) -> None:

@@ -243,6 +243,7 @@ def test_published_files_on_corpora_equal_tokenizers(name: str, text: str) -> No
     assert "".join(map(stream.push, theirs[0])) + stream.finish() == peer.decode(theirs[0])
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FILES)
 def test_fast_and_slow_readers_give_the_same_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:

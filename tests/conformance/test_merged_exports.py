@@ -107,6 +107,7 @@ def test_merge_into_a_model_with_runs_of_one_score_is_written(tmp_path: Path) ->
     assert_written(merged, tmp_path, random_texts("merge", n_rounds(300, 2000)))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["llama2_tokenizer.model", "mistral_v1_tokenizer.model"])
 def test_merge_into_a_published_model_is_written(name: str, tmp_path: Path) -> None:

@@ -59,6 +59,7 @@ PLAIN: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PLAIN)
 def test_every_code_point_is_normalized_as_by_tokenizers(name: str) -> None:

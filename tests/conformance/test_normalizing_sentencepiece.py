@@ -45,6 +45,7 @@ def normalizer_of(model: CodePointModel) -> Normalizer:
     )
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
 def test_slow_twin_decodes_the_standard_rules(rule_name: str) -> None:

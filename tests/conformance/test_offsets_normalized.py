@@ -205,6 +205,7 @@ def test_offsets_of_random_files_equal_tokenizers(part: int, capfd: pytest.Captu
             assert_same(file, [random_text(rng) for _ in range(25)], f"seed {seed!r}")
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents", "Nmt", "BertNormalizer"])
 def test_offsets_of_every_changed_character_equal_tokenizers(name: str) -> None:

@@ -48,6 +48,7 @@ def changed() -> list[str]:
     return [chr(c) for c in range(0x3100) if unicodedata.normalize("NFKC", chr(c)) != chr(c)] + CLASSES
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_code_point_is_normalized_as_by_tokenizers(name: str) -> None:

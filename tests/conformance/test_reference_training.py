@@ -82,6 +82,7 @@ def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
     return merges
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_corpora_train_as_every_peer(seed: int) -> None:
@@ -122,6 +123,7 @@ def test_limits_stop_training_as_in_the_peers(seed: int) -> None:
         assert ours == theirs, (name, length, min_count)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranks_and_merges_encode_alike(seed: int) -> None:

@@ -628,6 +628,7 @@ def test_sampling_keeps_symbols_bytes_and_offsets() -> None:
 # The normalizer.
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
 def test_normalizers_by_name_equal_sentencepiece(rule_name: str) -> None:

@@ -185,6 +185,7 @@ def test_character_class_has_the_members_of_tiktoken(escape):
     assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [name for name in unicode_tables.BINARY_PROPERTIES.split() if name[-1] == ":"])
 def test_binary_property_has_the_members_of_tiktoken_and_tokenizers(name):

@@ -48,6 +48,7 @@ def test_standard_library_trains_as_minbpe() -> None:
     assert our_merges([text], 1000, "first") == minbpe_merges(pieces_in_order(text), 744)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("vocab_size", SIZES)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
@@ -55,6 +56,7 @@ def test_corpora_train_as_the_peers(name: str, vocab_size: int) -> None:
     check_pair_and_huggingface(corpus(name, N_BYTES), vocab_size)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
 def test_corpora_train_as_minbpe(name: str) -> None:
@@ -65,6 +67,7 @@ def test_corpora_train_as_minbpe(name: str) -> None:
         assert our_merges([text], vocab_size, "first") == expected[: vocab_size - 256]
 
 
+@pytest.mark.daily
 def test_many_documents_train_as_the_peers() -> None:
     texts = standard_library(200_000).splitlines(keepends=True)
     ours = our_merges(texts, 700, "pair")

@@ -158,6 +158,7 @@ def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_p
         )
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("first", range(0, n_rounds(240, 2000), 40))
 def test_models_of_random_corpora_equal_sentencepiece(first: int) -> None:

@@ -53,6 +53,7 @@ def test_grid_has_as_many_calls_as_promised() -> None:
     assert len(CALLS) >= 120
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(2)
 def test_every_call_answers_like_stock(name: str) -> None:
@@ -64,6 +65,7 @@ def test_every_call_answers_like_stock(name: str) -> None:
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("shape", HOT)
 @pytest.mark.sample(3)
@@ -102,6 +104,7 @@ TRUNCATED = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("shape", TRUNCATED)
 @pytest.mark.sample(5)
@@ -207,6 +210,7 @@ def test_hot_calls_are_answered_natively(name: str) -> None:
     assert not told["handed_over"]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("class_name", "name"),
     [

@@ -50,6 +50,7 @@ def test_odd_calls_answer_like_stock(name: str) -> None:
     compare(name, ODD_CALLS)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.sample(3)
 def test_every_call_answers_like_stock(name: str) -> None:

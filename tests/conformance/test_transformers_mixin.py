@@ -148,6 +148,7 @@ def test_behaviour_of_a_large_model_equals_stock(name: str, kind: str) -> None:
     assert told == messages
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", LOCAL)
 @pytest.mark.sample(2)
 def test_nearly_all_calls_of_the_behaviours_are_native(kind: str) -> None:

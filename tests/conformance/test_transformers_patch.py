@@ -201,6 +201,7 @@ def test_unknown_interface_leaves_tokenizers_stock(
     assert not is_accelerated(door.accelerate(made))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", [*TRAINED, *FILES])
 @pytest.mark.sample(3)
 def test_streams_decode_like_stock(name: str) -> None:

@@ -49,6 +49,7 @@ def compare(call: Any, ours: Any, stock: Any, caplog: pytest.LogCaptureFixture) 
     return difference(found, expected) or difference(state(ours), state(stock), "settings")
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", [*TRAINED, *FILES, *MADE])
 @pytest.mark.sample(5)
 def test_random_calls_answer_like_stock(name: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,6 +26,7 @@ def file(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> byte
     return path.read_bytes()
 
 
+@pytest.mark.daily
 def test_a_file_comes_back_as_it_was(tokenizer: Tokenizer, file: bytes, tmp_path: Path) -> None:
     assert file.startswith(b"BoundlessBPE v2 boundless\nvocabulary\n298\n0 ")
     loaded = load(file)

@@ -170,6 +170,7 @@ def test_damaged_keys_raise_format_error(name: str) -> None:
         fastbpe.load(written(kind, **changes)).encode("x")
 
 
+@pytest.mark.daily
 def test_every_truncation_raises_format_error_or_loads() -> None:
     for kind in ("t5", "bert"):
         data = written(kind, precompiled_charsmap=None)

@@ -86,6 +86,7 @@ def test_published_qwen2_files_load(given_file: str) -> None:
         assert tokenizer.encode_ordinary(line) == peer.encode(line).ids
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base", "qwen2"])
 def test_written_files_equal_tokenizers(name: str, tmp_path: Path) -> None:

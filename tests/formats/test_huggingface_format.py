@@ -251,6 +251,7 @@ def assert_written(tokenizer: Tokenizer, path: Path, lines: list[str]) -> Tokeni
     return fastbpe.load(path)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in ("o200k_base", "llama4")])
 def test_ranks_survive_conversion_to_merges(name: str, tmp_path: Path) -> None:

@@ -194,6 +194,7 @@ def test_any_altered_byte_raises_format_error(data: bytes) -> None:
     assert altered == data
 
 
+@pytest.mark.daily
 def test_any_altered_byte_of_the_first_line_raises_format_error(data: bytes) -> None:
     altered = bytearray(data)
     for at in range(64):

@@ -80,7 +80,7 @@ def split_items(
 
     A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases. So does one without the marker
     that has many random cases, or many cases in SAMPLED_FOLDERS. Tests marked `@pytest.mark.daily` run all if the
-    files are named, else in turn, one in SHARE each day.
+    files are named, else in turn, one in SHARE each day. A test may have both marks.
     """
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

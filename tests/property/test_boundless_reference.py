@@ -72,6 +72,7 @@ def operations_of(tokenizer: fastbpe.Tokenizer) -> Operations:
     return Operations(tokens, words, superwords)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_texts_train_and_encode_as_specified(part: int) -> None:

@@ -9,6 +9,7 @@ from helpers.random_training import learned_pieces, random_options, random_sente
 from helpers.sampling import n_rounds
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_pieces_of_random_corpora_equal_the_slow_twin(seed: int) -> None:

@@ -40,6 +40,7 @@ def check(data: bytes, splitters: dict[str, Splitter] | None = None) -> None:
             assert parts == whole, f"{name}: {data!r} cut at {cut}"
 
 
+@pytest.mark.daily
 @given(sound_texts)
 @settings(max_examples=n_rounds(100, 300))
 def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:

@@ -80,6 +80,7 @@ def test_named_patterns_split_random_texts_like_regex(name: str) -> None:
     check(split_oracles.pattern_text(name), list(texts))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
 def test_named_patterns_split_every_code_point_like_regex(name: str) -> None:

@@ -125,6 +125,7 @@ def test_batches_equal_single_texts(
     assert ends.tolist() == [sum(len(one) for one, _ in singles[:i]) for i in range(len(batch) + 1)]
 
 
+@pytest.mark.daily
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("end", ["", "é", "日👍", "\ud83d"])

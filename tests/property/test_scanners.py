@@ -52,6 +52,7 @@ def test_random_texts_are_split_like_regex(name: str) -> None:
     check(name, list(itertools.islice(split_oracles.random_texts(seed), n_rounds(4_000, 150_000))))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 def test_every_code_point_is_split_like_regex(name: str) -> None:
     characters = [chr(c) for c in some(range(0x110000), 300_000) if not 0xD800 <= c < 0xE000]

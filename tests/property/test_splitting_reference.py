@@ -54,6 +54,7 @@ def test_named_patterns_split_random_texts_like_the_slow_twin(name: str) -> None
             assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_named_patterns_split_every_short_string_like_the_slow_twin(name: str) -> None:

@@ -141,6 +141,7 @@ def test_lists_changed_by_another_thread_never_crash(tokenizer: Tokenizer) -> No
         thread.join()
 
 
+@pytest.mark.daily
 def test_eight_threads_may_decode_at_once(tokenizer: Tokenizer) -> None:
     batches = [batch_of(random.Random(seed), 500) for seed in range(8)]
     expected = [[tokenizer.decode(ids) for ids in batch] for batch in batches]

@@ -123,6 +123,7 @@ def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: i
             call(texts(True), num_threads=num_threads)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("num_threads", THREADS)
 def test_huge_text_among_100_000_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer, num_threads: int) -> None:
@@ -327,6 +328,7 @@ print(found == [wanted])
 """
 
 
+@pytest.mark.daily
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs more stack")
 def test_threads_with_small_stacks_can_encode() -> None:
     """New pieces of all widths are merged at once within a stack of 64 KB."""

@@ -43,6 +43,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *, share: int, full: bool = False, seed
     monkeypatch.setattr(sampling, "SEED", seed)
 
 
+@pytest.mark.daily
 def test_a_third_of_the_days_sample_runs_by_default(
     items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_third_of_the_days_sample_runs_by_default(
     assert [item for item in items if item in kept or item in left_out] == items
 
 
+@pytest.mark.daily
 def test_all_cases_run_in_the_long_form(items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, share=1, full=True)
     assert sampling.split_items(items) == (items, [])
@@ -68,6 +70,7 @@ def test_all_cases_run_in_the_long_form(items: list[pytest.Item], monkeypatch: p
     assert sampling.n_rounds(5, 100) == 100
 
 
+@pytest.mark.daily
 def test_each_daily_test_runs_on_one_of_three_days_or_when_its_file_is_named(
     items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:

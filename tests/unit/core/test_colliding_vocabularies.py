@@ -111,6 +111,7 @@ def test_table_with_a_long_run_of_full_slots_is_refused() -> None:
         Vocabulary(**tables)
 
 
+@pytest.mark.daily
 def test_long_list_of_neighbouring_pairs_is_taken() -> None:
     """Pairs in arithmetic progressions, as sequences of codes have, spread over the table."""
     n = 50_000

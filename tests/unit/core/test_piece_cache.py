@@ -153,6 +153,7 @@ def test_pieces_that_differ_only_at_their_ends_are_distinguished(kind: str) -> N
         assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces), n
 
 
+@pytest.mark.daily
 @settings(max_examples=150)
 @given(
     st.lists(
@@ -176,6 +177,7 @@ def shared_encoder(kind: str) -> Encoder:
     return encoder(kind)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", KINDS)
 def test_unmatched_text_has_no_ids(kind: str) -> None:
     rng = random.Random(4)

@@ -169,6 +169,7 @@ def test_surrogates_in_a_separator_are_treated_as_in_texts(code_tokenizer: Token
         assert documents_of(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("stderr", ["None", "closed", "object()"])
 def test_unusable_stderr_shows_no_progress_bar(stderr: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab ab ab")
@@ -423,6 +424,7 @@ def test_disk_error_during_writing_is_raised(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
 
 
+@pytest.mark.daily
 def test_full_disk_is_named_and_the_run_resumes(tmp_path: Path) -> None:
     """A limit on file size plays the full disk."""
     pytest.importorskip("resource")
@@ -565,6 +567,7 @@ def test_resume_refuses_a_changed_input(
         code_tokenizer.encode_files(bad, out)
 
 
+@pytest.mark.daily
 def test_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     """For some damage pyarrow raises an OSError without an errno."""
     path = tmp_path / "damaged.parquet"

@@ -255,6 +255,7 @@ def test_truncated_or_altered_file_raises_format_error(tmp_path: Path, name: str
             texts(read(path))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"level": 19}, {"write_content_size": False}])
 def test_truncated_zstd_frame_raises_and_whole_frames_are_read(tmp_path: Path, options: dict[str, int]) -> None:

@@ -176,6 +176,7 @@ class TestIds:
 
 
 class TestVisible:
+    @pytest.mark.daily
     def test_every_character_is_visible_or_replaced(self):
         for code in some(range(sys.maxunicode + 1), 200_000):
             character = chr(code)

@@ -21,6 +21,7 @@ def test_doctests_of_sentencepiece_rules_pass() -> None:
     assert not results.failed
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sentencepiece_rules.RULE_NAMES)
 def test_compiled_standard_rules_hold_all_rules(name: str) -> None:

@@ -118,6 +118,7 @@ def test_compiled_patterns_are_cached():
     assert compile_regex("a+") is compile_regex("a+")
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "pattern",

@@ -33,6 +33,7 @@ def slow_resize(id_map: IdMap, matrix: list[float]) -> list[float]:
     return [sum(matrix[i] for i in ids) / len(ids) for ids in starts]
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_arrays_are_inverse_to_each_other(id_map: IdMap) -> None:
     new_to_old, old_to_new = id_map.new_to_old.tolist(), id_map.old_to_new.tolist()

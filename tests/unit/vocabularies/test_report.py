@@ -250,6 +250,7 @@ def test_progress_function_hears_of_counting() -> None:
     assert heard[-1] == ("counting", 5, None)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("name", "n_impossible"),
