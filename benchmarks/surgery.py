@@ -13,20 +13,22 @@ from vocabularies import Vocabulary, published_or
 
 SURGERY_BAR = 2.0  # seconds at most for each change
 N_MORE = 1000
-ROUNDS = 3
+MAX_ROUNDS = 3  # each takes about a second
 
 
-def surgery_rows(text: str, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+def surgery_rows(text: str, vocabulary: Vocabulary, rounds: int) -> list[dict[str, Any]]:
     """Time each change of o200k_base, print a table, and return the rows.
 
     Args:
         text: corpus to prune by and to learn from.
         vocabulary: takes the place of o200k and cl100k where their files are missing.
+        rounds: number of timed calls of each change; at most MAX_ROUNDS are made.
     """
     tokenizer, other = (published_or(vocabulary, name).load() for name in ("o200k", "cl100k"))
     print(f"\n| change of {tokenizer.name}, {tokenizer.vocab_size:,} tokens | ms, median | bar, ms |")
     print("|---|---:|---:|")
-    return [_timed(title, change) for title, change in _changes(tokenizer, other, text).items()]
+    n = min(rounds, MAX_ROUNDS)
+    return [_timed(title, change, n) for title, change in _changes(tokenizer, other, text).items()]
 
 
 def _changes(old: fastbpe.Tokenizer, other: fastbpe.Tokenizer, text: str) -> dict[str, Callable[[], Any]]:
@@ -53,9 +55,9 @@ def _changes(old: fastbpe.Tokenizer, other: fastbpe.Tokenizer, text: str) -> dic
     }
 
 
-def _timed(title: str, change: Callable[[], Any]) -> dict[str, Any]:
+def _timed(title: str, change: Callable[[], Any], rounds: int) -> dict[str, Any]:
     times = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         gc.collect()
         started = time.perf_counter()
         change()

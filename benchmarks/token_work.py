@@ -52,7 +52,7 @@ def compare_token_work(vocabulary: Vocabulary, text: str, rounds: int) -> list[d
     print("|---|---:|---:|---:|---:|")
     rows = [_measured(row, rounds) for row in _rows(tokenizer, text)]
     rows.append(_append_row(tokenizer, text))
-    rows += surgery_rows(text, vocabulary)
+    rows += surgery_rows(text, vocabulary, rounds)
     missed = [row["row"] for row in rows if not row["met"]]
     print(f"bars: {'missed by ' + '; '.join(missed) if missed else 'met'}")
     return rows

@@ -93,6 +93,7 @@ def test_tokens(files: list[str], tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     assert len(found) == 8 + 9  # methods of tokenizers, then surgery on vocabularies
     assert all(row["seconds"] for row in found)
+    assert {len(row["seconds"]) for row in found[8:]} == {1}  # rounds
 
 
 def test_compare_dropins_has_all_modules(files: list[str], tmp_path: Path) -> None:
