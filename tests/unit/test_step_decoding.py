@@ -13,8 +13,7 @@ import pytest
 
 from fastbpe.errors import FormatError, InvalidTokenError, PatternError
 from fastbpe.formats.huggingface.decoders import canonical, flattened
-from fastbpe.normalization.decoder_plans import find_plan
-from fastbpe.normalization.decoder_steps import apply, make_steps
+from fastbpe.normalization.decoder_steps import apply, find_plan, make_steps
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
 BPE: list[dict[str, Any]] = [{"type": "BPEDecoder", "suffix": "</w>"}]

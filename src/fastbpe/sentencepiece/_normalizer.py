@@ -15,7 +15,8 @@ from fastbpe.normalization import sentencepiece_rules
 from fastbpe.sentencepiece._dropped import raise_missing
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
-from fastbpe.sentencepiece._normalizing import normalize
+from fastbpe.sentencepiece._messages import normalized_in_characters
+from fastbpe.sentencepiece._model import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -212,3 +213,26 @@ def _compiled(rules: Mapping[str, str]) -> bytes:
         return sentencepiece_rules.compile_rules(rules)
     except ValueError as error:
         raise ModelError(f"INTERNAL: {error}") from error
+
+
+def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> Any:
+    """Normalize a text, or each text of a list.
+
+    with_offsets: return (text, positions in the input from which its characters and its end come).
+    """
+    if isinstance(input, list):
+        return [_normalized(normalizer, text, with_offsets) for text in input]
+    return _normalized(normalizer, input, with_offsets)
+
+
+def _normalized(normalizer: Normalizer, text: Any, with_offsets: bool | None) -> Any:
+    if not isinstance(text, (str, bytes)):
+        raise ArgumentTypeError("Input must be str or bytes")
+    data = to_bytes(text)
+    if not with_offsets:
+        normalized = normalizer.normalize(data)
+        return normalized if isinstance(text, bytes) else normalized.decode()
+    normalized, places = normalizer.normalize_with_offsets(data)
+    if isinstance(text, bytes):
+        return normalized, places
+    return normalized.decode(), normalized_in_characters(data, normalized, places)

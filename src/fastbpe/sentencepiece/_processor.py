@@ -7,7 +7,7 @@ from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._methods import Methods
-from fastbpe.sentencepiece._normalizing import normalize
+from fastbpe.sentencepiece._normalizer import normalize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 from collections import deque
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
-from itertools import islice
-from typing import Generic, TypeVar
+from itertools import islice, tee
 
 from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe._utils.caching import cached_property
@@ -22,8 +22,6 @@ _MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; the
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
 _MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
 _CONTINUATION = range(0x80, 0xC0)
-T = TypeVar("T")
-
 #: Beginnings of characters, one for each set of bytes that may follow.
 _LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
 
@@ -55,12 +53,13 @@ class ByteSearch:
         #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
-        #: By states: the tokens of whole characters that may come next.
-        self._known_begun: dict[States, _Kept[_Way]] = {}
+        #: By states: the tokens of whole characters that may come next; an iterator to copy, which keeps what a
+        #: copy has read.
+        self._known_begun: dict[States, Iterator[_Way]] = {}
         #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
-        #: By the key of a place inside a character: the tokens that may come next.
-        self._known_inside: dict[_Key, _Kept[_KeyedWay]] = {}
+        #: By the key of a place inside a character: the tokens that may come next; also to copy.
+        self._known_inside: dict[_Key, Iterator[_KeyedWay]] = {}
         self._n_looks_left = _MAX_ALL_LOOKS
         self._n_completions_left = _MAX_COMPLETIONS
 
@@ -195,11 +194,11 @@ class ByteSearch:
                 if inside is not None and inside not in dead and self._stand_apart(other, token_id):
                     yield before, inside
 
-    def _begun(self, begin: States) -> Iterable[_Way]:
+    def _begun(self, begin: States) -> Iterator[_Way]:
         """Return the tokens of whole characters that may come next: (id, bytes, the position after it)."""
         if begin not in self._known_begun:
-            self._known_begun[begin] = _Kept(self._read_each(begin))
-        return self._known_begun[begin]
+            (self._known_begun[begin],) = tee(self._read_each(begin), 1)
+        return copy(self._known_begun[begin])
 
     def _read_each(self, begin: States) -> Iterator[_Way]:
         for other in self._short_first:
@@ -242,8 +241,8 @@ class ByteSearch:
                 for head, other, token in self._continuations
                 if head == missing or head == len(token) < missing
             )
-            self._known_inside[here_key] = _Kept(self._keyed(here, tokens))
-        return (way for way in self._known_inside[here_key] if self._stand_apart(last, way[0]))
+            (self._known_inside[here_key],) = tee(self._keyed(here, tokens), 1)
+        return (way for way in copy(self._known_inside[here_key]) if self._stand_apart(last, way[0]))
 
     def _behind(self, token_id: int, place: _Place, looks: _Looks) -> Iterator[bytes]:
         """Yield bytes that may follow a token up to the end of its piece, made of tokens that do not merge."""
@@ -312,26 +311,6 @@ class ByteSearch:
         """Tokens that begin with a whole character, or none, and end inside one; short ones first."""
         tokens = self._material.tokens
         return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
-
-
-class _Kept(Generic[T]):
-    """Items of an iterator, read once and at their first use."""
-
-    def __init__(self, rest: Iterator[T]) -> None:
-        self._known: list[T] = []
-        self._rest = rest
-
-    def __iter__(self) -> Iterator[T]:
-        yield from self._known
-        at = len(self._known)
-        while True:
-            if at == len(self._known):
-                item = next(self._rest, None)
-                if item is None:
-                    return
-                self._known.append(item)
-            yield self._known[at]
-            at += 1
 
 
 @dataclass

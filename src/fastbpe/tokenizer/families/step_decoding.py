@@ -25,7 +25,6 @@ from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import InvalidTokenError, note_place
 from fastbpe.model import Buffer
-from fastbpe.normalization.decoder_plans import find_plan
 from fastbpe.normalization.decoder_steps import (
     REPLACEMENT,
     ByteFallback,
@@ -33,6 +32,7 @@ from fastbpe.normalization.decoder_steps import (
     EachToken,
     apply,
     byte_values,
+    find_plan,
     make_steps,
 )
 from fastbpe.normalization.decoder_streams import Chain
