@@ -44,7 +44,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *, share: int, full: bool = False, seed
 
 
 @pytest.mark.daily
-def test_a_third_of_the_days_sample_runs_by_default(
+def test_a_part_of_the_days_sample_runs_by_default(
     items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, share=1)
@@ -71,7 +71,7 @@ def test_all_cases_run_in_the_long_form(items: list[pytest.Item], monkeypatch: p
 
 
 @pytest.mark.daily
-def test_each_daily_test_runs_on_one_of_three_days_or_when_its_file_is_named(
+def test_each_daily_test_runs_in_turn_or_when_its_file_is_named(
     items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
