@@ -53,12 +53,11 @@ class ByteSearch:
         #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
-        #: By states: the tokens of whole characters that may come next; an iterator to copy, which keeps what a
-        #: copy has read.
+        #: By states: the tokens of whole characters that may come next. A copy of a tee reads all of them.
         self._known_begun: dict[States, Iterator[_Way]] = {}
         #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
-        #: By the key of a place inside a character: the tokens that may come next; also to copy.
+        #: By the key of a place inside a character: the tokens that may come next, also a tee.
         self._known_inside: dict[_Key, Iterator[_KeyedWay]] = {}
         self._n_looks_left = _MAX_ALL_LOOKS
         self._n_completions_left = _MAX_COMPLETIONS
