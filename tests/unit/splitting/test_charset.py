@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.set_tables import N_BLOCKS, SetTables
 
 small_sets = st.builds(
     CharSet.from_ranges,
@@ -146,3 +147,20 @@ def test_case_closure_is_idempotent():
     letters = CharSet.category("Ll").case_closure()
     assert letters.case_closure() == letters
     assert CharSet.word().case_closure() == CharSet.word()
+
+
+@given(small_sets, st.sampled_from([CharSet(()), CharSet.of("aé漢😀"), CharSet.category("L"), ANY]))
+def test_tables_of_a_set_have_exactly_its_members(characters, more):
+    tables = SetTables()
+    tables.number(CharSet.of("x"))  # other sets share its blocks
+    both = characters | more
+    number = tables.number(both)
+    answers, index = tables.bytes[256 * number :], tables.index[N_BLOCKS * number :]
+    bits = tables.blocks.tobytes()
+    for code_point in [*range(0x400), *range(0x3FF0, 0x4010), *range(0xD7E0, 0xE020), 0x1F600, 0x10FFFF]:
+        if 0xD800 <= code_point < 0xE000:
+            continue
+        utf8 = chr(code_point).encode()
+        answer, byte = answers[utf8[0]], 32 * index[code_point >> 8] + (code_point & 0xFF) // 8
+        assert bits[byte] >> (code_point & 7) & 1 == (code_point in both)
+        assert answer == 5 or answer == (len(utf8) if code_point in both else 0)
