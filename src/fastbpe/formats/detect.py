@@ -72,7 +72,7 @@ def _read_folder(
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and name in classes.MOVE_IDS:
         raise FormatError(
-            f"{paths[0]}: a model for the class {name}Tokenizer, whose ids are not those of the model: "
+            f"{paths[0]}: a model for the class {name}Tokenizer, whose ids differ from the ids of the model: "
             f"{classes.WAY_OUT}; for the model's own ids, pass the path of this file"
         )
     named = named_tokens.read(where, settings, beside_pieces=is_pieces)
