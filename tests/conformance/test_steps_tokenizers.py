@@ -258,7 +258,7 @@ POSIX_CLASSES = (
     *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space"),
     *("upper", "word", "xdigit"),
 )
-ATOMS = [*_ATOMS.split(), " ", "\n"]
+ATOMS = [*_ATOMS.split(), " ", "\n", *(r"(a|\s)", r"([as])", r"\1", r"\2") * 2]
 COUNTS = [
     "",
     "",

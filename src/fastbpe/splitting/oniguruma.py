@@ -10,9 +10,9 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 - the flag that lets `.` match a line feed is m.
 
 Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
-syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references;
-and, if case is ignored, classes of letters, and all that matches characters such as ß and ligatures, which become
-several letters in another case.
+syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references into
+look-arounds or to groups that are not complete; and, if case is ignored, back-references, classes of letters, and
+all that matches characters such as ß and ligatures, which become several letters in another case.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
 _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
 _GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<[A-Za-z_][A-Za-z0-9_]*>|([im]*)(?:-([im]*))?([:)])))?")
+_NAMED_GROUP = re.compile(r"\(\?<[A-Za-z_]")
+_LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
 
 
@@ -102,6 +104,10 @@ class _Translation:
         self.out: list[str] = []
         self.ignore_case = [False]  # stack: flag of each open group, the innermost last
         self.letters = ""  # the last two literals, if nothing is between them
+        self.opened: list[str] = []  # what opened each group: "(", "(?=" ...
+        self.numbers: list[int] = []  # number of each group that captures, else 0
+        self.n_groups = 0
+        self.closed: set[int] = set()  # numbers that a back-reference may name
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -121,7 +127,7 @@ class _Translation:
             elif character == ")":
                 self.give(character, character)
                 if len(self.ignore_case) > 1:  # else fastbpe's parser reports the error
-                    self.ignore_case.pop()
+                    self.close()
             else:
                 self.literal(character)
         return "".join(self.out)
@@ -165,11 +171,20 @@ class _Translation:
                 self.refuse(rf"\{kind} where case is ignored", "take it out of the (?i:...)")
             given = _IN_BRACKETS.get(kind) if in_brackets else None
             self.give(rest[:2], given or _ESCAPES[kind])
+        elif not in_brackets and kind.isdecimal() and self.refers(rest):
+            self.letters = ""
+            self.give(rest[:2], rest[:2])
         elif kind and kind.isascii() and not kind.isalnum():
             self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
         else:
             self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in another way")
+
+    def refers(self, rest: str) -> bool:
+        """Tell whether an escape refers to a complete group. With named groups, tokenizers captures no others."""
+        is_number = rest[1:2] in "123456789" and not rest[2:3].isdecimal()
+        is_plain = is_number and not self.ignore_case[-1] and _NAMED_GROUP.search(self.pattern) is None
+        return is_plain and int(rest[1]) in self.closed
 
     def code_point(self, found: re.Match[str]) -> None:
         digits = found[1] or found[2] or found[3]
@@ -252,7 +267,18 @@ class _Translation:
         else:
             ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
             self.ignore_case.append(ignored)
+            self.n_groups += opening == "("
+            self.numbers.append(self.n_groups if opening == "(" else 0)
+            self.opened.append(opening)
         self.give(opening, opening.replace("m", "s") if end else opening)
+
+    def close(self) -> None:
+        """Leave the innermost group. A look-around may forget what it captured, and a group that ignores case."""
+        captures = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
+        number = self.numbers.pop()
+        self.opened.pop()
+        if number and captures:
+            self.closed.add(number)
 
     def count(self) -> None:
         found = _COUNT.match(self.pattern, self.at)

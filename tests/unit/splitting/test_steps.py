@@ -248,7 +248,14 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
     [
         (r"\p{N}{1,3}+", r"repeats the repeated part in tokenizers; write \(\?:\.\.\.\{1,3\}\)\+"),
         ("a{2}?", r"position 1: \{2\}\? repeats"),
-        (r"(a)\1", r"\\1 is unknown"),
+        (r"\1(a)", r"\\1 is unknown"),
+        (r"(a\1)", r"\\1 is unknown"),
+        (r"(a)\10", r"\\1 is unknown"),
+        (r"(a)[\1]", r"\\1 is unknown"),
+        (r"((?<n>a))\1", r"\\1 is unknown"),
+        (r"(?=(a))\1", r"\\1 is unknown"),
+        (r"(?i)(a)\1", r"\\1 is unknown"),
+        (r"(?i:(a))\1", r"\\1 is unknown"),
         (r"\pL", r"expected \\p{...}"),
         (r"\p{Nonsense}", "'Nonsense' is not a property"),
         (r"\p{sc=Greek}", "expected"),
@@ -292,6 +299,13 @@ def test_pattern_of_equal_meaning_is_unchanged() -> None:
         assert from_oniguruma(pattern) == pattern
     assert repr(make_sequence([Split(pattern=str(PATTERNS["llama3"]))])).startswith("scanner")
     assert from_oniguruma("(?i:(?-i:ss)|(?:s|t))") == "(?i:(?-i:ss)|(?:s|t))"
+
+
+def test_back_reference_to_a_group_before_it_is_unchanged() -> None:
+    for pattern in (r"([!#])\1*", r"(?:x|(a)(?>b))\1", r"(a)(b)\2\1+"):
+        assert from_oniguruma(pattern) == pattern
+    splitter = make_sequence([Split(pattern=r"[()]|([!#])\1*")])
+    assert pieces(splitter, "a!!#((#!") == ["a", "!!", "#", "(", "(", "#", "!"]
 
 
 def test_escaped_angle_brackets_are_the_characters() -> None:

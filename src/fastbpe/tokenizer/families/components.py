@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 def check_regexes(model: Model) -> None:
     """Raise PatternError, with the step, for a regex in a model's steps or decoder that cannot be read."""
-    from fastbpe.formats.huggingface.decoders import flattened  # here, as below: few models are checked
-    from fastbpe.splitting.oniguruma import check_regex
+    from fastbpe.formats.huggingface.decoders import flattened  # here, as below: few models have a regex
 
     steps = {
         "normalizer": model.normalizers,
@@ -37,6 +36,8 @@ def check_regexes(model: Model) -> None:
     for kind, described in steps.items():
         for step in described or ():
             if "Regex" in step.get("pattern", ()):
+                from fastbpe.splitting.oniguruma import check_regex
+
                 try:
                     check_regex(step["pattern"]["Regex"])
                 except PatternError as error:
