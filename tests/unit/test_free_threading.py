@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sysconfig
 import threading
 from collections.abc import Callable
@@ -246,6 +247,21 @@ def test_stream_that_threads_share_does_not_crash(files: dict[str, Path]) -> Non
         return sum(len(stream.push(i)) for i in ids)
 
     assert sum(at_once([push] * N_THREADS)) + len(stream.finish()) > 0
+
+
+def test_derived_tokenizers_of_threads_share_no_count_of_memory_views(files: dict[str, Path]) -> None:
+    """CPython changes the count of a managed buffer without a lock: two threads may change it at the same time."""
+    vocabulary = fastbpe.load(files["byte"])._family.vocabulary
+
+    def managed() -> list[int]:
+        return [id(gc.get_referents(view)[0]) for view in views[-1].values()]
+
+    views = [vocabulary.sections()]
+    first = managed()
+    views.append(vocabulary.sections())
+    assert {*first}.isdisjoint(managed())
+    assert [bytes(view) for view in views[0].values()] == [bytes(view) for view in views[1].values()]
+    assert all(view.readonly for view in views[0].values())
 
 
 def test_counting_and_training_on_threads_give_what_one_thread_gives() -> None:

@@ -6,7 +6,7 @@ how to spell base symbols that are characters.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport int32_t, uint32_t, uint64_t, uint8_t
@@ -276,7 +276,30 @@ cdef class Vocabulary:
 
     def sections(self):
         """Return the four buffers by name, as read-only memory views."""
-        return {self._section(i): memoryview(<object> self._views[i].obj).cast("B") for i in range(N_VIEWS)}
+        cdef int i
+        cdef _Table table
+        cdef dict views = {}
+        for i in range(N_VIEWS):
+            table = _Table.__new__(_Table)
+            table.vocabulary, table.view = self, i
+            views[self._section(i)] = memoryview(table)
+        return views
+
+
+@cython.final
+cdef class _Table:
+    """Read-only buffer of one table. Keeps the vocabulary alive.
+
+    Without it, the memory views of all threads would share one count of views: CPython 3.13 and 3.14 change it
+    without a lock even if there is no GIL, and release the memory when it reaches 0.
+    """
+
+    cdef Vocabulary vocabulary
+    cdef int view
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        cdef Py_buffer* table = &self.vocabulary._views[self.view]
+        PyBuffer_FillInfo(view, self, table.buf, table.len, True, flags)
 
 
 cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_t* longest) noexcept nogil:
