@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -210,6 +211,7 @@ print(*(call() for call in calls(large)))
 
 @pytest.mark.daily
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no /proc to read the used memory from")
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="reserves memory before it needs it")
 def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: Path) -> None:
     lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()
     block = "a block of 1 rows and 68,000,004 bytes"

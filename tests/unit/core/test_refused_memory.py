@@ -1,6 +1,7 @@
 """Allocations that fail, and memory that must not grow."""
 
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -193,7 +194,11 @@ def test_memory_of_small_objects_is_returned_when_they_are_dropped() -> None:
     assert run_python(DROPPED) == "done\n"
 
 
-@pytest.mark.parametrize("allocator", ["malloc", "debug", "pymalloc_debug"])
+#: Without a GIL, Python has one allocator, and its debug hooks.
+ALLOCATORS = ["debug"] if sysconfig.get_config_var("Py_GIL_DISABLED") else ["malloc", "debug", "pymalloc_debug"]
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
 def test_other_python_allocators_work(allocator: str) -> None:
     code = """
 import fastbpe

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import string
+import sysconfig
 import threading
 from typing import Any
 
@@ -103,6 +104,7 @@ def test_tiktoken_leaves_out_unmatched_text(ranks: dict[bytes, int], pattern: st
         assert ids == [*encoding.encode_ordinary(text), 7]
 
 
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="collects garbage less often")
 @pytest.mark.daily
 def test_code_that_runs_during_encoding_may_encode(ranks: dict[bytes, int]) -> None:
     """The regex package and new lists may start the garbage collector, which runs finalizers and other threads."""
