@@ -29,6 +29,13 @@ cdef inline uint64_t key_hash(uint64_t low, uint64_t high, uint64_t seed) noexce
     return fold(low ^ seed, high ^ 0xFFD6E8FEB86659FDULL)
 
 
+cdef inline void write_key(uint64_t* key, const uint8_t* piece, size_t n) noexcept nogil:
+    """Store the key of a piece of n <= SHORT_BYTES bytes as two halves; no byte after the piece is read."""
+    key[0] = key[1] = 0
+    memcpy(key, piece, n)
+    (<uint8_t*> key)[15] = <uint8_t> n
+
+
 cdef inline size_t copy_tail(uint8_t* tail, const uint8_t* data, size_t n) noexcept nogil:
     """Copy the last 16 bytes of a text, or all of a shorter one, and add zeros, so that keys can be made there.
 

@@ -230,7 +230,10 @@ cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
     cdef uint32_t two = 0x80C0 | c >> 6 | (c & 0x3F) << 8
     cdef uint32_t three = 0x8080E0 | c >> 12 | (c >> 6 & 0x3F) << 8 | (c & 0x3F) << 16
     cdef uint32_t word = three if is_3 else two if is_2 else c
-    memcpy(to, &word, 4)
+    to[0] = <uint8_t> word  # the lowest byte first on any machine; compilers make one store of the four
+    to[1] = <uint8_t> (word >> 8)
+    to[2] = <uint8_t> (word >> 16)
+    to[3] = <uint8_t> (word >> 24)
     return to + 1 + is_2 + is_3
 
 

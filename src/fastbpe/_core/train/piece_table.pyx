@@ -17,7 +17,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
-from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
+from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash, write_key
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.memory cimport prefetch, zeros
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
@@ -192,9 +192,8 @@ cdef class PieceTable:
         self._is_settled = False
         if not n or n > SHORT_BYTES:
             return self._add_long(data, n, hash_bytes(data, n, self._seed), first, count)
-        key[0] = key[1] = 0
-        memcpy(key, data, n)
-        return self._add_short(data, n, key[0], key[1] | <uint64_t> n << 56, first, count)
+        write_key(key, data, n)
+        return self._add_short(data, n, key[0], key[1], first, count)
 
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
         """Add up to GROUP_PIECES pieces of another table, from index `start` on; prefetch all memory first.
@@ -212,13 +211,12 @@ cdef class PieceTable:
         cdef size_t i
         self._is_settled = False
         for i in range(n):
-            keys[i][0] = keys[i][1] = 0
             if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:
-                memcpy(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
-                keys[i][1] |= <uint64_t> pieces[i].n_bytes << 56
+                write_key(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
                 prefetch(self._entries + (key_hash(keys[i][0], keys[i][1], self._seed) >> self._shift << 1))
             else:
                 keys[i][0] = hash_bytes(other.arena + pieces[i].start, pieces[i].n_bytes, self._seed)
+                keys[i][1] = 0
                 prefetch(&self._slots[keys[i][0] & (self._n_slots - 1)])
         for i in range(n):
             if keys[i][1]:
@@ -419,9 +417,7 @@ cdef class PieceTable:
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
             if piece.n_bytes and piece.n_bytes <= SHORT_BYTES:
-                key[0] = key[1] = 0
-                memcpy(key, self.arena + piece.start, piece.n_bytes)
-                key[1] |= <uint64_t> piece.n_bytes << 56
+                write_key(key, self.arena + piece.start, piece.n_bytes)
                 entry = self._find_short(key[0], key[1])
                 entry.low, entry.high, entry.count, entry.index = key[0], key[1], piece.count, <uint32_t> i
                 self._n_short += 1
@@ -509,9 +505,8 @@ cdef class PieceTable:
         if not n or n > SHORT_BYTES:
             slot = self._find_long(data, n, hash_bytes(data, n, self._seed))
             return 0 if slot.index == NONE else self.pieces[slot.index].count
-        key[0] = key[1] = 0
-        memcpy(key, data, n)
-        return self._find_short(key[0], key[1] | <uint64_t> n << 56).count
+        write_key(key, data, n)
+        return self._find_short(key[0], key[1]).count
 
     @cython.critical_section
     def equals(self, PieceTable other not None):
