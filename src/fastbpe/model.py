@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Buffer = bytes | bytearray | memoryview
 
-_MERGE = struct.Struct("<III")  # left id, right id, merged id
+_MERGE = struct.Struct("=III")  # left id, right id, merged id
 BYTES_PER_MERGE = _MERGE.size
 
 TEXT = -1  # in a template: position of the text

@@ -242,7 +242,7 @@ class LoadedModel(Facts):
 
     @cached_property
     def scores(self) -> tuple[float, ...]:
-        return struct.unpack(f"<{self.model.n_pieces}f", self.model.scores)
+        return struct.unpack(f"={self.model.n_pieces}f", self.model.scores)
 
     # Normalising
 

@@ -150,7 +150,7 @@ class CodePointBase:
         """
         model = self.model
         new = [*learned, *new_characters]
-        scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+        scores = struct.unpack(f"={model.n_pieces}f", model.scores)
         ordered = [scores[i] for i, kind in enumerate(model.types) if kind in _MERGED and scores[i] > -_MAX_SCORE]
         lowest = min([*ordered, 0.0])
         if lowest - len(new) <= -_MAX_SCORE:
@@ -168,7 +168,7 @@ class CodePointBase:
         return model._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
-            scores=model.scores + struct.pack(f"<{len(new)}f", *packed),
+            scores=model.scores + struct.pack(f"={len(new)}f", *packed),
             types=model.types + bytes([PieceType.NORMAL]) * len(new),
             trainer=specs.make(specs.TRAINER, values, model.trainer.unknown),
             merges=listed,

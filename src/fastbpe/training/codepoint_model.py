@@ -88,7 +88,7 @@ def _check_distinct(pieces: list[bytes]) -> None:
 
 
 def _little_endian(numbers: array[float]) -> bytes:
-    return struct.pack(f"<{len(numbers)}f", *numbers)
+    return struct.pack(f"={len(numbers)}f", *numbers)
 
 
 def vocabulary_text(model: CodePointModel) -> bytes:
@@ -100,7 +100,7 @@ def vocabulary_text(model: CodePointModel) -> bytes:
     """
     if not model.trainer["vocabulary_output_piece_score"]:
         return b"".join(piece + b"\n" for piece in model.pieces)
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     return b"".join(
         b"%s\t%s\n" % (piece, b"%g" % score) for piece, score in zip(model.pieces, scores, strict=True)
     )

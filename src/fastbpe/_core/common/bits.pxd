@@ -1,6 +1,9 @@
-"""Index of the lowest and of the highest set bit of a 64-bit word, 0 to 63. Requires: the word is not 0."""
+"""Index of the lowest and of the highest set bit of a 64-bit word, 0 to 63; eight bytes as such a word.
 
-from libc.stdint cimport uint64_t
+Requires: the word whose bit is looked for is not 0.
+"""
+
+from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from *:
     """
@@ -23,3 +26,11 @@ cdef extern from *:
     """
     unsigned int lowest_bit "fastbpe_lowest_bit"(uint64_t word) noexcept nogil
     unsigned int highest_bit "fastbpe_highest_bit"(uint64_t word) noexcept nogil
+
+
+cdef inline uint64_t eight_bytes(const uint8_t* p) noexcept nogil:
+    """Load 8 bytes, the first into the lowest bits on any machine. Compilers turn this into a single load."""
+    return (
+        p[0] | <uint64_t> p[1] << 8 | <uint64_t> p[2] << 16 | <uint64_t> p[3] << 24
+        | <uint64_t> p[4] << 32 | <uint64_t> p[5] << 40 | <uint64_t> p[6] << 48 | <uint64_t> p[7] << 56
+    )

@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
+from fastbpe._core.common.bits cimport eight_bytes
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.memory cimport grown, prefetch
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show, take_spare_int64s
@@ -209,7 +210,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
             continue
         n_bytes = end - start
         if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
-            word = load64(data + start)
+            word = eight_bytes(data + start)
             kept = LOW_BITS >> (64 - 8 * n_bytes)
             spans.items[i].start = counted - (word & 0xC0 == 0x80)
             if unit == UTF16:
@@ -245,7 +246,7 @@ cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t 
     cdef size_t count = 0
     cdef uint64_t word
     while start < end and start + 8 <= n:
-        word = load64(data + start)
+        word = eight_bytes(data + start)
         if end - start < 8:  # set the bytes after `end` to 0x80, which begins no character
             word = word & ~(<uint64_t> -1 << 8 * (end - start)) | HIGH_BITS << 8 * (end - start)
         count += 8 - _sum_of_bytes(word >> 7 & ~(word >> 6))

@@ -5,6 +5,9 @@ can be used as it is. It contains only the pairs of the list. A token is stored 
 out, so a list of n merges takes O(n) memory, however long the tokens are.
 """
 
+import sys
+from array import array
+
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint32_t, uint64_t
@@ -31,7 +34,7 @@ cdef class SequenceVocabulary:
     """Base symbols and merges.
 
     base_size: number of base symbols, 1 or more.
-    merges: bytes – uint32 pairs (left id, right id), best first.
+    merges: bytes – little-endian uint32 pairs (left id, right id), best first.
 
     Raises VocabularyError if a merge uses an id that no earlier merge makes, a pair appears twice, or there are
     too many ids.
@@ -46,8 +49,12 @@ cdef class SequenceVocabulary:
                 f"{base_size} base symbols and {n_merges} merges: the limit is {MAX_RANKED_IDS} ids together"
             )
         self.base_size = base_size
-        self.packed_merges = merges
-        self._merges = <const uint32_t*> PyBytes_AS_STRING(merges)
+        self.packed_merges = self._read_merges = merges
+        if sys.byteorder == "big":
+            numbers = array("I", merges)
+            numbers.byteswap()
+            self._read_merges = numbers.tobytes()
+        self._merges = <const uint32_t*> PyBytes_AS_STRING(self._read_merges)
         self.tables.n_ids = self.tables.n_tokens = <uint32_t> n_merges + base_size
         self.tables.tied_key = NO_KEY
         self._measure()

@@ -11,9 +11,9 @@ from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
 from fastbpe._core.common.gil_yield cimport yield_gil_at
-from fastbpe._core.common.hash_tables cimport NONE, load64
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
@@ -341,13 +341,13 @@ cdef inline int _advance(
             if self._plain_words and n - at > 8:
                 # Up to eight bytes from ! to ~ that are followed by ASCII, at once (SWAR). The lowest bit of
                 # `other` is exact: borrows and carries start only at bytes that are marked themselves.
-                word = load64(text + at)
+                word = eight_bytes(text + at)
                 other = (word | (word - ONES * 0x21) | (word + ONES)) & HIGH
                 k = lowest_bit(other) >> 3 if other else 8
                 if k and text[at + k] > 0x7F:
                     k -= 1
                 if k:
-                    memcpy(p, &word, 8)
+                    memcpy(p, text + at, 8)
                     if with_offsets:
                         for i in range(8):
                             out.offsets[<size_t> (p - out.data) + i] = <uint32_t> (at + i)

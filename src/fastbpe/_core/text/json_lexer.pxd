@@ -8,7 +8,7 @@ are two functions for white space, and each reader skips values in its own way.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
 from fastbpe._core.common.utf8 cimport put_char
 
 cdef extern from "simd/json.h" nogil:
@@ -55,7 +55,7 @@ cdef inline const uint8_t* read_string(const uint8_t* at, const uint8_t* end, St
         at = fb_json_stop(at, end)
         special = 0
         while end - at >= 8 and special == 0:
-            special = _special_bytes(_eight_bytes(at))
+            special = _special_bytes(eight_bytes(at))
             at += lowest_bit(special) // 8 if special else 8
         if special == 0:
             while at < end and at[0] != c'"' and at[0] != c'\\' and at[0] >= 0x20:
@@ -70,15 +70,6 @@ cdef inline const uint8_t* read_string(const uint8_t* at, const uint8_t* end, St
             return NULL
     out.data, out.n = begin, <size_t> (at - begin)
     return at + 1
-
-
-cdef inline uint64_t _eight_bytes(const uint8_t* at) noexcept nogil:
-    """Load 8 bytes, the first into the lowest bits on any machine. Compilers turn this into a single load."""
-    cdef uint64_t word = 0
-    cdef int i
-    for i in range(8):
-        word |= <uint64_t> at[i] << 8 * i
-    return word
 
 
 cdef inline uint64_t _special_bytes(uint64_t word) noexcept nogil:

@@ -15,7 +15,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
@@ -26,7 +26,6 @@ from fastbpe._core.train.piece_table cimport PieceTable
 from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
-from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.text.utf8_text cimport Text, utf8_capacity, text_utf8
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -464,7 +463,7 @@ cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
     cdef uint64_t eight, low, other
     cdef size_t n = 0
     while True:
-        eight = load64(text + n)
+        eight = eight_bytes(text + n)
         low = (eight | ONES * 0x20) & ~HIGH
         # The top bit of each byte is set if it is below "a", above "z", or not ASCII.
         other = (~(low + ONES * (0x80 - 97)) | (low + ONES * (0x7F - 122)) | eight) & HIGH

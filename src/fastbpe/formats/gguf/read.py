@@ -194,7 +194,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     model = CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=struct.pack(f"<{len(scores)}f", *scores),
+        scores=struct.pack(f"={len(scores)}f", *scores),
         types=bytes(types),
         trainer=specs.make(
             specs.TRAINER,

@@ -140,7 +140,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
         {
             "pre": _text("default"),
             "tokens": Typed(metadata.STRING, pieces, True),
-            "scores": Typed(metadata.FLOAT32, struct.unpack(f"<{len(pieces)}f", plain.scores), True),
+            "scores": Typed(metadata.FLOAT32, struct.unpack(f"={len(pieces)}f", plain.scores), True),
             "token_type": Typed(metadata.INT32, list(plain.types), True),
             "add_space_prefix": Typed(metadata.BOOL, plain.normalizer["add_dummy_prefix"]),
             **_code_point_roles(plain, model),
@@ -172,7 +172,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
         lost = "byte_fallback of a unigram model, which llama.cpp does not have"
     if lost:
         raise FormatError(f"a GGUF file cannot hold {lost}; export it as native or sentencepiece")
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     charsmap = spec["precompiled_charsmap"]
     rules = {"precompiled_charsmap": Typed(metadata.UINT8, list(charsmap), True)} if charsmap else {}
     return _file(

@@ -161,7 +161,7 @@ def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, in
     if model.merges:
         ids = memoryview(model.merges).cast("B").cast("I").tolist()
         return [(ids[i], ids[i + 1], ids[i + 2]) for i in range(0, len(model.merges) // BYTES_PER_MERGE * 3, 3)]
-    scores = struct.unpack(f"<{len(pieces)}f", model.scores)
+    scores = struct.unpack(f"={len(pieces)}f", model.scores)
     splits_marks = model.conventions is not None and model.conventions.splits
     ids_of = {
         piece: i

@@ -142,7 +142,7 @@ def _cutting(cuts: dict[str, set[str]]) -> dict[str, Any]:
 
 def _scores(model: CodePointModel) -> Iterator[float]:
     """Yield the score of each piece: sentencepiece's, or the lowest one for a piece that it never looks at."""
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     normal = [score for score, kind in zip(scores, model.types, strict=True) if kind == PieceType.NORMAL]
     lowest = min(normal, default=1.0)
     if lowest > 0:  # the lowest of all entries decides the score of unknown characters

@@ -144,7 +144,7 @@ def _check_scores(scores: array[float], types: bytearray, pieces: Sequence[str])
 
 def _packed(scores: Sequence[float]) -> bytes:
     try:
-        return struct.pack(f"<{len(scores)}f", *scores)
+        return struct.pack(f"={len(scores)}f", *scores)
     except OverflowError:
         _lost("a score beyond those of single precision")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from array import array
 from functools import lru_cache
 from itertools import islice
@@ -112,7 +113,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=scores,
+        scores=_little_endian(scores),
         types=types,
         trainer=specs.read(specs.TRAINER, joined.get(_TRAINER, b"")),
         normalizer=specs.read(specs.NORMALIZER, joined.get(_NORMALIZER, b"")),
@@ -293,6 +294,15 @@ def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
     return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
 
 
+def _little_endian(scores: bytes) -> bytes:
+    """Reverse the bytes of each float32 on a big-endian processor: files are little-endian, a model is not."""
+    if sys.byteorder == "little":
+        return scores
+    numbers = array("f", scores)
+    numbers.byteswap()
+    return numbers.tobytes()
+
+
 def _messages(model: CodePointModel) -> Iterator[bytes]:
     """Yield the fields of the file."""
     # Made once: there are many pieces, and tags and lengths repeat.
@@ -302,8 +312,9 @@ def _messages(model: CodePointModel) -> Iterator[bytes]:
     types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
     types[PieceType.NORMAL] = b""
     special = {token.id for token in model.added_tokens if model.types[token.id] == PieceType.UNKNOWN}
+    scores = _little_endian(model.scores)
     for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
-        field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
+        field = text_key + length(len(piece)) + piece + score_key + scores[4 * i : 4 * i + 4] + types[type_]
         extra = model.piece_extras.get(i, b"")
         field += extra if i not in special or _IS_SPECIAL in extra else extra + _IS_SPECIAL
         yield piece_key + length(len(field)) + field

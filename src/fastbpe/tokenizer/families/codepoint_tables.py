@@ -156,7 +156,7 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
     listed: list[tuple[int, int, int]] = []
-    for left, right, merged in struct.iter_unpack("<III", model.merges):
+    for left, right, merged in struct.iter_unpack("=III", model.merges):
         if left in symbols and right in symbols and merged in symbols:  # else no text has all three
             listed.append((symbols[left], symbols[right], symbols[merged]))
     return listed

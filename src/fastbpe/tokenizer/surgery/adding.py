@@ -248,7 +248,7 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
     return model._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=model.scores + pack("<f", 0.0) * len(behind),
+        scores=model.scores + pack("=f", 0.0) * len(behind),
         types=model.types + kinds,
         added_tokens=sorted((*model.added_tokens, *with_rules), key=attrgetter("id")),
         serialized=b"",

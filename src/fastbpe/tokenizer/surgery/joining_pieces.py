@@ -122,7 +122,7 @@ def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[by
     Pieces of one character, which no merge makes, come last. among: leave out all other pieces.
     """
     kinds = mergeable(model)
-    scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+    scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     order = []
     for i, piece in enumerate(model.pieces):
         if model.types[i] in kinds and (among is None or piece in among):
@@ -135,7 +135,7 @@ def _levels(model: CodePointModel, among: set[bytes] | None = None) -> Levels[by
 def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> CodePointModel:
     """Return a model with more pieces, and scores by levels: 0 for the first, -1 for the second, and so on."""
     piece_bytes, piece_ends = pack_pieces([*a.pieces, *new])
-    scores = [*struct.unpack(f"<{a.n_pieces}f", a.scores), *[0.0] * len(new)]
+    scores = [*struct.unpack(f"={a.n_pieces}f", a.scores), *[0.0] * len(new)]
     ids = {piece: i for i, piece in enumerate((*a.pieces, *new))}
     for number, level in enumerate(levels):
         for piece in level:
@@ -146,7 +146,7 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
     return a._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=struct.pack(f"<{len(scores)}f", *scores),
+        scores=struct.pack(f"={len(scores)}f", *scores),
         types=a.types + bytes([PieceType.NORMAL]) * len(new),
         trainer=a.trainer.with_values(values),
         self_test_data=None,

@@ -103,7 +103,7 @@ class PieceRemoval:
         """Return the remaining listed merges, and new ones that remake pieces, in old ids."""
         gone = {*drop}
         pieces = self._model.pieces
-        merges = [m for m in iter_unpack("<III", self._model.merges) if gone.isdisjoint(m)]
+        merges = [m for m in iter_unpack("=III", self._model.merges) if gone.isdisjoint(m)]
         rules = ListedMerges(((pieces[left], pieces[right]) for left, right, _ in merges), characters)
         rules.remake([pieces[i] for i in made_of(gone, self.makers)])
         ids = {piece: i for i, piece in enumerate(pieces)}
