@@ -172,36 +172,43 @@ def write_if_other(file: Path, text: str) -> None:
         file.write_text(text)
 
 
-sources = {
-    source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
-    for source in sorted(PACKAGE.rglob("*.pyx"))
-}
-for source, module in sources.items():
-    if source.stem in FOR_SIZE:
-        optimized(module, "-Os")
-    elif not FOR_SPEED.intersection(source.with_suffix("").parts):
-        optimized(module, "-O2")
-shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
-optimized(shared_module, "-Os")
-shared = [shared_module, *(module for source, module in sources.items() if source.stem not in ALONE)]
-alone = [module for source, module in sources.items() if source.stem in ALONE]
-modules = with_current_c([*shared, *alone]) or to_c(shared, SHARED) + to_c(alone, None)
-names = sorted(module.name for module in modules if module.name != LIBRARY)
-write_if_other(
-    Path("build/cython/compiled_modules.h"),
-    "#define COMPILED_MODULES \\\n" + " \\\n".join(f'"{name} "' for name in names) + "\n",
-)
-if len({name.rpartition(".")[2] for name in names}) < len(names):
-    sys.exit("error: two compiled modules have one base name, by which Python finds the start of each: rename one")
-for module in modules:  # an edited header rebuilds the modules that include it, and no others
-    (source,) = module.sources
-    module.depends = sorted(header.as_posix() for header in included_headers(Path(source)))
-library = Extension(
-    LIBRARY,
-    [module.sources[0] for module in modules],
-    depends=["setup.py", *{header for module in modules for header in module.depends}],
-    extra_link_args=link_args,
-)
+class Library(Extension):
+    """The shared object of all compiled modules, which are compiled each on its own."""
+
+    def __init__(self, modules: list[Extension]) -> None:
+        headers = {header for module in modules for header in module.depends}
+        sources = [module.sources[0] for module in modules]
+        super().__init__(LIBRARY, sources, depends=["setup.py", *headers], extra_link_args=link_args)
+        self.modules = modules
+
+
+def make_library() -> Library:
+    """Find all modules, translate them to C, and write the list of their names as a header."""
+    modules_of = {
+        source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
+        for source in sorted(PACKAGE.rglob("*.pyx"))
+    }
+    for source, module in modules_of.items():
+        if source.stem in FOR_SIZE:
+            optimized(module, "-Os")
+        elif not FOR_SPEED.intersection(source.with_suffix("").parts):
+            optimized(module, "-O2")
+    shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
+    optimized(shared_module, "-Os")
+    shared = [shared_module, *(module for source, module in modules_of.items() if source.stem not in ALONE)]
+    alone = [module for source, module in modules_of.items() if source.stem in ALONE]
+    modules = with_current_c([*shared, *alone]) or to_c(shared, SHARED) + to_c(alone, None)
+    names = sorted(module.name for module in modules if module.name != LIBRARY)
+    if len({name.rpartition(".")[2] for name in names}) < len(names):
+        sys.exit("error: two compiled modules have the same base name, by which Python finds each: rename one")
+    write_if_other(
+        Path("build/cython/compiled_modules.h"),
+        "#define COMPILED_MODULES \\\n" + " \\\n".join(f'"{name} "' for name in names) + "\n",
+    )
+    for module in modules:  # an edited header rebuilds the modules that include it, and no others
+        (source,) = module.sources
+        module.depends = sorted(header.as_posix() for header in included_headers(Path(source)))
+    return Library(modules)
 
 
 def for_msvc(arguments: list[str], *, is_clang: bool) -> list[str]:
@@ -229,17 +236,17 @@ class BuildExtensions(build_ext):
     translate the compiler's arguments, and compile with clang-cl where FASTBPE_CLANG_CL asks for it.
     """
 
-    def build_extension(self, library: Extension) -> None:
+    def build_extension(self, library: Library) -> None:
         if self.compiler.compiler_type == "msvc":
             self.compiler.initialize(self.plat_name)  # finds MSVC: its linker, headers and libraries
             is_clang = bool(os.environ.get("FASTBPE_CLANG_CL"))
             if is_clang:
                 self.compiler.cc = clang_cl()
-            for module in modules:
+            for module in library.modules:
                 module.extra_compile_args = for_msvc(module.extra_compile_args, is_clang=is_clang)
             library.extra_link_args = []
         with ThreadPoolExecutor(self.parallel) as pool:
-            library.extra_objects = list(pool.map(self.compile_module, modules))
+            library.extra_objects = list(pool.map(self.compile_module, library.modules))
         library.depends, library.sources = library.extra_objects, []
         super().build_extension(library)
 
@@ -310,8 +317,11 @@ class WheelWithBill(bdist_wheel):
         Path(folder, "fastbpe.cdx.json").write_text(bill, encoding="utf-8")
 
 
-setup(
-    ext_modules=[library],
-    cmdclass={"build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-)
+if (
+    __name__ == "__main__"
+):  # Cython's worker processes may read this file again: those of macOS, Windows, Python 3.14
+    setup(
+        ext_modules=[make_library()],
+        cmdclass={"build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},
+        options={"build_ext": {"parallel": os.cpu_count() or 1}},
+    )
