@@ -221,7 +221,7 @@ class TestEncode:
         flags = ["--pattern", "cl100k", "--special", "<|end|>=278", "--special", "a=b=279"]
         done = run("encode", "-m", ranks, *flags, "--allow-special", "all", text)
         assert (done.status, done.out) == (0, expected)
-        assert run("encode", "-m", ranks, text).failed_with("does not hold its split pattern")
+        assert run("encode", "-m", ranks, text).failed_with("does not store its split pattern")
         assert run("encode", "-m", ranks, "--pattern", "o200", text).failed_with("did you mean 'o200k'?")
         assert run("encode", "-m", ranks, *flags, "--special", "c=5", text).failed_with("'c'", "5")
 

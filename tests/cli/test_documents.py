@@ -93,7 +93,7 @@ def test_missing_field_is_named(command, run, model, corpus, tmp_path):
         assert done.failed_with(f"{name}", said, "'text'", "'body'", "--text-field")
     assert run(command, *model_flags, corpus / "a.jsonl", "--text-field", "body").status == 0
     helped = run(command, "--help").out.decode()
-    assert '"text" or the name that --text-field gives' in helped
+    assert 'in the field "text" or the one that --text-field names' in helped
     assert "a folder (its .txt, .jsonl and .parquet files, including those in" in helped
 
 

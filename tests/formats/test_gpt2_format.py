@@ -135,7 +135,7 @@ def test_files_load_by_every_path_and_name(tmp_path: Path) -> None:
             (other / f"{prefix}{new}").write_bytes((folder / old).read_bytes())
         for name in names:
             assert fastbpe.load(other / f"{prefix}{name}", pattern="gpt2") == expected
-    with pytest.raises(FormatError, match=r"does not hold its split pattern.* pattern=\.\.\."):
+    with pytest.raises(FormatError, match=r"does not store its split pattern.* pattern=\.\.\."):
         fastbpe.load(folder)
     with pytest.raises(FormatError, match="one of two files"):
         fastbpe.load((folder / "vocab.json").read_bytes(), pattern="gpt2")

@@ -88,7 +88,7 @@ def test_published_files_are_recognised_by_contents(tmp_path: Path) -> None:
     copy.write_bytes(copy.read_bytes().replace(b"\n", b"\r\n"))
     assert fastbpe.load(copy) == published("r50k_base")
     copy.write_bytes(copy.read_bytes()[:-1] + b"\r")
-    with pytest.raises(FormatError, match=r"does not hold its split pattern.* pattern=\.\.\., and its special"):
+    with pytest.raises(FormatError, match=r"does not store its split pattern.* pattern=\.\.\., and its special"):
         fastbpe.load(copy)
 
 

@@ -47,7 +47,7 @@ def optional(kind: Kind) -> Kind:
 
 
 def list_of(kind: Kind) -> Kind:
-    """Return the kind of a list whose items are of a kind."""
+    """Return the type of a list whose items have the given type."""
     return Kind("list", lambda value: isinstance(value, list), items=kind)
 
 

@@ -32,10 +32,10 @@ DETAILS = """
 FILE is a file, a folder (its .txt, .jsonl and .parquet files, including those in
 subfolders) or a pattern such as 'data/*.txt'. A text file holds one document, or several
 with --lines or --separator. JSON lines and tables (.parquet, .arrow) hold one document
-per line or row, under "text" or the name that --text-field gives. Text and JSON lines
-may be compressed (.gz, .zst). If a file's name does not show its format, its first bytes
-do; --format sets it for all FILEs. Hidden files are skipped. Without a FILE, or if FILE
-is -, the text comes from standard input."""
+per line or row, in the field "text" or the one that --text-field names. Text and JSON
+lines may be compressed (.gz, .zst). If a file's name does not show its format, its first
+bytes do; --format sets it for all FILEs. Hidden files are skipped. Without a FILE, or if
+FILE is -, the text comes from standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

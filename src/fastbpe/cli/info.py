@@ -20,7 +20,7 @@ SUMMARY = "describe a tokenizer"
 DETAILS = """
 
 Prints the size of the vocabulary, its split pattern, special tokens and roles, the
-longest tokens, and how it was trained, as far as the file records it."""
+longest tokens, and how it was trained, if the file records it."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

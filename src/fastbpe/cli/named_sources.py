@@ -91,7 +91,7 @@ def check(args: argparse.Namespace) -> None:
         )
     args.files = [file for _, file in (*args.source, *(args.dev or ()))]
     if streams.STDIN in args.files:
-        raise TrainingError("standard input (-) cannot be a named text; write it to a file")
+        raise TrainingError("--source cannot read standard input (-); save it to a file and name that")
 
 
 def sources_of(args: argparse.Namespace) -> dict[str, Any]:

@@ -118,9 +118,9 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         "--superwords",
         metavar="N",
         type=_superwords_start,
-        help="learn tokens that span several words, starting at id N, or at a fraction of the ids (such as 0.9). "
-        "auto: at 0.9, or at the first new id with --base. boundless: as BoundlessBPE does, with words and "
-        "superwords sharing the ids. words: only the words of boundless, for count-pieces --superwords",
+        help="learn tokens that span several words, starting at id N, or at a fraction of the vocabulary "
+        "(such as 0.9). auto: at 0.9, or at the first new id with --base. boundless: as BoundlessBPE does, with "
+        "words and superwords sharing the ids. words: only the words of boundless, for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add(

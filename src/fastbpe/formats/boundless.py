@@ -233,7 +233,9 @@ def dump(
         raise FormatError(f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}")
     bad = next((name for name in special_tokens if name != name.strip() or "\n" in name or "\r" in name), None)
     if bad is not None:
-        raise FormatError(f"a .model of BoundlessBPE cannot hold the white space of the special token {bad!r}")
+        raise FormatError(
+            f"a .model of BoundlessBPE cannot store the special token {bad!r}, because it contains white space"
+        )
     if out_of_order(words, tokens) is not None:
         raise FormatError(
             "a .model of BoundlessBPE needs merges ordered so that each joins bytes or results of earlier merges"

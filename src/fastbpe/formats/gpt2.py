@@ -174,7 +174,7 @@ def parse(
         known_pattern = settings.pattern
     if pattern is None and known_pattern is None:
         raise FormatError(
-            f"{where[1]}: a list of merges does not hold its split pattern, and this one is not a published "
+            f"{where[1]}: a list of merges does not store its split pattern, and this one is not a published "
             f"vocabulary that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'pattern=...; "none" means no splitting'
         )

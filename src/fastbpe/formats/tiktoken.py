@@ -69,7 +69,7 @@ def parse(
     known = known or recognise_known(data)
     if pattern is None and known is None:
         raise FormatError(
-            f"{where}: a .tiktoken file does not hold its split pattern, and this one is not a published one "
+            f"{where}: a .tiktoken file does not store its split pattern, and this one is not a published one "
             f"that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'pattern=..., and its special tokens as special_tokens=...; "none" means no splitting'
         )

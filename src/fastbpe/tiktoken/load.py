@@ -183,7 +183,7 @@ def data_gym_to_mergeable_bpe_ranks(
 def _token_bytes(text: str) -> bytes:
     token = bytes_of(text)
     if not token:
-        raise FormatError(f"{text!r} holds a character that stands for no byte in GPT-2's files")
+        raise FormatError(f"{text!r} contains a character that does not represent a byte in GPT-2's files")
     return token
 
 

@@ -75,7 +75,9 @@ def _train_on_runs(
     if size != options.vocab_size:
         raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; pass that")
     if keywords:
-        raise TrainingError(f"{next(iter(keywords))}= was decided when the words were learned; leave it out")
+        raise TrainingError(
+            f"{next(iter(keywords))}= cannot change, because the words are learned already; leave it out"
+        )
     run.reading.check_unused()
     count = partial(runs_of_sum, runs, len(tokens_of(merges)))
     return _finished(words, merges, options, run.reporter, count)

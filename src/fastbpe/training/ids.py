@@ -60,7 +60,7 @@ class SequenceOptions:
             raise TypeError("special_tokens must be a list of names: their ids come after the merges")
         put("special_tokens", tuple(dict.fromkeys(self.special_tokens or ())))
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
-            raise TrainingError(f"the special token {wrong[0]!r}: must be a name, a str that is not empty")
+            raise TrainingError(f"the special token {wrong[0]!r}: its name must be a str of one character or more")
         if self.vocab_size < self.base_size + len(self.special_tokens):
             special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
             raise TrainingError(

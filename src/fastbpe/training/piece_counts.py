@@ -34,7 +34,7 @@ class PieceCounts(Mapping[bytes, int]):
     works, and `2 * a` are the counts of a text that occurs twice. The order of pieces is the order of their first
     appearance, which `train(ties="first")` relies on; `==` ignores it.
 
-    Counts with `mode="codepoint"` are of words of normalized sentences, and include the options with which they
+    With `mode="codepoint"`, they count the words of normalized sentences, and include the options with which they
     were counted. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word of each
     sentence; the last sentence of `a + b` is b's last.
 

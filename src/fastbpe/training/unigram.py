@@ -156,7 +156,7 @@ def _learn_counted(
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
         raise SpecError(
-            "the text has no characters outside the symbols: pass more text, or fewer symbols",
+            "all characters of the text are symbols already: pass more text, or fewer symbols",
             "[!required_chars_.empty()] ",
         )
     sentences = _of_alphabet(counted, store, alphabet)
@@ -328,7 +328,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "the text has no characters outside the symbols, and none of required_chars: pass more text",
+            "all characters of the text are symbols already, and it has none of required_chars: pass more text",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

@@ -168,8 +168,8 @@ def test_special_tokens_are_kept_and_stand_for_no_symbols(tokenizer: SequenceTok
     [
         ({"<a>": 5}, r"special token '<a>' has the id 5: not in 6\.\.\d+, the ids after the symbols and merges"),
         ({"<a>": 9, "<b>": 9}, "special tokens '<a>' and '<b>' have the same id 9"),
-        ([""], "the special token '': must be a name"),
-        ({5: 9}, "the special token 5: must be a name"),
+        ([""], "the special token '': its name must be"),
+        ({5: 9}, "the special token 5: its name must be"),
     ],
 )
 def test_wrong_special_tokens_are_named(special: Any, message: str) -> None:

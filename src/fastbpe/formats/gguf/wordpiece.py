@@ -123,7 +123,8 @@ def settings_of(model: Model) -> tuple[bool, bool]:
     kinds = [step["type"] for step in (*model.normalizers, *model.pre_tokenizers)]
     raise FormatError(
         f"a GGUF file holds WordPiece with the steps of BERT only (BertNormalizer, BertPreTokenizer, the prefix "
-        f"{CONTINUES!r}), and this has the steps {', '.join(kinds) or 'none'}; export it as native or huggingface"
+        f"{CONTINUES!r}), but this tokenizer has the steps {', '.join(kinds) or 'none'}; "
+        "export it as native or huggingface"
     )
 
 

@@ -270,7 +270,7 @@ def lay_out(
     """Build the tables of a Model.
 
     Returns:
-        (bytes of each ordinary id, b"" for others; packed merges; whether a byte is not a token).
+        (bytes of each ordinary id, b"" for others; packed merges; whether any byte lacks a token).
 
     Raises:
         FormatError: a token is not written in GPT-2's byte characters, or the ids have a gap.

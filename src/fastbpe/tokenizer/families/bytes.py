@@ -69,7 +69,7 @@ class ByteFamily(Family):
         )
         self._own = model._replace(tokens=None, tables=None)
         if model.supermerges is not None and (model.normalizers or model.pre_tokenizers or model.prefix_space):
-            raise VocabularyError("supermerges join the pieces of a split pattern, without normalizer or steps")
+            raise VocabularyError("supermerges need a split pattern, and allow no normalizer or other steps")
         self._front, normalize = components.front(model)
         self.special = SpecialTokens(
             model.special_tokens,

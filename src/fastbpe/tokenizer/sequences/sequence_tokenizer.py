@@ -554,7 +554,7 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():
         if not isinstance(name, str) or not name:
-            raise SpecialTokenError(f"the special token {name!r}: must be a name, a str that is not empty")
+            raise SpecialTokenError(f"the special token {name!r}: its name must be a str of one character or more")
         token_id = integer(f"the id of the special token {name!r}", token_id)
         if not n_ids <= token_id < MAX_SEQUENCE_IDS:
             raise SpecialTokenError(
