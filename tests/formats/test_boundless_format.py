@@ -166,7 +166,7 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
         (lambda: train([TEXT], vocab_size=270, pattern=["gpt2", r"\d|\D+"]), "holds one split pattern"),
         (
             lambda: train([TEXT], vocab_size=270, special_tokens=["<a> "]),
-            "white space of the special token '<a> '",
+            "special token '<a> ', because it contains white space",
         ),
     ],
 )
