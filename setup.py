@@ -73,7 +73,6 @@ else:
     if sys.platform == "linux":
         # No tables for unwinding C, which debuggers alone read: 5.0 MB of modules for 5.3. No symbol table: an
         # eighth of the installed size. (GCC 12, x86-64, 2026-11-26.)
-        # 2026-11-26.)
         compile_args.append("-fno-asynchronous-unwind-tables")
         link_args = ["-Wl,-s"]
 
@@ -166,7 +165,7 @@ def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
 
 
 def write_if_other(file: Path, text: str) -> None:
-    """Write a file that does not hold the text yet: its time says since when."""
+    """Write a text unless the file has it already, so that the file's time is that of its last change."""
     if not file.is_file() or file.read_text() != text:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -317,9 +316,8 @@ class WheelWithBill(bdist_wheel):
         Path(folder, "fastbpe.cdx.json").write_text(bill, encoding="utf-8")
 
 
-if (
-    __name__ == "__main__"
-):  # Cython's worker processes may read this file again: those of macOS, Windows, Python 3.14
+# Cython's worker processes import this file again on macOS, on Windows and with Python 3.14.
+if __name__ == "__main__":
     setup(
         ext_modules=[make_library()],
         cmdclass={"build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},

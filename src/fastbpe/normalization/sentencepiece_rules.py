@@ -67,7 +67,7 @@ def pack_charsmap(charsmap: bytes) -> bytes:
 
     The inverse is `unpack_charsmap`.
     """
-    import zlib  # here, as the import takes 0.3 ms, and few models need it
+    import zlib  # here, as few models need it
 
     (n,) = struct.unpack_from("<I", charsmap)
     trie = charsmap[4 : 4 + n]

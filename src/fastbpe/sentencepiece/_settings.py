@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @cache
 def _stream() -> Random:
-    from random import Random  # here, as its import takes 0.6 ms, and few programs sample
+    from random import Random  # here, as few programs sample
 
     return Random()
 
