@@ -9,7 +9,7 @@ from typing import Any
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from fastbpe.cli.app import make_parser
+from fastbpe.cli.command_line import make_parser
 
 COLUMNS = "79"  # width of the help, in characters
 

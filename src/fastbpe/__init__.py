@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from fastbpe import tiktoken as tiktoken
     from fastbpe import tokenizers as tokenizers
     from fastbpe import transformers as transformers
-    from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.display.shown_text import show
     from fastbpe.drop_ins import install, uninstall
     from fastbpe.id_files.merging import merge_shards
@@ -69,20 +69,20 @@ if TYPE_CHECKING:
     from fastbpe.patterns import PATTERNS
     from fastbpe.tokenizer.asynchronous import aencode, aencode_batch
     from fastbpe.tokenizer.files.write_shard import write_shard
-    from fastbpe.tokenizer.load import load
+    from fastbpe.tokenizer.loading import load
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
     from fastbpe.tokenizer.shown.alignment import align
-    from fastbpe.tokenizer.shown.steps import steps
+    from fastbpe.tokenizer.shown.shown_steps import steps
     from fastbpe.tokenizer.streams.joints import joins
     from fastbpe.tokenizer.surgery.changed_texts import changed_texts
     from fastbpe.tokenizer.surgery.joining import merge_vocabularies
     from fastbpe.tokenizer.tokenizer import Tokenizer
+    from fastbpe.training.dispatch import train
     from fastbpe.training.parity import Parity
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.stored_options import training_options
-    from fastbpe.training.superwords import Superwords
-    from fastbpe.training.train import train
+    from fastbpe.training.superword_options import Superwords
     from fastbpe.vocabularies.id_map import IdMap
     from fastbpe.vocabularies.merge_tree import merge_tree
     from fastbpe.vocabularies.report import vocabulary_report
@@ -135,14 +135,14 @@ __all__ = [
 # Name → module that defines it. These are imported at first use, so that a program pays for what it uses.
 _LATER = {
     "AddedToken": "model",
-    "FilesSummary": "corpus.encode_files",
+    "FilesSummary": "corpus.file_encoding",
     "IdMap": "vocabularies.id_map",
     "PATTERNS": "patterns",
     "Parity": "training.parity",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences.sequence_tokenizer",
     "StoredIds": "id_files.reader",
-    "Superwords": "training.superwords",
+    "Superwords": "training.superword_options",
     "Tokenizer": "tokenizer.tokenizer",
     "aencode": "tokenizer.asynchronous",
     "aencode_batch": "tokenizer.asynchronous",
@@ -151,15 +151,15 @@ _LATER = {
     "count_pieces": "training.piece_counting",
     "install": "drop_ins",
     "joins": "tokenizer.streams.joints",
-    "load": "tokenizer.load",
+    "load": "tokenizer.loading",
     "merge_shards": "id_files.merging",
     "merge_tree": "vocabularies.merge_tree",
     "merge_vocabularies": "tokenizer.surgery.joining",
     "open_ids": "id_files.reader",
     "release_memory": "memory",
     "show": "display.shown_text",
-    "steps": "tokenizer.shown.steps",
-    "train": "training.train",
+    "steps": "tokenizer.shown.shown_steps",
+    "train": "training.dispatch",
     "training_options": "training.stored_options",
     "uninstall": "drop_ins",
     "vocabulary_report": "vocabularies.report",

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.choices import AnyIdType, OnError
-from fastbpe.cluster.columns import (
+from fastbpe.cluster.arrow_columns import (
     Encoding,
     Special,
     check_column,
@@ -26,7 +26,7 @@ from fastbpe.cluster.columns import (
 from fastbpe.cluster.counting import NUMBERS, Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
 from fastbpe.cluster.writing import Writing, check_shards, number_shards, summary_of_rows, unnumbered, write_part
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastbpe._utils.choices import OnError
-from fastbpe.cluster.columns import (
+from fastbpe.cluster.arrow_columns import (
     Encoding,
     Special,
     check_column,
@@ -27,7 +27,7 @@ from fastbpe.cluster.columns import (
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
 from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import absolute, as_path
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.piece_counts import PieceCounts

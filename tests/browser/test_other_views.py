@@ -9,7 +9,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.web.chat_templates import TEMPLATES, Message
+from fastbpe.web.template_messages import TEMPLATES, Message
 from helpers.shared_data import standard_library
 from helpers.waiting import until
 

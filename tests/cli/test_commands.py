@@ -14,7 +14,7 @@ import pytest
 
 import fastbpe
 from fastbpe._core.split.scanner import paths
-from fastbpe.cli import app, options, streams
+from fastbpe.cli import command_line, shared_flags, streams
 
 DAMAGED = b"caf\xe9 au lait\n"
 PACKAGE = str(Path(fastbpe.__file__).parents[1])
@@ -499,7 +499,7 @@ class TestEveryCommand:
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(options, "load", interrupted)
+        monkeypatch.setattr(shared_flags, "load", interrupted)
         done = run("info", model)
         assert (done.status, done.out, done.err) == (130, b"", "")
 
@@ -507,7 +507,7 @@ class TestEveryCommand:
         def broken(*args, **kwargs):
             raise AttributeError("a bug")
 
-        monkeypatch.setattr(options, "load", broken)
+        monkeypatch.setattr(shared_flags, "load", broken)
         with pytest.raises(AttributeError, match="a bug"):
             run("info", model)
 
@@ -524,7 +524,7 @@ class TestEveryCommand:
         ],
     )
     def test_errors_are_described_on_one_line(self, error, line):
-        assert app.describe(error) == line
+        assert command_line.describe(error) == line
 
     def test_missing_optional_package_is_named(self, run, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "zstandard", None)
@@ -538,5 +538,5 @@ class TestEveryCommand:
 
     def test_closed_stdin_is_reported(self, model, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", None)
-        assert app.main(["count", "-m", str(model)]) == 1
+        assert command_line.main(["count", "-m", str(model)]) == 1
         assert capsys.readouterr().err == "fastbpe: error: standard input is closed\n"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from fastbpe.cli import app
+from fastbpe.cli import command_line
 from fastbpe.cli.completion import SHELLS
 
-COMMANDS = [command.__name__.rpartition(".")[2].replace("_", "-") for command in app.COMMANDS]
+COMMANDS = [command.__name__.rpartition(".")[2].replace("_", "-") for command in command_line.COMMANDS]
 #: Line up to the cursor → words that are offered, and some that are not.
 CASES = [
     ("fastbpe enc", {"encode"}, {"decode", "--dtype"}),
@@ -111,7 +111,9 @@ def read_until(terminal: int, words: set[str]) -> str:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_script_names_every_command_and_flag(run, shell) -> None:
     script = run("completion", shell).out.decode()
-    (subparsers,) = (one for one in app.make_parser()._actions if isinstance(one, argparse._SubParsersAction))
+    (subparsers,) = (
+        one for one in command_line.make_parser()._actions if isinstance(one, argparse._SubParsersAction)
+    )
     for name, parser in subparsers.choices.items():
         assert name in script
         for action in parser._actions:

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 import fastbpe
-from fastbpe.cli import app, streams
+from fastbpe.cli import command_line, streams
 from fastbpe.corpus import sources
 from helpers.shared_data import standard_library
 from helpers.tokenizer_json import dumped, small
@@ -202,7 +202,9 @@ def test_repeated_flag_is_refused(run):
         done = run(*line.split())
         assert done.status == 2
         assert f"error: {flag} is given twice, but takes one value" in done.err
-    assert app.make_parser().parse_args(["count", "-m", "a", "--special", "a=1", "--special", "b=2"]).special
+    assert (
+        command_line.make_parser().parse_args(["count", "-m", "a", "--special", "a=1", "--special", "b=2"]).special
+    )
 
 
 def test_code_point_options_are_used_or_refused(run, text, tmp_path):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.cli import app
+from fastbpe.cli import command_line
 from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
@@ -268,7 +268,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]
-    for action in app.make_parser()._actions
+    for action in command_line.make_parser()._actions
     if isinstance(action, argparse._SubParsersAction)
     for command, parser in action.choices.items()
 }

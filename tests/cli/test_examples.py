@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.cli.app import COMMANDS
+from fastbpe.cli.command_line import COMMANDS
 
 NAMES = [command.__name__.rpartition(".")[2].replace("_", "-") for command in COMMANDS]
 ANYTHING = "..."

@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe.cli import main, streams
-from fastbpe.cli.app import COMMANDS
+from fastbpe.cli.command_line import COMMANDS
 
 WRITING = {
     "demo": "demo --text text.txt --vocab-size 260 --output d.fbpe",

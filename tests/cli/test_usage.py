@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.cli import app
+from fastbpe.cli import command_line
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_bare_command_and_help_command_show_help(run) -> None:
 
 def test_help_lists_every_command_once_and_every_option_in_a_group(run) -> None:
     shown = run("--help").out.decode()
-    for command in app.COMMANDS:
+    for command in command_line.COMMANDS:
         assert shown.count(f"  {command.SUMMARY}\n") == 1
     for command in ("train", "encode", "vocab", "convert"):
         helped = run(command, "--help").out.decode()

@@ -12,7 +12,7 @@ import pytest
 
 import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError, PatternError
-from fastbpe.formats.huggingface.decoders import canonical, flattened
+from fastbpe.formats.huggingface.decoder_json import canonical, flattened
 from fastbpe.normalization.decoder_steps import apply, make_steps
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 from helpers.sampling import SEED, n_rounds

@@ -18,7 +18,7 @@ from transformers.models.auto import configuration_auto, tokenization_auto
 import fastbpe
 from fastbpe import FormatError
 from fastbpe.formats import gpt2
-from fastbpe.formats.huggingface import classes, model_types
+from fastbpe.formats.huggingface import class_settings, model_types
 from helpers import folder_grid
 from helpers.sampling import SEED, n_rounds
 
@@ -51,7 +51,7 @@ def load_both(folder: Path) -> tuple[Any, Any]:
 
 def test_model_types_have_the_classes_of_transformers() -> None:
     for kind, name in MODEL_TYPES.items():
-        assert model_types.class_of(kind) == classes.plain_name(as_by_mistral_or_not(name)), kind
+        assert model_types.class_of(kind) == class_settings.plain_name(as_by_mistral_or_not(name)), kind
         is_wrong = kind in tokenization_auto.MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS
         assert model_types.corrects(kind) == (is_wrong and name != "TokenizersBackend"), kind
     assert model_types.class_of("of_my_own") is None
@@ -83,13 +83,13 @@ def test_class_decides_or_is_refused_by_name(
             assert isinstance(ours, FormatError), name
             read = MODEL_TYPES[name] if key == "model_type" else name
             known = "GPT2, " in str(ours) or "CLIP, " in str(ours) or "Bert, " in str(ours)
-            assert classes.plain_name(read) + "Tokenizer" in str(ours) or not known, name
+            assert class_settings.plain_name(read) + "Tokenizer" in str(ours) or not known, name
             continue
         if key == "model_type" and name not in configuration_auto.CONFIG_MAPPING_NAMES:
             continue  # transformers has no configuration of this type, and so creates no class
         if isinstance(theirs, Exception):  # a name without rules: the files decide
-            assert classes.plain_name(MODEL_TYPES.get(name, name)) in (
-                *classes.ANY_CLASS,
+            assert class_settings.plain_name(MODEL_TYPES.get(name, name)) in (
+                *class_settings.ANY_CLASS,
                 "MistralCommonBackend",
             ), name
             continue

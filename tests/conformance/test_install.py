@@ -382,6 +382,6 @@ def test_accelerate_knows_the_original_while_the_face_stands_for_it(
     monkeypatch.chdir(tmp_path)
     assert run_python(ACCELERATED).splitlines() == [
         "its backend is Tokenizer, no tokenizers.Tokenizer [2, 1]",
-        "fastbpe.tokenizers.tokenizer [0, 1]",
+        "fastbpe.tokenizers.pipeline_tokenizer [0, 1]",
         "True",
     ]

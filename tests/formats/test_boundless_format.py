@@ -7,7 +7,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, load, train
-from fastbpe.formats import boundless
+from fastbpe.formats import boundless_model
 
 RARE = " ".join(f"{a}{b}{c}q" for a in "xyz" for b in "uvw" for c in "rst")
 TEXT = f"in the end of the day the end of the week, the end. {RARE}\n" * 3
@@ -191,6 +191,6 @@ def test_arguments_that_the_file_has_are_refused(file: bytes) -> None:
 
 
 def test_the_file_is_recognised_by_its_content(file: bytes) -> None:
-    assert boundless.recognise(file)
-    assert not boundless.recognise(b"word v1\n")
+    assert boundless_model.recognise(file)
+    assert not boundless_model.recognise(b"word v1\n")
     assert isinstance(fastbpe.load(file), Tokenizer)

@@ -15,7 +15,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 
 import fastbpe
-import fastbpe.tokenizer.families.merges_as_ranks
+import fastbpe.tokenizer.families.ranked_merges
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import _gpt2, gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
@@ -212,7 +212,7 @@ def test_random_merge_lists_equal_tokenizers(data: st.DataObject) -> None:
         pattern="none",
         special_tokens=None,
     )
-    tokenizer = Tokenizer(fastbpe.tokenizer.families.merges_as_ranks.by_ranks(model))
+    tokenizer = Tokenizer(fastbpe.tokenizer.families.ranked_merges.by_ranks(model))
     peer = tokenizers.Tokenizer(BPE(ids, list(merges)))
     for _ in range(10):
         text = data.draw(st.text("abc", max_size=20))
@@ -224,9 +224,9 @@ def test_usual_merge_list_becomes_ranks() -> None:
         json.dumps(VOCAB).encode(), MERGES.encode(), ("a", "b"), pattern="none", special_tokens=None
     )
     assert (model.merges_rule, model.whole_piece_first) == ("merges", False)
-    ranked = fastbpe.tokenizer.families.merges_as_ranks.by_ranks(model)
+    ranked = fastbpe.tokenizer.families.ranked_merges.by_ranks(model)
     assert (ranked.merges_rule, ranked.whole_piece_first, bytes(ranked.merges)) == ("ranks", True, b"")
-    assert fastbpe.tokenizer.families.merges_as_ranks.by_ranks(ranked) is ranked
+    assert fastbpe.tokenizer.families.ranked_merges.by_ranks(ranked) is ranked
     listed = Tokenizer(model)
     assert Tokenizer(ranked).merges == listed.merges == [(97, 98), (256, 99), (32, 256)]
 

@@ -12,7 +12,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, FormatWarning, Tokenizer
-from fastbpe.cli.app import main
+from fastbpe.cli.command_line import main
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from fastbpe.normalization.sentencepiece_rules import charsmap

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from token_lines import tokens_of
 
 import fastbpe
-from fastbpe.cli.app import make_parser
+from fastbpe.cli.command_line import make_parser
 from fastbpe.published.find import is_name
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

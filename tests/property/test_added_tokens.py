@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fastbpe import FormatError
-from fastbpe.formats.huggingface import vocabulary
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface import byte_vocabulary
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken
 from helpers.tokenizer_json import added
 
@@ -42,7 +42,7 @@ def outcome(values: list[Any]) -> tuple[list[AddedToken] | str, list[str]]:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
-            found = vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
+            found = byte_vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
         except FormatError as error:
             found = str(error)
     return found, [str(warning.message) for warning in told]
@@ -54,13 +54,13 @@ def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatc
     documents = [values_of(rng) for _ in range(3000)]
     found = []
     for batch in (1, 3, 4096):
-        monkeypatch.setattr(vocabulary, "_BATCH", batch)
+        monkeypatch.setattr(byte_vocabulary, "_BATCH", batch)
         found.append([outcome(values) for values in documents])
 
     def none_at_once(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(vocabulary, "_take_all", none_at_once)
+    monkeypatch.setattr(byte_vocabulary, "_take_all", none_at_once)
     one_by_one = [outcome(values) for values in documents]
     assert found == [one_by_one] * 3
     n_refused = sum(isinstance(found, str) for found, _ in one_by_one)
@@ -73,4 +73,4 @@ def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatc
 def test_invalid_id_in_a_vocabulary_raises_format_error(odd: Any) -> None:
     ids: Mapping[str, Any] = {"a": 0, "b": odd}
     with pytest.raises(FormatError, match="has the id"):
-        vocabulary.check_vocabulary(Part({"vocab": ids}, "file", "model"))
+        byte_vocabulary.check_vocabulary(Part({"vocab": ids}, "file", "model"))

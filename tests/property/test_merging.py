@@ -14,7 +14,7 @@ import fastbpe
 from fastbpe import Tokenizer, VocabularyError
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.surgery.makers import characters
+from fastbpe.tokenizer.surgery.token_makers import characters
 from fastbpe.vocabularies import orders
 from helpers import random_exports
 from helpers.sampling import rounds, share_of

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fastbpe import FormatError, PieceCounts, TrainingError, count_pieces
-from fastbpe.formats import piece_counts as counts_format
+from fastbpe.formats import piece_counts_file as counts_format
 from fastbpe.training import merge_counts, spill
 from helpers.child_processes import run_python
 from helpers.sampling import rounds

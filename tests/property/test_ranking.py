@@ -9,8 +9,8 @@ import pytest
 
 from fastbpe import Tokenizer
 from fastbpe.model import Model, pack_merges
-from fastbpe.tokenizer.families import merges_as_ranks
-from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
+from fastbpe.tokenizer.families import ranked_merges
+from fastbpe.tokenizer.families.ranked_merges import by_ranks
 from helpers.sampling import rounds, share_of
 from helpers.shared_data import BYTES, published
 from reference import last_merge, merge_pairs, merge_ranks
@@ -155,7 +155,7 @@ def test_tokens_with_later_parts_are_ranked_without_the_slow_check(monkeypatch: 
         ids, _, model = listing(merges, tokens, whole_piece_first=True)
         has_later_parts = any(max(ids[left], ids[right]) > ids[left + right] for left, right in merges)
         with monkeypatch.context() as patch:
-            patch.setattr(merges_as_ranks, "follows_ranks", lambda *_: False)
+            patch.setattr(ranked_merges, "follows_ranks", lambda *_: False)
             fast = by_ranks(model)
         expected = follow_ranks(merges, tokens, whole_piece_first=True)
         assert (fast.merges_rule == "ranks") <= expected, merges
@@ -181,5 +181,5 @@ def test_list_of_llama3_is_ranked_without_the_slow_check(monkeypatch: pytest.Mon
         whole_piece_first=True,
     )
     slow = by_ranks(model)
-    monkeypatch.setattr(merges_as_ranks, "follows_ranks", lambda *_: False)
+    monkeypatch.setattr(ranked_merges, "follows_ranks", lambda *_: False)
     assert by_ranks(model).merges_rule == slow.merges_rule == "ranks"

@@ -13,7 +13,7 @@ import fastbpe
 from fastbpe import Tokenizer, VocabularyError
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
-from fastbpe.tokenizer.surgery.makers import characters, mergeable
+from fastbpe.tokenizer.surgery.token_makers import characters, mergeable
 from helpers import random_exports
 from helpers.sampling import rounds, share_of
 from reference import surgery

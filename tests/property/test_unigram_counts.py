@@ -13,7 +13,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, OptionError, PieceCounts, TrainingError, count_pieces
 from fastbpe.errors import SpecError
-from fastbpe.formats import piece_counts as counts_format
+from fastbpe.formats import piece_counts_file as counts_format
 from fastbpe.training import counting_threads, unigram
 from fastbpe.training.codepoint_counts import COUNTING_NAMES
 from helpers.random_training import (

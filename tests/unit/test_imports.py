@@ -16,7 +16,7 @@ HEAVY = {
     *("regex", "tqdm", "numpy", "difflib", "hashlib", "secrets", "concurrent.futures"),
     *(
         "fastbpe.cli",
-        "fastbpe.training.train",
+        "fastbpe.training.dispatch",
         "fastbpe.training.piece_counts",
         "fastbpe.splitting.charset",
         "fastbpe.splitting.syntax",
@@ -30,7 +30,7 @@ QUICK = "asyncio bz2 hashlib lzma numpy regex shutil tempfile zipfile"
 SLOW = f"{QUICK} ast dataclasses inspect"
 PLAIN = "typing random tqdm json pathlib"
 FACE = "fastbpe.tokenizers.trainers fastbpe.tokenizers.implementations"
-TRAINING = "fastbpe.corpus.sources fastbpe.corpus.remote fastbpe.training.options fastbpe.training.train"
+TRAINING = "fastbpe.corpus.sources fastbpe.corpus.remote fastbpe.training.options fastbpe.training.dispatch"
 BY_PYTHON = {"ast", "dataclasses"} if sys.version_info >= (3, 14) else set()  # its own modules import them
 READING = "fastbpe.published.find fastbpe.formats.gpt2"  # of vocabularies by name
 
@@ -60,7 +60,7 @@ print(sorted({HEAVY!r} & set(sys.modules)))
             "fastbpe.tokenizer.tokenizer",
             f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}",
         ),
-        ("fastbpe.tokenizer.load", f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}"),
+        ("fastbpe.tokenizer.loading", f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}"),
         ("fastbpe.tiktoken", f"{SLOW} {PLAIN} re fastbpe.formats.tiktoken {TRAINING}"),
         ("fastbpe.sentencepiece", f"{SLOW} typing sentencepiece {TRAINING}"),
         ("fastbpe.minbpe", f"{SLOW} random {TRAINING}"),

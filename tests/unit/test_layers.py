@@ -113,7 +113,7 @@ def folder_of(module: str) -> str:
 def test_all_sources_are_found_and_their_imports_read() -> None:
     assert len(modules()) > 150
     assert "fastbpe._core.common.hash_tables" in modules_imported("fastbpe._core.merge.merge_piece")
-    assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.load")
+    assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.loading")
 
 
 def test_modules_import_only_lower_layers() -> None:

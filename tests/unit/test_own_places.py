@@ -27,7 +27,7 @@ KILLED = """
 import os, pathlib, shutil, signal, sys
 code, folder, text = sys.argv[1:]
 import fastbpe, hashlib, json, random, fastbpe.training.piece_counts, fastbpe.id_files.shards
-from fastbpe.published import fetch
+from fastbpe.published import downloads
 tokenizer = fastbpe.train(["ab ab"], vocab_size=257, progress=False)
 codepoint = fastbpe.train(["ab ab"], vocab_size=6, mode="codepoint", progress=False, hard_vocab_limit=False)
 counts = fastbpe.count_pieces(iter(["a b"]), progress=False)

@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 from fastbpe.errors import FormatError, InvalidTokenError, PatternError
-from fastbpe.formats.huggingface.decoders import canonical, flattened
+from fastbpe.formats.huggingface.decoder_json import canonical, flattened
 from fastbpe.normalization.decoder_steps import apply, find_plan, make_steps
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 

@@ -283,7 +283,7 @@ def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: 
     assert len({*model._family.own.pieces}) == merged.n_vocab
     assert (id_map.new_to_old[:32000] == range(32000)).all()
     assert (id_map.new_to_old[32000:] == -1).all()
-    from fastbpe.tokenizer.surgery.makers import characters, piece_makers
+    from fastbpe.tokenizer.surgery.token_makers import characters, piece_makers
 
     made = piece_makers(model._family.own, model._family.parts)
     old: Any = a

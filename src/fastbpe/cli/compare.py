@@ -23,7 +23,7 @@ from fastbpe.cli.comparison import (
     script_of,
 )
 from fastbpe.cli.failures import FAILURE, MENDABLE, Complaints
-from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.cli.shared_flags import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible, visible_text
 from fastbpe.vocabularies.judging import gini

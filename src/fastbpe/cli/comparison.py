@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.cli.options import Named
+from fastbpe.cli.shared_flags import Named
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.shown_tokens import is_superword, sizes_of
 from fastbpe.errors import CheckError

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from fastbpe.cli import outputs, streams
-from fastbpe.cli.options import add_model, add_roles, load_model, roles_of
+from fastbpe.cli.shared_flags import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
 from fastbpe.formats.endings import ENDINGS, has_ending
-from fastbpe.tokenizer.export.dropping import PARTS
+from fastbpe.tokenizer.export.dropped_parts import PARTS
 from fastbpe.tokenizer.export.export import FORMATS, format_for
 from fastbpe.tokenizer.export.verify_export import Verification
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "write a tokenizer in another format"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Phase, Reporter
 from fastbpe.chats import EstimatedCount
-from fastbpe.cli import documents, messages, streams
+from fastbpe.cli import chat_messages, documents, streams
 from fastbpe.cli.failures import Complaints
-from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.cli.shared_flags import Named, add_model, load_models
 from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -100,11 +100,11 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
     rows: list[tuple[list[int], str]] = []
     complaints = Complaints(args)
     for argument in args.files or [streams.STDIN]:
-        requests: list[messages.Request] = []
+        requests: list[chat_messages.Request] = []
         with complaints.reported():
-            requests = messages.read(argument)
+            requests = chat_messages.read(argument)
         for request in requests:
-            with complaints.reported(), messages.placed(request):
+            with complaints.reported(), chat_messages.placed(request):
                 counts = [
                     model.tokenizer.count_messages(request.messages, tools=request.tools) for model in models
                 ]

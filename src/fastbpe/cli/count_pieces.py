@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fastbpe.cli import counting, documents, outputs
+from fastbpe.cli import counting_flags, documents, outputs
 from fastbpe.errors import OptionError, TrainingError
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
@@ -36,9 +36,16 @@ examples:
   $ fastbpe train all.runs -o boundless.fbpe --vocab-size 260 --base words.fbpe --superwords boundless
   boundless.fbpe: 260 tokens, learned from 26 bytes
 """
-_TEXT_ONLY = {"mode", "option", "pattern", "special", "superwords", "lines", "separator", *counting.READING} - {
-    "max_memory_bytes"
-}
+_TEXT_ONLY = {
+    "mode",
+    "option",
+    "pattern",
+    "special",
+    "superwords",
+    "lines",
+    "separator",
+    *counting_flags.READING,
+} - {"max_memory_bytes"}
 _DEFAULT_BYTES = 1 << 30
 
 
@@ -52,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("byte", "codepoint", "unigram"),
         help="count pieces of bytes (default), or words for --mode codepoint or unigram of `fastbpe train`",
     )
-    counting.add_arguments(parser)
+    counting_flags.add_arguments(parser)
     add(
         "--superwords",
         metavar="WORDS",
@@ -98,9 +105,9 @@ def _count(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
     names = ("mode", "pattern")
     options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    options |= counting.reading_of(args, separator)
+    options |= counting_flags.reading_of(args, separator)
     if args.mode in ("codepoint", "unigram"):
-        options |= counting.code_point_options(args)
+        options |= counting_flags.code_point_options(args)
     elif args.option:
         raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint and unigram have such options")
     else:
@@ -108,7 +115,7 @@ def _count(args: argparse.Namespace) -> None:
     if args.superwords is not None:
         options["superwords"] = load(args.superwords)
     counts = count_pieces(
-        counting.sources_of(args, separator),
+        counting_flags.sources_of(args, separator),
         progress=False if args.quiet else None,
         **options,
     )

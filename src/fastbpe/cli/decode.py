@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.progress import Reporter
-from fastbpe.cli import sequences, streams
-from fastbpe.cli.options import add_input, add_model, load_any
+from fastbpe.cli import id_sequences, streams
+from fastbpe.cli.shared_flags import add_input, add_model, load_any
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import InvalidTokenError
 from fastbpe.id_files.parts import READABLE
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
     """Decode and write."""
     tokenizer = load_any(args)
     if isinstance(tokenizer, SequenceTokenizer):
-        sequences.decode(args, tokenizer)
+        id_sequences.decode(args, tokenizer)
         return
     path = Path(args.file)
     if args.file != streams.STDIN and (path.suffix in SUFFIXES or path.is_dir()):

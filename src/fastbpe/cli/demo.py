@@ -21,8 +21,8 @@ from fastbpe.display.painting import draw, wants_colours
 from fastbpe.display.shown_text import show
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.endings import format_of
-from fastbpe.tokenizer.load import load
-from fastbpe.training.train import train
+from fastbpe.tokenizer.loading import load
+from fastbpe.training.dispatch import train
 
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """

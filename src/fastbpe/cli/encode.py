@@ -10,8 +10,8 @@ from functools import partial
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
-from fastbpe.cli import documents, encode_files, sequences, streams
-from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_any
+from fastbpe.cli import documents, encode_files, id_sequences, streams
+from fastbpe.cli.shared_flags import Named, add_model, add_special, allowed_special, load_any
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -91,12 +91,12 @@ def run(args: argparse.Namespace) -> None:
     tokenizer = load_any(args)
     if args.output is not None:
         if isinstance(tokenizer, SequenceTokenizer):
-            sequences.encode_files(args, tokenizer)
+            id_sequences.encode_files(args, tokenizer)
         else:
             encode_files.run(args, tokenizer, separator)
         return
     if isinstance(tokenizer, SequenceTokenizer):
-        sequences.encode(args, tokenizer)
+        id_sequences.encode(args, tokenizer)
         return
     encode = _choose(tokenizer, args.allow_special, args.forbid_special)
     form = _JSON if args.json else _PLAIN

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from fastbpe.cli import documents, outputs, streams
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import HEADERS
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
 from fastbpe.tokenizer.tokenizer import Tokenizer

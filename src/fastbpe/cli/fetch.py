@@ -10,7 +10,7 @@ from fastbpe.cli import streams
 from fastbpe.cli.failures import Complaints
 from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
 from fastbpe.published import find
-from fastbpe.published.fetch import fetch
+from fastbpe.published.downloads import fetch
 
 SUMMARY = "download a vocabulary, for -m NAME and fastbpe.load(NAME)"
 DETAILS = f"""

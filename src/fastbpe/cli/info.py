@@ -9,7 +9,7 @@ from typing import Any
 
 from fastbpe._core.split.scanner import paths
 from fastbpe.cli import streams
-from fastbpe.cli.options import add_model, load_any
+from fastbpe.cli.shared_flags import add_model, load_any
 from fastbpe.display.shown_tokens import is_superword
 from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer

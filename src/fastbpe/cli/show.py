@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from fastbpe.cli import documents, outputs, streams
-from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_models
+from fastbpe.cli.shared_flags import Named, add_model, add_special, allowed_special, load_models
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display import html, painting
 from fastbpe.display.layout import Details

@@ -6,15 +6,15 @@ import argparse
 from typing import Any, Literal
 
 from fastbpe._utils.choices import Format
-from fastbpe.cli import counting, documents, encode_files, named_sources, outputs, sequences, streams
-from fastbpe.cli.options import add_roles, roles_of
+from fastbpe.cli import counting_flags, documents, encode_files, id_sequences, outputs, source_flags, streams
+from fastbpe.cli.shared_flags import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.dispatch import train
 from fastbpe.training.options import BASE_SPECIAL, TIES
-from fastbpe.training.superwords import BOUNDLESS, DOCUMENTS, WORDS, Superwords
-from fastbpe.training.train import train
+from fastbpe.training.superword_options import BOUNDLESS, DOCUMENTS, WORDS, Superwords
 
 SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="byte, codepoint or unigram (sentencepiece's models), or ids (sequences of integers); default: the "
         "mode of --base, or byte",
     )
-    counting.add_arguments(parser)
+    counting_flags.add_arguments(parser)
     merges = parser.add_argument_group("vocabulary")
     add = merges.add_argument
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --base: keep the ids of its special tokens (default), or move them to the end",
     )
     add_roles(merges)
-    named_sources.add_arguments(parser)
+    source_flags.add_arguments(parser)
     _add_superwords(parser)
     outputs.add_arguments(parser)
 
@@ -150,8 +150,8 @@ def run(args: argparse.Namespace) -> None:
     if args.mode == "ids":
         _train_on_sequences(args, base)
         return
-    named_sources.check(args)
-    counts = None if args.source else named_sources.counts_of(args.files)
+    source_flags.check(args)
+    counts = None if args.source else source_flags.counts_of(args.files)
     if args.mode is None and counts is not None:
         args.mode = counts.mode
     of_pieces = args.mode in ("codepoint", "unigram")
@@ -163,18 +163,18 @@ def run(args: argparse.Namespace) -> None:
     separator = documents.separator_of(args)
     source: Any = counts
     if args.source:
-        source = named_sources.sources_of(args)
+        source = source_flags.sources_of(args)
     elif counts is None:
-        source = counting.sources_of(args, separator)
+        source = counting_flags.sources_of(args, separator)
     options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
     options["superwords"] = _superwords_of(args)
-    options |= counting.reading_of(args, separator) | {"mode": args.mode}
+    options |= counting_flags.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
-    options |= named_sources.options_of(args)
+    options |= source_flags.options_of(args)
     if base is not None:  # it has the pattern: a .tiktoken file, which contains none, was loaded with it
         options |= {"base": base, "pattern": None}
     if of_pieces:
-        options |= counting.code_point_options(args)
+        options |= counting_flags.code_point_options(args)
     elif args.option:
         name = args.option[0][0]
         raise TrainingError(f"--option {name}=...: only --mode codepoint and unigram have such options")
@@ -200,7 +200,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
             "--source, --weights and --parity cannot be combined with --mode ids, which learns from integers"
         )
     outputs.refuse_existing(args, args.output)
-    given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting.READING)}
+    given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting_flags.READING)}
     if args.roles:
         raise TrainingError("--roles cannot be combined with --mode ids, whose special tokens have no roles")
     given |= {
@@ -211,7 +211,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     options = {name: value for name, value in given.items() if value is not None}
     if base is not None:
         options["base"] = base
-    sequences.train_and_save(args, options)
+    id_sequences.train_and_save(args, options)
 
 
 def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
-from fastbpe.cli.options import add_model, load_text_model
+from fastbpe.cli.shared_flags import add_model, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import READABLE, shard_of
 from fastbpe.id_files.verifying import verify_ids
 from fastbpe.tokenizer.export.verify_export import arguments
 from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion, verify_vocabulary
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fastbpe.cli import documents, plots, streams
-from fastbpe.cli.options import add_model, load_model
+from fastbpe.cli.shared_flags import add_model, load_model
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.display.painting import PLAIN_COLUMNS, wants_colours
 from fastbpe.tokenizer.tokenizer import Tokenizer

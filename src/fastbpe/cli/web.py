@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fastbpe.cli import streams
-from fastbpe.cli.options import add_model, load_models
+from fastbpe.cli.shared_flags import add_model, load_models
 from fastbpe.published.find import unpublished_path
 
 if TYPE_CHECKING:  # needs no extra, but is in the same folder as modules that do

@@ -18,7 +18,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_by_position, write_parts
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.cluster.columns import texts_of
+from fastbpe.cluster.arrow_columns import texts_of
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces

@@ -16,10 +16,10 @@ from typing import Any, cast
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
-from fastbpe.cluster.columns import rows_of, texts_of
+from fastbpe.cluster.arrow_columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError

@@ -12,7 +12,7 @@ from typing import Any
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.encode_files import (
+from fastbpe.corpus.file_encoding import (
     _BATCH_BYTES,
     _BATCH_TEXTS,
     Encoded,

@@ -11,7 +11,7 @@ from fastbpe._core.text.utf8_text import n_valid
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.encode_files import (
+from fastbpe.corpus.file_encoding import (
     _BATCH_BYTES,
     _BATCH_TEXTS,
     FilesSummary,

@@ -13,12 +13,14 @@ from typing import Any
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.formats.huggingface import classes, named_tokens, read_segmented, tokenizer_config
+from fastbpe.formats.huggingface import class_settings, named_tokens, read_segmented, tokenizer_config
 from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
 from fastbpe.model import Buffer, CodePointModel, Model
 
 #: Roles of tokens that no file names.
-SETTINGS = classes.Settings({"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"})
+SETTINGS = class_settings.Settings(
+    {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+)
 #: Classes of transformers 5 with the rules of BertTokenizer.
 _CLASSES = (
     "Bert",
@@ -72,10 +74,10 @@ def _described(
     data: Buffer, where: str, config: Mapping[str, Any], class_name: str, named: NamedTokens
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the tokenizer.json that transformers creates from a vocab.txt, and role → token."""
-    if class_name not in (*_CLASSES, *classes.ANY_CLASS):
+    if class_name not in (*_CLASSES, *class_settings.ANY_CLASS):
         raise FormatError(
             f"{where}: a vocabulary for the class {class_name}Tokenizer, which has rules of its own; fastbpe "
-            f"reads such files for {', '.join(_CLASSES)}: {classes.WAY_OUT}"
+            f"reads such files for {', '.join(_CLASSES)}: {class_settings.WAY_OUT}"
         )
     try:
         text = bytes(data).decode()

@@ -17,7 +17,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.gpt2 import SPACE, WORD_END
-from fastbpe.formats.huggingface import classes, read_characters
+from fastbpe.formats.huggingface import class_settings, read_characters
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import read_json
 from fastbpe.model import Buffer, Model
@@ -176,10 +176,10 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
     """Return the settings of the named class, or else of the class that the tokens suggest."""
     if class_name in _KINDS:
         return class_name
-    if class_name not in (*classes.ANY_CLASS, "BPE"):
+    if class_name not in (*class_settings.ANY_CLASS, "BPE"):
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
-            f"rules of its own; fastbpe reads such files for {', '.join(_KINDS)}: {classes.WAY_OUT}"
+            f"rules of its own; fastbpe reads such files for {', '.join(_KINDS)}: {class_settings.WAY_OUT}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

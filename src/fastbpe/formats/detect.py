@@ -6,7 +6,7 @@ import os
 import re
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import foreign, limits, native, sequences, tiktoken
+from fastbpe.formats import foreign, limits, native, sequence_tokenizer_file, tiktoken
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike, as_regex
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # imported at run time where a folder is read
     from collections.abc import Mapping
 
     from fastbpe.formats.huggingface._vocab_json import Entries
-    from fastbpe.formats.huggingface.classes import Settings
+    from fastbpe.formats.huggingface.class_settings import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 _BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless` is imported for such files only
@@ -57,7 +57,7 @@ def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
     from fastbpe.formats import folder, json_object
-    from fastbpe.formats.huggingface import classes, named_tokens, tokenizer_config
+    from fastbpe.formats.huggingface import class_settings, named_tokens, tokenizer_config
 
     paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
@@ -66,19 +66,19 @@ def _read_folder(
         from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
 
         _check_no_pattern(pattern, paths[0])
-        name = classes.class_of_parts(config, model_config)
+        name = class_settings.class_of_parts(config, model_config)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
-    name = (classes.class_of_parts if len(paths) == 2 else classes.class_of)(config, model_config)
-    settings = classes.CLASSES.get(name)
+    name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
+    settings = class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
-    if is_pieces and name in classes.MOVE_IDS:
+    if is_pieces and name in class_settings.MOVE_IDS:
         raise FormatError(
             f"{paths[0]}: the class {name}Tokenizer gives other ids than this model: "
-            f"{classes.WAY_OUT}; for the model's own ids, pass the path of this file"
+            f"{class_settings.WAY_OUT}; for the model's own ids, pass the path of this file"
         )
     named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
-        pattern = classes.pattern_of_ranks(config)
+        pattern = class_settings.pattern_of_ranks(config)
     counting = named if special_tokens is None else None
     model: Model | CodePointModel
     if len(paths) == 2:
@@ -127,13 +127,13 @@ def _read_pair(
 
 def _check_class(name: str, settings: Settings | None, where: str) -> None:
     """Raise FormatError if the class of two files splits texts by rules that fastbpe does not know."""
-    from fastbpe.formats.huggingface import classes
+    from fastbpe.formats.huggingface import class_settings
 
-    if name not in classes.ANY_CLASS and (settings is None or not settings.pattern):
-        known = ", ".join(kind for kind, its in classes.CLASSES.items() if its.pattern)
+    if name not in class_settings.ANY_CLASS and (settings is None or not settings.pattern):
+        known = ", ".join(kind for kind, its in class_settings.CLASSES.items() if its.pattern)
         raise FormatError(
             f"{where}: a vocabulary for the class {name}Tokenizer, which has rules of its own; fastbpe reads such "
-            f"files for {known}: {classes.WAY_OUT}, or pass its split pattern: pattern=..."
+            f"files for {known}: {class_settings.WAY_OUT}, or pass its split pattern: pattern=..."
         )
 
 
@@ -173,7 +173,7 @@ def _parse(
         if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
         return model._replace(special_tokens=special_tokens, fingerprint="")
-    if bytes(data[: len(sequences.MAGIC)]) == sequences.MAGIC:
+    if bytes(data[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC:
         raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; use fastbpe.load(path)")
     if bytes(data[:4]) == b"GGUF":
         from fastbpe.formats import gguf  # here: other files do not need it
@@ -181,10 +181,10 @@ def _parse(
         if gguf.recognise(data):
             return gguf.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     if bytes(data[: len(_BOUNDLESS)]) == _BOUNDLESS:
-        from fastbpe.formats import boundless  # here: other files do not need it
+        from fastbpe.formats import boundless_model  # here: other files do not need it
 
         _check_no_pattern(pattern, where)
-        return boundless.parse(data, where, special_tokens=special_tokens)
+        return boundless_model.parse(data, where, special_tokens=special_tokens)
     foreign.check(data, where)
     if _is_object(data):
         from fastbpe.formats import tekken  # here: other files do not need it

@@ -23,7 +23,7 @@ from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
 if TYPE_CHECKING:  # imported at run time where a folder is read
-    from fastbpe.formats.huggingface.classes import Settings
+    from fastbpe.formats.huggingface.class_settings import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
@@ -234,7 +234,7 @@ def _with_named(
     contents: Contents, named: NamedTokens, settings: Settings | None
 ) -> tuple[dict[str, int], list[AddedToken], list[int], dict[str, Any]]:
     """Return (special tokens, added tokens, ids whose ordinary tokens are left out, parts of a tokenizer.json)."""
-    from fastbpe.formats.huggingface import vocabulary  # here: in most folders there are no other files
+    from fastbpe.formats.huggingface import byte_vocabulary  # here: in most folders there are no other files
 
     tokens = contents.tokens()
     ids = {text_of(token): i for i, token in enumerate(tokens) if token} | contents.names
@@ -246,13 +246,13 @@ def _with_named(
             AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
         ]
     used = {*contents.unmade}.difference(memoryview(contents.merges).cast("I"))
-    by_name = {*vocabulary.found_by_name(added)}
+    by_name = {*byte_vocabulary.found_by_name(added)}
     dropped = [
         token.id for token in added if token.content in by_name and token.id in used and contents.token(token.id)
     ]
     ordinary = {i for i, token in enumerate(tokens) if token}.difference(dropped)
-    special, others = vocabulary.plain_special(added, ids.get, ordinary)
-    kept = vocabulary.kept_parts(added, () if settings is None else settings.normalizers)
+    special, others = byte_vocabulary.plain_special(added, ids.get, ordinary)
+    kept = byte_vocabulary.kept_parts(added, () if settings is None else settings.normalizers)
     return special, others, sorted(dropped), kept
 
 

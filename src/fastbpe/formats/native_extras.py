@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
-from fastbpe.formats.huggingface import parts, read_segmented, templates
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface import read_segmented, step_parts, templates
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import (
     BYTES_PER_MERGE,
     PAIR,
@@ -130,17 +130,17 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     for key in _OBJECTS:
         kept.part(key)
     kept.get("empty_token", int, 0)
-    parts.dropout_of(kept)
+    step_parts.dropout_of(kept)
     templates.read(kept)
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
-    if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
+    if step_parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
         top.fail("there is more than they need", "normalizers")
     # "prefix_space" holds the space of the first one of a vocabulary of bytes.
     left_out = {"trim_offsets": False} if has_spelling else {"trim_offsets": False, "add_prefix_space": False}
     whole = [{**left_out, **step} if isinstance(step, dict) else step for step in steps]
     part = Part({"type": "Sequence", "pretokenizers": whole}, where, "extras")
-    made = parts.any_pre_tokenizers(part) if has_spelling else parts.pre_tokenizers(part)[0]
+    made = step_parts.any_pre_tokenizers(part) if has_spelling else step_parts.pre_tokenizers(part)[0]
     if made != steps:
         top.fail("there is more than they need", "pre_tokenizers")
     return {

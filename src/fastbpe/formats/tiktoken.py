@@ -110,7 +110,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     As in transformers, a token of added_tokens_decoder keeps its id, and unused ids between become reserved
     tokens.
     """
-    from fastbpe.formats.huggingface import vocabulary  # here: in most folders there are no other files
+    from fastbpe.formats.huggingface import byte_vocabulary  # here: in most folders there are no other files
     from fastbpe.formats.huggingface.named_tokens import Definition
 
     if not (named.decoder or named.named or named.extra):
@@ -141,11 +141,11 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
             numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else following)
             following += i >= n_tokens or i < 0
     added = named._replace(is_older=False).add([*numbered.values()], ids.get, n_tokens)
-    special, others = vocabulary.plain_special(added, ids.get, {*ids.values()})
+    special, others = byte_vocabulary.plain_special(added, ids.get, {*ids.values()})
     return model._replace(
         special_tokens=special,
         added_tokens=others,
-        huggingface={**model.huggingface, **vocabulary.kept_parts(added)},
+        huggingface={**model.huggingface, **byte_vocabulary.kept_parts(added)},
     )
 
 

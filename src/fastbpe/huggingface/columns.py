@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.frames import Frame, Item
-from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, pairs_of_parts, parts_of
+from fastbpe.huggingface.truncation_rules import Truncation, lengths_of_pair, pairs_of_parts, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

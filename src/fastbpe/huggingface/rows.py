@@ -9,7 +9,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Encoded, Span, truncate
 from fastbpe.huggingface.frames import Frame
 from fastbpe.huggingface.inputs import Inputs
-from fastbpe.huggingface.truncation import Truncation
+from fastbpe.huggingface.truncation_rules import Truncation
 from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 

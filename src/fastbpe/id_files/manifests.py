@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastbpe._utils.json_objects import read_object
-from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.corpus.file_encoding import FilesSummary, Job
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.remote import AnyPath

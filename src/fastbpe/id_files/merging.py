@@ -13,7 +13,7 @@ from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.choices import Header
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.listing import Path_
 from fastbpe.corpus.remote import is_remote

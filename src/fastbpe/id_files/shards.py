@@ -29,10 +29,10 @@ from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
-from fastbpe.corpus import encode_files as whole
+from fastbpe.corpus import file_encoding as whole
 from fastbpe.corpus.dividing import divide
-from fastbpe.corpus.encode_files import FilesSummary, Job, checked_files
 from fastbpe.corpus.encode_texts import encode_texts
+from fastbpe.corpus.file_encoding import FilesSummary, Job, checked_files
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.id_schemas import ABOUT

@@ -23,7 +23,7 @@ from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._minbpe_methods import Methods
 from fastbpe.model import N_BYTES
 from fastbpe.splitting import make_splitter
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 GPT2_SPLIT_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 GPT4_SPLIT_PATTERN = (

@@ -12,8 +12,8 @@ from itertools import groupby
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.formats.huggingface.decoders import flattened
-from fastbpe.formats.huggingface.vocabulary import decoded
+from fastbpe.formats.huggingface.byte_vocabulary import decoded
+from fastbpe.formats.huggingface.decoder_json import flattened
 from fastbpe.normalization.huggingface import make_change
 
 REPLACEMENT = "\ufffd"

@@ -16,7 +16,7 @@ from fastbpe.errors import CheckError, InvalidTokenError, MissingByteError, Spec
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._encoding_methods import Methods, ranks_of_tables, tokens_by_rank
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ def read_file(blobpath: str) -> bytes:
     if "://" not in blobpath:
         with open(blobpath, "rb") as file:
             return file.read()
-    from fastbpe.published import fetch  # here, as below: a program with files of its own does not need it
+    from fastbpe.published import downloads  # here, as below: a program with files of its own does not need it
 
     if blobpath.startswith(("http://", "https://")):
-        return fetch.download(blobpath)
-    fetch.check_allowed(blobpath)
+        return downloads.download(blobpath)
+    downloads.check_allowed(blobpath)
     content: bytes = _blobfile(blobpath).read_bytes(blobpath)
     return content
 
@@ -103,9 +103,9 @@ def _kept(path: str) -> bytes | None:
 
 def _check(content: bytes, source: str, expected_hash: str | None) -> None:
     if expected_hash is not None:
-        from fastbpe.published import fetch
+        from fastbpe.published import downloads
 
-        fetch.check_hash(content, source, expected_hash)
+        downloads.check_hash(content, source, expected_hash)
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.families.family import Surfaces
     from fastbpe.tokenizer.families.words import Words
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
-    from fastbpe.tokenizer.special_tokens import SpecialTokens
+    from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 
 def family_of(tokenizer: Tokenizer) -> Family:
@@ -43,7 +43,7 @@ def code_point_model_of(tokenizer: Tokenizer) -> CodePointModel:
 
 def denormalizer_of(tokenizer: Tokenizer) -> Normalizer | None:
     """Return a code-point tokenizer's rules for decoded text; None if it has none."""
-    from fastbpe.tokenizer.families.codepoints import CodePointFamily  # here: byte level does not need it
+    from fastbpe.tokenizer.families.codepoint_family import CodePointFamily  # here: byte level does not need it
 
     assert isinstance(tokenizer._family, CodePointFamily)
     return tokenizer._family.denormalizer

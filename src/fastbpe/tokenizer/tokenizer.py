@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         UnknownIds,
     )
     from fastbpe._utils.progress import Progress
-    from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.corpus.listing import Path_
     from fastbpe.corpus.sources import Source
     from fastbpe.tokenizer.cutting.truncation import Chunk

@@ -14,9 +14,9 @@ from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.components import Regex
 from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.normalized_string import NormalizedString
+from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
 from fastbpe.tokenizers.token import Token
-from fastbpe.tokenizers.tokenizer import Tokenizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

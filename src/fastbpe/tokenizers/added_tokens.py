@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.tokenizers.added_token import FLAGS, AddedToken
-from fastbpe.tokenizers.model import Model
+from fastbpe.tokenizers.base_model import Model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe.tokenizers.encoding import Encoding
-from fastbpe.tokenizers.tokenizer import Tokenizer
+from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainer import Trainer
 from fastbpe.tokenizers.trainers import BpeTrainer
 

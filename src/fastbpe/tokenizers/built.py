@@ -9,7 +9,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.model import AddedToken
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document
-from fastbpe.tokenizers.model import Model
+from fastbpe.tokenizers.base_model import Model
 from fastbpe.tokenizers.written import WrittenEngine, is_written
 
 TYPE_CHECKING = False
@@ -85,7 +85,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
 def _load(described: Mapping[str, Any], model: Model) -> Native:
     """Load a tokenizer.json with the outline of a model. Raises FormatError if fastbpe cannot run it."""
-    from fastbpe.tokenizer.load import load, load_rest  # here: they import the readers of all formats
+    from fastbpe.tokenizer.loading import load, load_rest  # here: they import the readers of all formats
 
     if model.entries is not None:
         rest = {**described, "model": {**described["model"], "vocab": {}}}

@@ -17,8 +17,8 @@ from types import MappingProxyType
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
-from fastbpe.formats.huggingface.decoders import is_value
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.decoder_json import is_value
+from fastbpe.formats.huggingface.step_parts import Part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

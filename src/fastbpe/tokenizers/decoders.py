@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
 
-from fastbpe.formats.huggingface.decoders import canonical
-from fastbpe.huggingface import streams
-from fastbpe.huggingface.streams import REPLACEMENT, Texts, is_byte_token, text_after
+from fastbpe.formats.huggingface.decoder_json import canonical
+from fastbpe.huggingface import id_stream
+from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, is_byte_token, text_after
 from fastbpe.tokenizers.components import (
     MAX_ID,
     Component,
@@ -340,7 +340,7 @@ class _PlainStream:
         return made
 
 
-class DecodeStream(streams.DecodeStream):
+class DecodeStream(id_stream.DecodeStream):
     """Stream that decodes ids as they arrive.
 
     Args:

@@ -38,10 +38,10 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
         FormatError: it is damaged.
     """
     from fastbpe.formats.huggingface._vocab_json import Entries
-    from fastbpe.formats.huggingface.parts import Part  # here: they bring all of the format
     from fastbpe.formats.huggingface.read import checked_top, read_json
     from fastbpe.formats.huggingface.read_segmented import read_apart, scored
     from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
+    from fastbpe.formats.huggingface.step_parts import Part  # here: they bring all of the format
 
     whole, apart = read_apart(data, _FILE)
     document: dict[str, Any] = checked_top(whole, _FILE).value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 
-from fastbpe.huggingface.truncation import Truncation, parts_of
+from fastbpe.huggingface.truncation_rules import Truncation, parts_of
 from fastbpe.tokenizers.components import number, of_type
 
 TYPE_CHECKING = False

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
 from fastbpe.tokenizers.base_tokenizer import BaseTokenizer, TrainedTokenizer
 from fastbpe.tokenizers.models import BPE
+from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.segmenting_implementations import BertWordPieceTokenizer, SentencePieceUnigramTokenizer
-from fastbpe.tokenizers.tokenizer import Tokenizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from itertools import chain
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.parts import Part, dropout_of
+from fastbpe.formats.huggingface.step_parts import Part, dropout_of
+from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, taken
 from fastbpe.tokenizers.components import (
     field,
     finder,
@@ -21,7 +22,6 @@ from fastbpe.tokenizers.components import (
     shortest,
     single,
 )
-from fastbpe.tokenizers.model import CachingModel, Model, beginning, taken
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token
 
@@ -151,7 +151,7 @@ class BPE(CachingModel):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
         if self._n_prefix:
             return self._checked_with_prefix(merges)
-        from fastbpe.formats.huggingface.vocabulary import read_merges  # here: it brings half of the format
+        from fastbpe.formats.huggingface.byte_vocabulary import read_merges  # here: it brings half of the format
 
         listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
@@ -212,7 +212,7 @@ class BPE(CachingModel):
         dropout = self._state["dropout"]
         if not dropout:
             return tokens
-        from fastbpe.tokenizers.dropping import merge  # here: few programs drop merges
+        from fastbpe.tokenizers.dropout import merge  # here: few programs drop merges
 
         return merge(tokens, self._ranked(), self.names, dropout)
 

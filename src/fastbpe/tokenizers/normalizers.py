@@ -5,7 +5,7 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Sequence as SequenceOf
 
-from fastbpe.formats.huggingface.parts import typed_normalizer
+from fastbpe.formats.huggingface.step_parts import typed_normalizer
 from fastbpe.tokenizers import components
 from fastbpe.tokenizers.components import (
     WRITTEN,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
-from fastbpe.formats.huggingface.decoders import metaspace
+from fastbpe.formats.huggingface.decoder_json import metaspace
 from fastbpe.tokenizers.components import (
     Component,
     Indexed,

@@ -9,7 +9,7 @@ from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
 from fastbpe.tokenizers.base_tokenizer import TrainedTokenizer
 from fastbpe.tokenizers.components import Regex
 from fastbpe.tokenizers.models import Unigram, WordPiece
-from fastbpe.tokenizers.tokenizer import Tokenizer
+from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
 
 TYPE_CHECKING = False

@@ -7,8 +7,8 @@ import os
 from operator import itemgetter
 
 from fastbpe.errors import FormatError, VocabularyError
+from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, changed, option, taken
 from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
-from fastbpe.tokenizers.model import CachingModel, Model, beginning, changed, option, taken
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False

@@ -16,7 +16,7 @@ from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document, pre_tokenizers, trainers
 from fastbpe.tokenizers.built import with_added

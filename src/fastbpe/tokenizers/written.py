@@ -13,9 +13,9 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.tokenizer.internals import find_words
 from fastbpe.tokenizers import document
+from fastbpe.tokenizers.base_model import Model
 from fastbpe.tokenizers.components import WRITTEN, flat
 from fastbpe.tokenizers.encoding import Encoding
-from fastbpe.tokenizers.model import Model
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString, of_sections
@@ -129,7 +129,7 @@ class _Finder:
             following += not is_byte
             carried.append({**token, "id": i, "content": content, "normalized": False})
             self._ids[i] = token["id"]
-        from fastbpe.tokenizer.load import load  # here: it imports the readers of all formats
+        from fastbpe.tokenizer.loading import load  # here: it imports the readers of all formats
 
         self._carrier = load(
             document.to_bytes(

@@ -16,7 +16,7 @@ from typing import Any
 from fastbpe._core.train.piece_table import PieceTable
 from fastbpe._core.train.sentence_store import characters
 from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
-from fastbpe.formats.piece_counts import SENTENCE_NUMBERS, Words
+from fastbpe.formats.piece_counts_file import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import Spec
 from fastbpe.training.codepoint_counting import CountedWords

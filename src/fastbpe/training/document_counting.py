@@ -16,7 +16,7 @@ from fastbpe.corpus.text_documents import TextBlock
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
-from fastbpe.tokenizer.special_tokens import make_matcher
+from fastbpe.tokenizer.special_token_rules import make_matcher
 from fastbpe.training import counting_threads
 from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables

@@ -30,8 +30,8 @@ from fastbpe._core.train.piece_records import add_columns, add_records, tables_o
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError, TrainingError
-from fastbpe.formats import atomic_files, piece_counts
-from fastbpe.formats.piece_counts import Counted
+from fastbpe.formats import atomic_files, piece_counts_file
+from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
 from fastbpe.training.options import check_same_runs, check_same_splitting
@@ -147,7 +147,7 @@ class _Merge:
 
     def add(self, path: str | os.PathLike[str]) -> None:
         where = os.fspath(path)
-        counted = piece_counts.parse(atomic_files.map_file(path), where)
+        counted = piece_counts_file.parse(atomic_files.map_file(path), where)
         words = None if counted.words is None else WordFacts.of_plain(counted.words, where)
         try:
             self._check_addable(counted, words)
@@ -213,7 +213,7 @@ class _Merge:
             None if self._words is None else self._words.plain(),
             self._first.runs_of,
         )
-        atomic_files.write(out, piece_counts.dump(counted))
+        atomic_files.write(out, piece_counts_file.dump(counted))
         return MergeSummary(
             os.fspath(out), self._n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_rare, counted.n_pruned
         )

@@ -31,8 +31,8 @@ from fastbpe.corpus.sources import (
 )
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
-from fastbpe.tokenizer.special_tokens import check_names
-from fastbpe.training.superwords import Superwords
+from fastbpe.tokenizer.special_token_rules import check_names
+from fastbpe.training.superword_options import Superwords
 
 if TYPE_CHECKING:
     from fastbpe.training.parity import Parity

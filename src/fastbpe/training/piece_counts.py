@@ -14,7 +14,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
-from fastbpe.formats import atomic_files, piece_counts
+from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.training.options import check_same_runs, check_same_splitting, check_special_tokens
 
@@ -213,7 +213,7 @@ class PieceCounts(Mapping[bytes, int]):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return unpickle_counts, (b"".join(piece_counts.dump(self._plain())),)
+        return unpickle_counts, (b"".join(piece_counts_file.dump(self._plain())),)
 
     def __repr__(self) -> str:
         if self._words is not None:
@@ -272,7 +272,7 @@ class PieceCounts(Mapping[bytes, int]):
         ...     fastbpe.PieceCounts.load(pathlib.Path(folder, "shard.counts")) == counts
         True
         """
-        atomic_files.write(path, piece_counts.dump(self._plain()))
+        atomic_files.write(path, piece_counts_file.dump(self._plain()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PieceCounts:
@@ -400,8 +400,8 @@ class PieceCounts(Mapping[bytes, int]):
         """
         check_same_splitting(self._pattern, self._special_tokens, pattern, special_tokens)
 
-    def _plain(self) -> piece_counts.Counted:
-        return piece_counts.Counted(
+    def _plain(self) -> piece_counts_file.Counted:
+        return piece_counts_file.Counted(
             self._pattern,
             self._special_tokens,
             self._n_bytes,
@@ -442,7 +442,7 @@ def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
     """Tell, by its first bytes, whether a file was written by `PieceCounts.save`."""
     try:
         with open(path, "rb") as file:
-            return piece_counts.is_counts(file.read(64))
+            return piece_counts_file.is_counts(file.read(64))
     except OSError:  # no such file, a folder, a pattern: the code that reads it raises the error
         return False
 
@@ -517,7 +517,7 @@ def checked_count(piece: object, number: object) -> tuple[bytes, int]:
 
 
 def _parse(data: Any, where: str) -> PieceCounts:
-    counted = piece_counts.parse(data, where)
+    counted = piece_counts_file.parse(data, where)
     table = PieceCounter(Splitter())
     problem = add_tables(table, counted.pieces, counted.lengths, counted.counts)
     if problem:

@@ -45,7 +45,7 @@ from fastbpe.training.document_counting import texts_of_pattern
 from fastbpe.training.documents_again import SourcesAgain, read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counts import table_of
-from fastbpe.training.superwords import Superwords, n_first_ids
+from fastbpe.training.superword_options import Superwords, n_first_ids
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}

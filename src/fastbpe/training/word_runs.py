@@ -29,7 +29,7 @@ from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.documents_again import SourcesAgain
 from fastbpe.training.options import ByteOptions, ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, table_of
-from fastbpe.training.superwords import WORDS
+from fastbpe.training.superword_options import WORDS
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
 _LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts

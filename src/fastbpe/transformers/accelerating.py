@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
-from fastbpe.transformers.encoding import DEFAULTS
+from fastbpe.transformers.encode_plus import DEFAULTS
 from fastbpe.transformers.engine import logger
 from fastbpe.transformers.snapshot import MODEL_OPTIONS
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from fastbpe.huggingface.rows import HandOver
 from fastbpe.transformers.decoding import decode, decode_batch
-from fastbpe.transformers.encoding import encode
+from fastbpe.transformers.encode_plus import encode
 from fastbpe.transformers.engine import WAITS, Engine
 from fastbpe.transformers.quick import call_plain, encode_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from fastbpe.huggingface import streams
-from fastbpe.huggingface.streams import Changed, Texts, is_byte_token, text_after
+from fastbpe.huggingface import id_stream
+from fastbpe.huggingface.id_stream import Changed, Texts, is_byte_token, text_after
 from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.engine import Engine, engine_for
 from fastbpe.transformers.panics import BackendPanic, as_errors
@@ -14,7 +14,7 @@ from fastbpe.transformers.panics import BackendPanic, as_errors
 STOCK: Any = tokenizers.decoders.DecodeStream
 
 
-class DecodeStream(streams.DecodeStream):
+class DecodeStream(id_stream.DecodeStream):
     """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:

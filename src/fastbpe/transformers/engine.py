@@ -13,7 +13,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.huggingface.frames import Frame, frame_of
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers._original import tokenizers
 from fastbpe.transformers.panics import BackendPanic, as_errors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
-from fastbpe.huggingface.truncation import read_truncation
+from fastbpe.huggingface.truncation_rules import read_truncation
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.engine import Engine
 

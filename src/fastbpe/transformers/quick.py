@@ -6,7 +6,7 @@ from typing import Any
 
 from fastbpe.huggingface.columns import put_frame
 from fastbpe.huggingface.inputs import are_texts
-from fastbpe.transformers.encoding import batch_encoding, warn_of_long
+from fastbpe.transformers.encode_plus import batch_encoding, warn_of_long
 from fastbpe.transformers.encodings import LazyEncodings
 from fastbpe.transformers.engine import Engine
 

@@ -15,7 +15,7 @@ from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
-from fastbpe.formats import atomic_files, id_map
+from fastbpe.formats import atomic_files, id_map_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -242,7 +242,7 @@ class IdMap:
         starts = [self._init.get(new, ()) for new, old in enumerate(self._new_to_old) if old == NONE]
         counts = array("I", [len(ids) for ids in starts])
         ids = array("I", [old for ids in starts for old in ids])
-        atomic_files.write(path, id_map.dump(id_map.Mapped(self._n_old, self._new_to_old, counts, ids)))
+        atomic_files.write(path, id_map_file.dump(id_map_file.Mapped(self._n_old, self._new_to_old, counts, ids)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> IdMap:
@@ -262,7 +262,7 @@ class IdMap:
         <fastbpe.IdMap from 3 ids to 2: 2 kept, 1 removed, 0 new>
         """
         where = os.fspath(path)
-        mapped = id_map.parse(atomic_files.map_file(path), where)
+        mapped = id_map_file.parse(atomic_files.map_file(path), where)
         init, at = {}, 0
         new_ids = [new for new, old in enumerate(mapped.new_to_old) if old == NONE]
         for new, count in zip(new_ids, mapped.init_counts, strict=True):

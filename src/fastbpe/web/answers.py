@@ -19,9 +19,9 @@ from fastbpe.display.shown_tokens import KnownTokens, ShownToken, sizes_of
 from fastbpe.display.visible import Part, visible
 from fastbpe.tokenizer.shown.merging_shown import MergedPiece, merged_pieces
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.web.chat_templates import ChatTemplate, Message
 from fastbpe.web.own_templates import OwnTemplate, render
 from fastbpe.web.shelf import Entry
+from fastbpe.web.template_messages import ChatTemplate, Message
 
 MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
 MAX_DRAWN = 2000  # characters of a token that are drawn

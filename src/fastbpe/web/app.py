@@ -30,13 +30,13 @@ from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.model import N_BYTES
 from fastbpe.patterns import PATTERNS
 from fastbpe.published.find import places
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.web import answers, live_training
-from fastbpe.web.chat_templates import ROLES, TEMPLATES, ChatTemplate, Message
 from fastbpe.web.live_training import MAX_VOCAB_SIZE, Trainer
 from fastbpe.web.own_templates import OwnTemplate, has_jinja
 from fastbpe.web.shelf import MAX_ADDED, Entry, Shelf
+from fastbpe.web.template_messages import ROLES, TEMPLATES, ChatTemplate, Message
 
 MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
 MAX_TOKENS = 50_000  # ids that one question may ask about

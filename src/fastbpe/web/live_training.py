@@ -15,7 +15,7 @@ from fastbpe.display.shown_tokens import KnownTokens
 from fastbpe.display.visible import visible_text
 from fastbpe.errors import FastbpeError, TrainingWarning
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.train import train
+from fastbpe.training.dispatch import train
 from fastbpe.web.answers import pairs
 from fastbpe.web.shelf import Entry, Shelf
 

@@ -24,7 +24,7 @@ from typing import Any
 from fastbpe import chats
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import chat_templates
-from fastbpe.web.chat_templates import Message, Parts
+from fastbpe.web.template_messages import Message, Parts
 
 MAX_CHARACTERS = 1 << 20  # of a rendered text
 SECONDS = 2  # of processor time for a template

@@ -9,8 +9,8 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.web.chat_templates import template_of, with_markers
 from fastbpe.web.own_templates import OwnTemplate
+from fastbpe.web.template_messages import template_of, with_markers
 
 MAX_ADDED = 8  # tokenizers that were trained or loaded on the page and are kept; the oldest is dropped first
 

@@ -131,7 +131,7 @@ def test_shards_of_remote_inputs_and_outputs_equal_local_ones(
     found = files_at(f"{place}/ids")
     del found["other"]
     assert found == local  # the manifests, too: names of inputs are relative
-    with mock.patch("fastbpe.corpus.encode_files.read", side_effect=AssertionError):
+    with mock.patch("fastbpe.corpus.file_encoding.read", side_effect=AssertionError):
         again = code_tokenizer.encode_files(f"{place}/corpus", f"{place}/ids/out.bin", shard=(2, 3))
     assert [*vars(again).values()][:4] == [*vars(summary).values()][:4]
     with pytest.raises(FileExistsError, match=r"made with other settings \(dtype\)"):

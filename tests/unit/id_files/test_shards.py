@@ -16,7 +16,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, merge_shards, open_ids
-from fastbpe.corpus import encode_files as whole
+from fastbpe.corpus import file_encoding as whole
 from fastbpe.corpus.remote import as_path
 from fastbpe.id_files import manifests, shards
 from fastbpe.id_files.parts import shard_path
@@ -363,11 +363,11 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
 KILLED = """
 import os, random, signal, sys
 from fastbpe import load
-from fastbpe.corpus import encode_files, sources
+from fastbpe.corpus import file_encoding, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-encode_files.PROGRESS_INTERVAL, encode_files._BATCH_BYTES = 0, 2000
-encode_files._SMALL_LINES, sources.BLOCK = 600, 500
+file_encoding.PROGRESS_INTERVAL, file_encoding._BATCH_BYTES = 0, 2000
+file_encoding._SMALL_LINES, sources.BLOCK = 600, 500
 import fastbpe.id_files.shards, hashlib, json, queue, tqdm  # here: an import in the child opens files too
 EVENTS = {"open", "fcntl.flock", *(f"os.{name}" for name in "rename remove truncate rmdir mkdir scandir".split())}
 while True:

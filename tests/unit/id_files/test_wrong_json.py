@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from fastbpe import FastbpeError, FormatError, Tokenizer, merge_shards, open_ids
-from fastbpe.corpus import encode_files as runs
+from fastbpe.corpus import file_encoding as runs
 from fastbpe.id_files.verifying import verify_ids
 from helpers.sampling import SEED, n_rounds
 

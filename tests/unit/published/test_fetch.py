@@ -15,8 +15,8 @@ from fastbpe.cli import main
 from fastbpe.errors import DownloadError
 from fastbpe.formats.tiktoken import dump
 from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
-from fastbpe.published import fetch as fetch_module
-from fastbpe.published.fetch import fetch
+from fastbpe.published import downloads as fetch_module
+from fastbpe.published.downloads import fetch
 from fastbpe.tiktoken.load import read_file_cached
 from helpers.http_server import Server, running
 from helpers.shared_data import BYTES

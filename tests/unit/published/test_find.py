@@ -20,8 +20,8 @@ from fastbpe.formats.tiktoken import dump
 from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.patterns import PATTERNS
 from fastbpe.published import find
-from fastbpe.published.fetch import fetch
-from fastbpe.tokenizer.load import check_published
+from fastbpe.published.downloads import fetch
+from fastbpe.tokenizer.loading import check_published
 from helpers.shared_data import BYTES, data_file
 
 TOKENS = [*BYTES, b"ab", b"abc"]

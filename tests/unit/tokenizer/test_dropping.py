@@ -87,7 +87,7 @@ def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tokenizer = with_normalizer(type="Lowercase")
-    monkeypatch.setattr("fastbpe.tokenizer.export.dropping.make_change", lambda _: lambda text: text)
+    monkeypatch.setattr("fastbpe.tokenizer.export.dropped_parts.make_change", lambda _: lambda text: text)
     with pytest.raises(
         FormatError, match=r"without the normalizer .*although the normalizer leaves this text as it is"
     ):

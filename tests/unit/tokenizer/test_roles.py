@@ -135,7 +135,7 @@ def test_folder_with_all_roles_is_saved(tmp_path: Path) -> None:
 
 
 def test_commands_take_and_show_roles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from fastbpe.cli.app import main
+    from fastbpe.cli.command_line import main
 
     (tmp_path / "a.txt").write_text("ab ab abc")
     out, folder = tmp_path / "a.fbpe", tmp_path / "folder"

@@ -461,7 +461,7 @@ def test_every_damage_of_a_file_raises_format_error(tmp_path: Path) -> None:
 )
 def test_file_with_a_valid_checksum_and_bad_content_raises_format_error(base_size: Any, merges: bytes) -> None:
     from fastbpe.formats.container import pack
-    from fastbpe.formats.sequences import KIND
+    from fastbpe.formats.sequence_tokenizer_file import KIND
 
     header = {"mode": "ids", "base_size": base_size, "training": {}}
     with pytest.raises(FormatError, match="<bytes>"):
@@ -486,7 +486,7 @@ def test_arguments_for_text_are_refused_in_loading(tmp_path: Path) -> None:
 def test_commands_for_text_refuse_a_tokenizer_of_sequences(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fastbpe.cli.app import main
+    from fastbpe.cli.command_line import main
 
     path = tmp_path / "codes.fbpe"
     TOKENIZER.save(path)

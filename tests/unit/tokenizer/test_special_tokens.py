@@ -7,7 +7,7 @@ import pytest
 import tiktoken
 
 from fastbpe import FastbpeError, SpecialTokenError, Tokenizer
-from fastbpe.tokenizer import special_tokens as rules
+from fastbpe.tokenizer import special_token_rules as rules
 from helpers.shared_data import BYTES, published
 
 SPECIAL = {"<|endoftext|>": 256, "<|im_start|>": 257, "<|im_end|>": 258}

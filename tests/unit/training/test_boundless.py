@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
-from fastbpe.cli.app import main
+from fastbpe.cli.command_line import main
 from fastbpe.tokenizer.shown.merging_shown import merged_pieces
 from fastbpe.training import word_runs
 

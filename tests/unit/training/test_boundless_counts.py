@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe import PieceCounts, Tokenizer, TrainingError, TrainingWarning, count_pieces, train
-from fastbpe.cli.app import main
+from fastbpe.cli.command_line import main
 from helpers.sampling import SEED
 
 RARE = " ".join(f"{a}{b}{c}{a}q" for a in "xyz" for b in "uvw" for c in "rst")
@@ -144,10 +144,10 @@ def test_files_of_other_runs_are_not_merged(words: Tokenizer, tmp_path: Path) ->
 
 
 def test_damaged_header_is_a_format_error(words: Tokenizer, tmp_path: Path) -> None:
-    from fastbpe.formats import piece_counts
+    from fastbpe.formats import piece_counts_file
 
     counted = count_pieces(TEXTS, superwords=words)._plain()
-    data = b"".join(bytes(part) for part in piece_counts.dump(counted._replace(runs_of=7)))  # type: ignore[arg-type]
+    data = b"".join(bytes(part) for part in piece_counts_file.dump(counted._replace(runs_of=7)))  # type: ignore[arg-type]
     (tmp_path / "a.pieces").write_bytes(data)
     with pytest.raises(fastbpe.FormatError, match="no valid 'runs_of'"):
         PieceCounts.load(tmp_path / "a.pieces")

@@ -517,10 +517,10 @@ def test_damaged_counts_file_raises_format_error(tmp_path: Path) -> None:
 def test_inconsistent_counts_file_raises_format_error(
     change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    from fastbpe.formats import piece_counts
+    from fastbpe.formats import piece_counts_file
 
     plain = PieceCounts({"ab": 1})._plain()._replace(**change)
-    (tmp_path / "a.pieces").write_bytes(b"".join(piece_counts.dump(plain)))
+    (tmp_path / "a.pieces").write_bytes(b"".join(piece_counts_file.dump(plain)))
     with pytest.raises(FormatError, match=message):
         PieceCounts.load(tmp_path / "a.pieces")
 

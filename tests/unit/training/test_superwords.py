@@ -10,7 +10,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Superwords, Tokenizer, TrainingError, TrainingWarning, train
-from fastbpe.cli.app import main
+from fastbpe.cli.command_line import main
 from fastbpe.model import Model, pack_merges
 
 TEXTS = ["in the end of the day, the end of the week: the end\n"] * 5

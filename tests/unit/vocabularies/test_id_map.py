@@ -238,7 +238,7 @@ def test_damaged_file_raises_format_error(tmp_path: Path) -> None:
 def test_file_of_a_false_map_raises_format_error(tmp_path: Path) -> None:
     from array import array
 
-    from fastbpe.formats import atomic_files, id_map
+    from fastbpe.formats import atomic_files, id_map_file
 
     path = tmp_path / "x.ids"
     for new_to_old, counts, ids in [
@@ -248,7 +248,7 @@ def test_file_of_a_false_map_raises_format_error(tmp_path: Path) -> None:
         ([-1], [], []),
         ([-1], [1], [9]),
     ]:
-        mapped = id_map.Mapped(2, array("q", new_to_old), array("I", counts), array("I", ids))
-        atomic_files.write(path, id_map.dump(mapped))
+        mapped = id_map_file.Mapped(2, array("q", new_to_old), array("I", counts), array("I", ids))
+        atomic_files.write(path, id_map_file.dump(mapped))
         with pytest.raises(FormatError, match=r"x\.ids"):
             IdMap.load(path)

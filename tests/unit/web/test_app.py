@@ -22,8 +22,8 @@ from fastbpe.display.html import Block, page
 from fastbpe.display.layout import Details
 from fastbpe.display.shown_text import show
 from fastbpe.web import answers, app
-from fastbpe.web.chat_templates import TEMPLATES, Message, template_of
 from fastbpe.web.shelf import Entry
+from fastbpe.web.template_messages import TEMPLATES, Message, template_of
 from helpers.shared_data import data_file, published
 
 STATIC = Path(app.__file__).with_name("static")

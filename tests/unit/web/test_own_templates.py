@@ -19,10 +19,10 @@ from starlette.testclient import TestClient
 from fastbpe.formats import chat_templates
 from fastbpe.web import app as web_app
 from fastbpe.web.app import make_app
-from fastbpe.web.chat_templates import Message
 from fastbpe.web.guard import Guard
 from fastbpe.web.own_templates import OwnTemplate, find_template, render
 from fastbpe.web.shelf import Shelf
+from fastbpe.web.template_messages import Message
 
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' "

@@ -6,6 +6,6 @@ patterns in such files to the patterns. `read` and `write` turn the keys into a 
 """
 
 from fastbpe.formats.gguf.metadata import recognise
-from fastbpe.formats.gguf.read import parse
+from fastbpe.formats.gguf.read_metadata import parse
 
 __all__ = ["parse", "recognise"]

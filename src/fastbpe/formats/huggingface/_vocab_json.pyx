@@ -23,8 +23,8 @@ from fastbpe.formats.huggingface._merge_lists cimport cut_merge, pairs_are_disti
 import os
 
 cdef enum:
-    MAX_TOKENS = 1 << 21  # without added tokens, as in vocabulary.py
-    MAX_IDS = 1 << 22  # ids are below it; twice MAX_TOKENS, as in vocabulary.py
+    MAX_TOKENS = 1 << 21  # without added tokens, as in byte_vocabulary.py
+    MAX_IDS = 1 << 22  # ids are below it; twice MAX_TOKENS, as in byte_vocabulary.py
     BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
     FIRST_CAPACITY = 1024  # entries of the first allocation
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.classes import Settings
+from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import NEXT, ROLES, AddedToken
 

@@ -14,10 +14,10 @@ from array import array
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.huggingface import _vocab_json, parts, settings, templates
-from fastbpe.formats.huggingface import vocabulary as vocabulary_
+from fastbpe.formats.huggingface import _vocab_json, settings, step_parts, templates
+from fastbpe.formats.huggingface import byte_vocabulary as vocabulary_
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 
 TYPE_CHECKING = False
@@ -78,13 +78,13 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if model is None:
         top.fail("it has no 'model'")
     check_model(model)
-    steps, prefix_space = parts.pre_tokenizers(top.part("pre_tokenizer"))
+    steps, prefix_space = step_parts.pre_tokenizers(top.part("pre_tokenizer"))
     n_byte_level = sum(step["type"] == "ByteLevel" for step in steps)
     if not n_byte_level:
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
     if n_byte_level > 1:
         top.fail("two ByteLevel steps: the second would show bytes of bytes; leave one out", "pre_tokenizer")
-    parts.check_byte_decoder(top.part("decoder"))
+    step_parts.check_byte_decoder(top.part("decoder"))
     whole_piece_first = model.get("ignore_merges", bool, False)
     tokens, tables = None, None
     vocabulary = vocabulary_.check_vocabulary(model) if entries is None else entries
@@ -107,7 +107,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if misses_bytes:
         _check_byte_fallback(model, vocabulary)
     special, others = vocabulary_.plain_special(added, vocabulary.get, ordinary)
-    parts.warn_of_settings(top)
+    step_parts.warn_of_settings(top)
     around = templates.read(top)
     unknown = model.get("unk_token", str, "")
     return Model(
@@ -120,7 +120,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         whole_piece_first=whole_piece_first,
         drops_bytes=misses_bytes,
         pre_tokenizers=steps,
-        normalizers=parts.normalizers(top.part("normalizer")),
+        normalizers=step_parts.normalizers(top.part("normalizer")),
         prefix_space=prefix_space,
         added_tokens=others,
         template=templates.split(around.single),
@@ -159,7 +159,7 @@ def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     if "post_processor" in kept:
         kept["post_processor"] = templates.canonical(kept["post_processor"])
     model = top.part("model")
-    dropout = None if model is None else parts.dropout_of(model)
+    dropout = None if model is None else step_parts.dropout_of(model)
     if dropout is not None:
         kept["dropout"] = dropout
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
@@ -247,7 +247,7 @@ def check_bpe(model: Part) -> None:
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
-    parts.dropout_of(model)
+    step_parts.dropout_of(model)
 
 
 def check_model(model: Part) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from array import array
 from itertools import accumulate
 
-from fastbpe.formats.huggingface import _vocab_json, parts, templates
-from fastbpe.formats.huggingface.decoders import flattened
+from fastbpe.formats.huggingface import _vocab_json, step_parts, templates
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, pairs_of, read_added_tokens
+from fastbpe.formats.huggingface.decoder_json import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
-from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_bpe, kept_parts_of, read_model, with_special
-from fastbpe.formats.huggingface.vocabulary import check_vocabulary, pairs_of, read_added_tokens
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         return None
     token_bytes, token_ends, merges = laid_out
     special, others = special_and_others(added, array("I", token_ends))
-    parts.warn_of_settings(top)
+    step_parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
     around = templates.read(top)
     unknown = model.get("unk_token", str, "")
@@ -73,8 +73,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         merges=merges,
         merges_rule="merges",
         whole_piece_first=model.get("ignore_merges", bool, False),
-        pre_tokenizers=parts.any_pre_tokenizers(top.part("pre_tokenizer")),
-        normalizers=parts.normalizers(top.part("normalizer")),
+        pre_tokenizers=step_parts.any_pre_tokenizers(top.part("pre_tokenizer")),
+        normalizers=step_parts.normalizers(top.part("normalizer")),
         added_tokens=others,
         template=templates.split(around.single),
         pair_template=around.pair,

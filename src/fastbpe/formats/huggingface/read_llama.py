@@ -12,12 +12,12 @@ from array import array
 from itertools import chain
 
 from fastbpe.formats import merges_as_scores
-from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
+from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, step_parts, templates
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.formats.huggingface.llama_spaces import ESCAPE, PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
-from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_model, read_model
-from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import (
     METASPACE,
@@ -83,7 +83,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
                 "added_tokens",
             )
     _refuse_stand_ins(model, types, piece_bytes, merges)
-    parts.warn_of_settings(top)
+    step_parts.warn_of_settings(top)
     if symbols is not None:
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
     if METASPACE not in vocabulary:
@@ -170,7 +170,7 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
         finds_normalized: normalized text is searched for some added token.
         symbols: the pre-tokenizer was read by `llama_symbols`.
     """
-    steps = parts.normalizers(top.part("normalizer"))
+    steps = step_parts.normalizers(top.part("normalizer"))
     marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
     spaces = llama_spaces.read(steps)
     if spaces is None and [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):

@@ -12,11 +12,11 @@ from contextlib import suppress
 from itertools import accumulate
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface import _vocab_json, parts, scored_vocab, templates
+from fastbpe.formats.huggingface import _vocab_json, scored_vocab, step_parts, templates
 from fastbpe.formats.huggingface._vocab_json import Entries
-from fastbpe.formats.huggingface.decoders import flattened, is_value
+from fastbpe.formats.huggingface.byte_vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
+from fastbpe.formats.huggingface.decoder_json import flattened, is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
-from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import (
     WholeFileNeeded,
     checked_top,
@@ -29,7 +29,7 @@ from fastbpe.formats.huggingface.read import (
 from fastbpe.formats.huggingface.read_characters import special_and_others
 from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.serde_numbers import serde_float
-from fastbpe.formats.huggingface.vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import Buffer, Model, Spelling
 
 TYPE_CHECKING = False
@@ -108,7 +108,7 @@ def parse(
     token_bytes, ends = laid_out
     added = read_added_tokens(top, vocabulary, with_padding(named, top))
     special, others = special_and_others(added, ends)
-    parts.warn_of_settings(top)
+    step_parts.warn_of_settings(top)
     flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
     around = templates.read(top)
     unknown = spelling.unknown_token
@@ -119,8 +119,8 @@ def parse(
         special_tokens=special,
         merges_rule="merges",
         whole_piece_first=False,
-        pre_tokenizers=parts.any_pre_tokenizers(top.part("pre_tokenizer")),
-        normalizers=parts.normalizers(top.part("normalizer")),
+        pre_tokenizers=step_parts.any_pre_tokenizers(top.part("pre_tokenizer")),
+        normalizers=step_parts.normalizers(top.part("normalizer")),
         added_tokens=others,
         template=templates.split(around.single),
         pair_template=around.pair,

@@ -17,7 +17,7 @@ from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, skip_
 from fastbpe.formats.huggingface._json_values cimport next_item, read_key, skip_value
 
 cdef enum:
-    MAX_TOKENS = 1 << 21  # as in vocabulary.py
+    MAX_TOKENS = 1 << 21  # as in byte_vocabulary.py
     PAIR_BYTES = 6  # of the shortest pair with a comma, `["",0],` but for one
     MAX_POWER = 308  # of ten, in a float
     MAX_EXPONENT_DIGITS = 4

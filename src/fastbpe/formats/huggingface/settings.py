@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.decoders import is_id, is_value
+from fastbpe.formats.huggingface.decoder_json import is_id, is_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

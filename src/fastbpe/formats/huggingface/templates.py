@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.decoders import is_id, is_value
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.decoder_json import is_id, is_value
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import PAIR, TEXT, Templates
 
 TYPE_CHECKING = False

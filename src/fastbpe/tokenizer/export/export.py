@@ -12,7 +12,7 @@ from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tekken, tiktoken
 from fastbpe.formats.endings import format_of, is_huggingface_folder
 from fastbpe.formats.gguf import split_patterns
-from fastbpe.formats.gguf import write as write_gguf
+from fastbpe.formats.gguf import write_metadata as write_gguf
 from fastbpe.formats.huggingface import tokenizer_config, write, write_llama, write_unigram
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.known_vocabularies import recognise
@@ -28,8 +28,8 @@ from fastbpe.tokenizer.export.verify_export import (
     shown_ids,
     shown_text,
 )
-from fastbpe.tokenizer.families import components
-from fastbpe.tokenizer.families.merges_as_ranks import made_by, merges_by_rank, unmade
+from fastbpe.tokenizer.families import step_objects
+from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, unmade
 
 #: Formats that lack the split pattern or the special tokens. The others store the whole tokenizer, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
@@ -52,11 +52,11 @@ def export(
 
     has_roles: bool – whether the caller passed roles=, which the format must then be able to store.
     """
-    from fastbpe.tokenizer.export import dropping  # here: few calls drop a part
+    from fastbpe.tokenizer.export import dropped_parts  # here: few calls drop a part
 
     whole, normalize = tokenizer, None
-    if dropping.checked(drop):
-        tokenizer, normalize = dropping.without_normalizer(whole)
+    if dropped_parts.checked(drop):
+        tokenizer, normalize = dropped_parts.without_normalizer(whole)
     chosen = format_for(path, tokenizer) if format is None else format
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
@@ -72,7 +72,7 @@ def export(
         if verify or verify_text is not None:
             done = verify_export.verify(tokenizer, files, chosen, verify_text)
             if normalize is not None:
-                done = dropping.report(done, whole, tokenizer, normalize, verify_text)
+                done = dropped_parts.report(done, whole, tokenizer, normalize, verify_text)
         if isinstance(files, dict):
             atomic_files.write_folder(file, files)
         else:
@@ -237,7 +237,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     Raises FormatError: with ranks alone, ids would change.
     """
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
-    components.check_plain(model, what)
+    step_objects.check_plain(model, what)
     if model.drops_bytes:
         raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
     if merges_by_rank(vocabulary, model):
@@ -254,7 +254,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
 
 def _gpt2(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
-    components.check_plain(model, "GPT-2's files")
+    step_objects.check_plain(model, "GPT-2's files")
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     merges = _made_by_merging(tokenizer) if listed is None else listed
     return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens, _empty(tokenizer))
@@ -262,7 +262,7 @@ def _gpt2(tokenizer: Exportable) -> Files:
 
 def _minbpe(tokenizer: Exportable) -> Files:
     model = model_of(tokenizer)
-    components.check_plain(model, "minbpe's file")
+    step_objects.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
     listed = None if tokenizer._family.vocabulary.whole_piece_first else model.merge_list()
     if listed is None or not minbpe.is_learned(listed):
@@ -275,14 +275,14 @@ def _huggingface(tokenizer: Exportable) -> Files:
     made = made_by(vocabulary, model)
     listed = model.merge_list()
     merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
-    steps = components.described_splitting(model, vocabulary)
+    steps = step_objects.described_splitting(model, vocabulary)
     all_made = not unmade(vocabulary, made)
     return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
 def _gguf(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
-    components.check_plain(model._replace(added_tokens=()), "a GGUF file")
+    step_objects.check_plain(model._replace(added_tokens=()), "a GGUF file")
     names = split_patterns.names_of(model.pattern)
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if split_patterns.names_of(pattern))
@@ -316,10 +316,10 @@ def _gguf(tokenizer: Exportable) -> Files:
 
 
 def _boundless(tokenizer: Exportable) -> Files:
-    from fastbpe.formats import boundless  # here: few tokenizers are written so
+    from fastbpe.formats import boundless_model  # here: few tokenizers are written so
 
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
-    components.check_plain(model, "a .model of BoundlessBPE")
+    step_objects.check_plain(model, "a .model of BoundlessBPE")
     if isinstance(model.pattern, (list, tuple)):
         raise FormatError("a .model of BoundlessBPE holds one split pattern, and this tokenizer has several")
     _, pattern = resolve_pattern(model.pattern)
@@ -332,7 +332,7 @@ def _boundless(tokenizer: Exportable) -> Files:
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     words = _made_by_merging(tokenizer) if listed is None else listed
     special = model.special_tokens
-    return boundless.dump(vocabulary.tokens(), words, model.supermerges, pattern or r"(?s:.+)", special)
+    return boundless_model.dump(vocabulary.tokens(), words, model.supermerges, pattern or r"(?s:.+)", special)
 
 
 def _left_out_by(pattern: str) -> str:

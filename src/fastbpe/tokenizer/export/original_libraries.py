@@ -9,7 +9,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2, tiktoken
 from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
-from fastbpe.tokenizer.families import components
+from fastbpe.tokenizer.families import step_objects
 
 
 class Owner(NamedTuple):
@@ -60,7 +60,7 @@ def _gpt2(tokenizer: Exportable, files: dict[str, bytes]) -> Owner | None:
     from tokenizers import Tokenizer as Peer
 
     try:
-        steps = components.described_splitting(model_of(tokenizer), tokenizer._family.vocabulary)
+        steps = step_objects.described_splitting(model_of(tokenizer), tokenizer._family.vocabulary)
     except FormatError:
         return None
     lines = files[gpt2.MERGES_FILE].decode().splitlines()[1:]

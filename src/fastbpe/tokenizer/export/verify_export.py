@@ -21,7 +21,7 @@ from fastbpe.patterns import Pattern, resolve_pattern
 from fastbpe.tokenizer.export import unigram_sums
 from fastbpe.tokenizer.export.exportable import Exportable, Files
 from fastbpe.tokenizer.export.unigram_sums import OtherSums
-from fastbpe.tokenizer.families.merges_as_ranks import by_ranks
+from fastbpe.tokenizer.families.ranked_merges import by_ranks
 
 _MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; as many again of two that share a character
 _NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and contains the same tables

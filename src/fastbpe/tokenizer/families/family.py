@@ -9,7 +9,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import AddedToken, Buffer, Chat, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastbpe._utils.choices import DecodeErrors, UnknownIds
     from fastbpe.tokenizer.export.exportable import Exportable, Files
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.special_tokens import Ordinary
+    from fastbpe.tokenizer.special_token_rules import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing import Removal
     from fastbpe.vocabularies.between import Entry, Speller

@@ -9,7 +9,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
-from fastbpe.tokenizer.families.spelling import symbols_of
+from fastbpe.tokenizer.families.token_spelling import symbols_of
 
 
 class MergedTokens(NamedTuple):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import METASPACE, CodePointModel, Model, PieceType
 from fastbpe.splitting.charset import blanks
-from fastbpe.tokenizer.families.spelling import merged_ids, spell_bytes, spell_characters
+from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_bytes, spell_characters
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.families.codepoint_tables import Parts

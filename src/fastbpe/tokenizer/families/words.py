@@ -9,7 +9,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import word_ends
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

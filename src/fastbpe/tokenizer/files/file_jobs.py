@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.choices import DocumentFormat, IdType, OnError, ReadErrors
 from fastbpe.corpus.document_formats import check_format, check_text_field
-from fastbpe.corpus.encode_files import FilesSummary, Job
+from fastbpe.corpus.file_encoding import FilesSummary, Job
 from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
 from fastbpe.id_files import shards
-from fastbpe.tokenizer.special_tokens import id_of_marker
+from fastbpe.tokenizer.special_token_rules import id_of_marker
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.encoder import Encoder

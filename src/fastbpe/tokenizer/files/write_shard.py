@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastbpe._utils.choices import IdType, OnError, ReadErrors
-from fastbpe.corpus.encode_files import FilesSummary
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.listing import Path_
 from fastbpe.id_files import shards
 from fastbpe.tokenizer.files.file_jobs import job_of

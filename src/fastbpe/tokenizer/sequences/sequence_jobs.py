@@ -12,8 +12,8 @@ from fastbpe._core.encode.sequence_merging import Merged
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.optional_imports import require_pyarrow
-from fastbpe.corpus.encode_files import FilesSummary
 from fastbpe.corpus.encode_sequences import encode_sequences
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.remote import is_remote
 from fastbpe.corpus.sinks import SUFFIXES, TABLES, ids_path

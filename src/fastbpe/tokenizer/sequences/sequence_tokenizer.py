@@ -17,7 +17,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
-from fastbpe.formats import sequences as file
+from fastbpe.formats import sequence_tokenizer_file as file
 from fastbpe.formats.atomic_files import map_file, write
 from fastbpe.tokenizer.sequences.sequence_batches import each_sequence, merge_batch, merge_one
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fastbpe._utils.progress import Progress
-    from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.tokenizer.export.verify_export import Verification
     from fastbpe.vocabularies.id_map import IdMap
 

@@ -30,7 +30,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import byte_neighbours
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
-from fastbpe.tokenizer.families.merges_as_ranks import made_by, unmade
+from fastbpe.tokenizer.families.ranked_merges import made_by, unmade
 
 if TYPE_CHECKING:
     from fastbpe._core.encode.pipeline import Pipeline

@@ -14,13 +14,13 @@ from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import METASPACE, NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
-from fastbpe.tokenizer.special_tokens import SpecialTokens, check_names, checked_id
+from fastbpe.tokenizer.special_token_rules import SpecialTokens, check_names, checked_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fastbpe.tokenizer.special_tokens import Ordinary
+    from fastbpe.tokenizer.special_token_rules import Ordinary
 
 Tokens = Mapping[str, int] | Sequence[str | AddedToken]
 

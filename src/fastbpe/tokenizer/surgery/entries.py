@@ -12,8 +12,8 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.model import CodePointModel, PieceType, Spelling
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
-from fastbpe.tokenizer.families.spelling import merged_ids, spell_characters, spell_token
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.families.token_spelling import merged_ids, spell_characters, spell_token
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 from fastbpe.vocabularies.between import Entry, Speller, map_between
 
 if TYPE_CHECKING:

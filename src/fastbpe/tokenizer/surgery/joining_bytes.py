@@ -9,9 +9,9 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import Model, pack_merges
-from fastbpe.tokenizer.families.merges_as_ranks import made_by
+from fastbpe.tokenizer.families.ranked_merges import made_by
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
-from fastbpe.tokenizer.surgery.makers import decided_by_ranks, each_byte
+from fastbpe.tokenizer.surgery.token_makers import decided_by_ranks, each_byte
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.listed import ListedMerges, Pair
 from fastbpe.vocabularies.makers import Makers, with_makers

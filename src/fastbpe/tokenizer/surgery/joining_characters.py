@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Model, Spelling
-from fastbpe.tokenizer.families.spelling import symbols_of
+from fastbpe.tokenizer.families.token_spelling import symbols_of
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining
-from fastbpe.tokenizer.surgery.makers import spelled_makers
+from fastbpe.tokenizer.surgery.token_makers import spelled_makers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.makers import Makers
 

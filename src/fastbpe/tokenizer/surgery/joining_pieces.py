@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, build, by_scores, make_normalizer
-from fastbpe.tokenizer.surgery.makers import characters, mergeable, piece_makers
+from fastbpe.tokenizer.surgery.token_makers import characters, mergeable, piece_makers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.makers import with_makers
 from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind

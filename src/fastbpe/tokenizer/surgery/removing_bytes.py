@@ -13,9 +13,9 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface import templates
 from fastbpe.model import Model, pack_merges
-from fastbpe.tokenizer.families.merges_as_ranks import made_by
-from fastbpe.tokenizer.special_tokens import SpecialTokens
-from fastbpe.tokenizer.surgery.makers import decided_by_ranks, each_byte
+from fastbpe.tokenizer.families.ranked_merges import made_by
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
+from fastbpe.tokenizer.surgery.token_makers import decided_by_ranks, each_byte
 from fastbpe.vocabularies.listed import ListedMerges
 from fastbpe.vocabularies.makers import Makers, made_of
 

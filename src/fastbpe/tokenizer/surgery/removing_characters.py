@@ -9,9 +9,9 @@ from math import inf
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe.model import Buffer, Model, Spelling
-from fastbpe.tokenizer.families.spelling import symbols_of
-from fastbpe.tokenizer.surgery.makers import spelled_makers
+from fastbpe.tokenizer.families.token_spelling import symbols_of
 from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval, Renumber
+from fastbpe.tokenizer.surgery.token_makers import spelled_makers
 from fastbpe.vocabularies.makers import Makers
 
 

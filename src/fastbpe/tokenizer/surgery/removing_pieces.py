@@ -10,7 +10,7 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import VocabularyError
 from fastbpe.model import CodePointModel, PieceType, Spec, pack_merges, pack_pieces
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, build
-from fastbpe.tokenizer.surgery.makers import characters, piece_makers, uncovered
+from fastbpe.tokenizer.surgery.token_makers import characters, piece_makers, uncovered
 from fastbpe.vocabularies.listed import ListedMerges
 from fastbpe.vocabularies.makers import Makers, made_of
 

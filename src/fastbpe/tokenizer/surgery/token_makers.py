@@ -8,8 +8,8 @@ from fastbpe._core.merge.merge_piece import symbol_makers
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts
-from fastbpe.tokenizer.families.merges_as_ranks import merges_by_rank
-from fastbpe.tokenizer.families.spelling import merge_steps, symbols_of
+from fastbpe.tokenizer.families.ranked_merges import merges_by_rank
+from fastbpe.tokenizer.families.token_spelling import merge_steps, symbols_of
 
 NO_ID = -1  # in place of the id of a character that is not a piece
 

@@ -16,7 +16,7 @@ from fastbpe._core.encode.offsets import staged_pieces
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Spelling
-from fastbpe.tokenizer.families.bytes import ByteFamily
+from fastbpe.tokenizer.families.byte_family import ByteFamily
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class CharacterFamily(ByteFamily):
         return _SpelledTokens({i: token(i) for i, has in enumerate(self.vocab()) if has and i not in named})
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.families.material import spelled_material
+        from fastbpe.tokenizer.families.collected_material import spelled_material
 
         special = self.special
         return spelled_material(self.vocab(), dict(special.ids), special.added, self._own, self._vocabulary)

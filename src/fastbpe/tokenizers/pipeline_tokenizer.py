@@ -15,15 +15,15 @@ from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import (
     added_tokens,
-    batches,
     components,
     decoders,
     document,
+    encoded_rows,
+    lazy_batch,
     models,
     normalizers,
     pre_tokenizers,
     processors,
-    rows,
 )
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.built import Built, build
@@ -85,7 +85,7 @@ class Tokenizer:
         self._padding: dict[str, Any] | None = None
         self._splits_special = False
         #: Settings, and the number of changes of all tokenizers and components when they were made.
-        self._setup: tuple[rows.Setup | None, int] = None, -1
+        self._setup: tuple[encoded_rows.Setup | None, int] = None, -1
         self._built: Built | None = None
         self._lock = ForkSafeLock()
 
@@ -195,9 +195,9 @@ class Tokenizer:
         """
         if pair is None and is_pretokenized is False:
             adds_special = of_type(add_special_tokens, bool)
-            return batches.encode_text(self._ready(), rows.text(sequence), adds_special=adds_special)
-        check = rows.words if of_type(is_pretokenized, bool) else rows.text
-        row = rows.Row(check(sequence), None if pair is None else check(pair))
+            return lazy_batch.encode_text(self._ready(), encoded_rows.text(sequence), adds_special=adds_special)
+        check = encoded_rows.words if of_type(is_pretokenized, bool) else encoded_rows.text
+        row = encoded_rows.Row(check(sequence), None if pair is None else check(pair))
         return self._encode([row], is_pretokenized, add_special_tokens, False)[0]
 
     def encode_batch(
@@ -221,13 +221,13 @@ class Tokenizer:
         return self._encode_batch(input, is_pretokenized, add_special_tokens, True)
 
     def _encode_batch(self, input: Any, words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
-        read = rows.words_row if of_type(words, bool) else rows.text_row
-        batch = [*map(read, of_type(rows.without_arrays(input), (list, tuple)))]
+        read = encoded_rows.words_row if of_type(words, bool) else encoded_rows.text_row
+        batch = [*map(read, of_type(encoded_rows.without_arrays(input), (list, tuple)))]
         return self._encode(batch, words, adds_special, fast)
 
-    def _encode(self, batch: list[rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
+    def _encode(self, batch: list[encoded_rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
-        return batches.encode(self._ready(), batch, words=words, adds_special=adds_special, fast=fast)
+        return lazy_batch.encode(self._ready(), batch, words=words, adds_special=adds_special, fast=fast)
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -240,9 +240,9 @@ class Tokenizer:
         """
         setup = self._ready()
         texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
-        made = rows.post_process(setup, texts, of_type(add_special_tokens, bool))
+        made = encoded_rows.post_process(setup, texts, of_type(add_special_tokens, bool))
         if setup.padding is not None:
-            rows.pad([made], setup.padding)
+            encoded_rows.pad([made], setup.padding)
         return made
 
     # Decoding
@@ -550,7 +550,7 @@ class Tokenizer:
 
     # fastbpe's tokenizer
 
-    def _ready(self) -> rows.Setup:
+    def _ready(self) -> encoded_rows.Setup:
         """Return the present settings. Raises ImportError if fastbpe cannot run the tokenizer."""
         (setup, seen), n_changes = self._setup, components.n_changes[0]
         if setup is not None and seen == n_changes:
@@ -559,7 +559,7 @@ class Tokenizer:
             post = None if self.post_processor is None else processors.find(self.post_processor.state())
             built = self._build()
             known, options = self._added.tokens.keys(), (self._truncation, self._padding, self._splits_special)
-            setup = rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}))
+            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}))
             self._setup = setup, n_changes
         return setup
 

@@ -10,7 +10,7 @@ from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.gguf import metadata, wordpiece
 from fastbpe.formats.gguf.keys import PREFIX, ROLES
 from fastbpe.formats.gguf.metadata import Typed
-from fastbpe.formats.gguf.read import METASPACE
+from fastbpe.formats.gguf.read_metadata import METASPACE
 from fastbpe.formats.huggingface.write import all_added_tokens
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType

@@ -10,7 +10,7 @@ import warnings
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.huggingface import settings
-from fastbpe.formats.huggingface.decoders import flattened, metaspace
+from fastbpe.formats.huggingface.decoder_json import flattened, metaspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

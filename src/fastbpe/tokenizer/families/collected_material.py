@@ -10,9 +10,9 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
 from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, as_found
-from fastbpe.tokenizer.families.merges_as_ranks import made_by
-from fastbpe.tokenizer.families.spelling import symbols_of
-from fastbpe.tokenizer.surgery.makers import spelled_makers
+from fastbpe.tokenizer.families.ranked_merges import made_by
+from fastbpe.tokenizer.families.token_spelling import symbols_of
+from fastbpe.tokenizer.surgery.token_makers import spelled_makers
 from fastbpe.vocabularies.material import Kind, Material
 
 _UNICODE_FORMS = ("NFC", "NFD", "NFKC", "NFKD")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastbpe.huggingface.columns import Encoded, Layout, lay_out, put_frame
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
+from fastbpe.tokenizers.encoded_rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
 from fastbpe.tokenizers.encoding import Encoding
-from fastbpe.tokenizers.rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
 from fastbpe.tokenizer.sequences import sequence_files
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
-from fastbpe.training.train import train
+from fastbpe.training.dispatch import train
 
 _IDS_A_WRITE = 1 << 16  # numbers of a long sequence that are written at a time
 _OF_TEXT = (

@@ -35,7 +35,7 @@ from fastbpe.tokenizer.families.codepoint_tables import (
     make_normalizer,
 )
 from fastbpe.tokenizer.families.family import Family
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.export.exportable import Exportable, Files
     from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.special_tokens import Ordinary
+    from fastbpe.tokenizer.special_token_rules import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing_pieces import PieceRemoval
     from fastbpe.vocabularies.between import Entry, Speller
@@ -213,7 +213,7 @@ class CodePointFamily(Family):
         return completions.SortedTokens(self.parts.surfaces, ids=sorted(ids | {*(self.parts.byte_ids or ())}))
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.families.material import codepoint_material
+        from fastbpe.tokenizer.families.collected_material import codepoint_material
 
         return codepoint_material(dict(self.special.ids), self._model, self.parts)
 

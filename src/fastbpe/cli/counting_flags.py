@@ -10,7 +10,7 @@ from fastbpe.cli import documents, streams
 from fastbpe.corpus.remote import AnyPath, as_path
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError
-from fastbpe.training.train import train
+from fastbpe.training.dispatch import train
 
 #: Flags of reading, which have the names of arguments of `count_pieces`.
 READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error", "errors")

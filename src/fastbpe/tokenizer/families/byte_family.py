@@ -16,10 +16,10 @@ from fastbpe.errors import VocabularyError
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
-from fastbpe.tokenizer.families import components
+from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.family import Family
-from fastbpe.tokenizer.families.superwords import phases_of
-from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.tokenizer.families.superword_phases import phases_of
+from fastbpe.tokenizer.special_token_rules import SpecialTokens
 from fastbpe.tokenizer.surgery import adding
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.export.exportable import Exportable, Files
     from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
-    from fastbpe.tokenizer.special_tokens import Ordinary
+    from fastbpe.tokenizer.special_token_rules import Ordinary
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing_bytes import ByteRemoval
     from fastbpe.vocabularies.between import Entry, Speller
@@ -61,16 +61,16 @@ class ByteFamily(Family):
             whole_piece_first=model.whole_piece_first,
             drops_bytes=model.drops_bytes,
             code_points=None,
-            spelled=components.spelled(model.spelling),
-            segmenter=components.segmenter(model, tables["token_bytes"], tables["token_ends"]),
+            spelled=step_objects.spelled(model.spelling),
+            segmenter=step_objects.segmenter(model, tables["token_bytes"], tables["token_ends"]),
         )
-        model, self.pattern_name, self.pattern, self.splitter, self._stages = components.splitting(
+        model, self.pattern_name, self.pattern, self.splitter, self._stages = step_objects.splitting(
             model, self._vocabulary
         )
         self._own = model._replace(tokens=None, tables=None)
         if model.supermerges is not None and (model.normalizers or model.pre_tokenizers or model.prefix_space):
             raise VocabularyError("supermerges need a split pattern, and allow no normalizer or other steps")
-        self._front, normalize = components.front(model)
+        self._front, normalize = step_objects.front(model)
         self.special = SpecialTokens(
             model.special_tokens,
             self._vocabulary,
@@ -105,7 +105,7 @@ class ByteFamily(Family):
             stages=self._stages[0],
             cut_stages=self._stages[1],
             phases=phases_of(self._vocabulary, self._own),
-            trimmer=components.trimmer(self._own, self._vocabulary.tokens),
+            trimmer=step_objects.trimmer(self._own, self._vocabulary.tokens),
         )
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
@@ -202,7 +202,7 @@ class ByteFamily(Family):
         return completions.SortedTokens(self._vocabulary)
 
     def material(self) -> Material:
-        from fastbpe.tokenizer.families.material import byte_material
+        from fastbpe.tokenizer.families.collected_material import byte_material
 
         special = self.special
         return byte_material(
@@ -240,7 +240,7 @@ class ByteFamily(Family):
 
         rule = (model.merges_rule, self._vocabulary.whole_piece_first, self.pattern)
         ids = list(self.special.ids.items())
-        digest = hashlib.sha256(repr(("byte", *rule, ids, *components.extras(model))).encode())
+        digest = hashlib.sha256(repr(("byte", *rule, ids, *step_objects.extras(model))).encode())
         tables = self._vocabulary.sections()
         for part in (tables["token_ends"], tables["token_bytes"]):
             digest.update(part)
@@ -290,7 +290,7 @@ class ByteFamily(Family):
         return model._replace(roles={**model.roles, **checked})
 
     def removal(self, encoder: Encoder) -> ByteRemoval:
-        from fastbpe.tokenizer.surgery.makers import is_whole_piece
+        from fastbpe.tokenizer.surgery.token_makers import is_whole_piece
 
         if self._own.supermerges is not None:
             raise VocabularyError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def check_regexes(model: Model) -> None:
     """Raise PatternError, with the step, for a regex in a model's steps or decoder that cannot be read."""
-    from fastbpe.formats.huggingface.decoders import flattened  # here, as below: few models have a regex
+    from fastbpe.formats.huggingface.decoder_json import flattened  # here, as below: few models have a regex
 
     steps = {
         "normalizer": model.normalizers,

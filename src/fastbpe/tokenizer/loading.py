@@ -112,14 +112,14 @@ def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
 
 def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
     """Tell whether a file, or its bytes, begins like the file of a SequenceTokenizer."""
-    from fastbpe.formats import sequences  # here, as `detect`
+    from fastbpe.formats import sequence_tokenizer_file  # here, as `detect`
 
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source[: len(sequences.MAGIC)]) == sequences.MAGIC
+        return bytes(source[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC
     if not os.path.isfile(source):
         return False
     with open(source, "rb") as file:
-        return file.read(len(sequences.MAGIC)) == sequences.MAGIC
+        return file.read(len(sequence_tokenizer_file.MAGIC)) == sequence_tokenizer_file.MAGIC
 
 
 def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
@@ -140,11 +140,11 @@ def _make(
 ) -> Tokenizer:
     try:
         if isinstance(model, Model) and model.huggingface:
-            from fastbpe.tokenizer.families.components import check_regexes  # here, as below
+            from fastbpe.tokenizer.families.step_objects import check_regexes  # here, as below
 
             check_regexes(model)
         if isinstance(model, Model) and model.spelling is None and model.merges_rule != "ranks":
-            from fastbpe.tokenizer.families.merges_as_ranks import by_ranks  # here: files of ranks do not need it
+            from fastbpe.tokenizer.families.ranked_merges import by_ranks  # here: files of ranks do not need it
 
             model = by_ranks(model)
         return Tokenizer(model, cache_bytes=cache_bytes)

@@ -9,7 +9,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Span, padded_length
 from fastbpe.huggingface.frames import frame_of
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
-from fastbpe.huggingface.truncation import Truncation, lengths_of_pair, read_truncation
+from fastbpe.huggingface.truncation_rules import Truncation, lengths_of_pair, read_truncation
 from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words, id_without_name, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer

@@ -134,7 +134,7 @@ class SpecialTokens:
         if not self.added:
             return {}
         from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
-        from fastbpe.formats.huggingface.vocabulary import decoded
+        from fastbpe.formats.huggingface.byte_vocabulary import decoded
 
         contents = [token.content for token in self.added]
         if self._normalize is None and all(contents) and is_visible_ascii("".join(contents)):

@@ -14,7 +14,7 @@ from fastbpe.errors import FormatWarning
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
-from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.cli.streams import STDIN
 from fastbpe.errors import FormatError, SpecialTokenError
-from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
