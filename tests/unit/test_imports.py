@@ -67,7 +67,7 @@ print(sorted({HEAVY!r} & set(sys.modules)))
         ("fastbpe.rustbpe", f"{QUICK} random"),
         (
             "fastbpe.tokenizers",
-            f"{SLOW} typing decimal random runpy ssl subprocess transformers {FACE} {TRAINING} {READING}",
+            f"{SLOW} typing decimal json random runpy ssl subprocess transformers {FACE} {TRAINING} {READING}",
         ),
     ],
 )

@@ -7,7 +7,6 @@ tokenizer must compare its components with those that it was built from.
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from operator import index
 from struct import pack, unpack
 from types import MappingProxyType
 
+from fastbpe._utils import late_json as json
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoder_json import is_value

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 
+from fastbpe._utils import late_json as json
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 
+from fastbpe._utils import late_json as json
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
 from fastbpe.tokenizers.components import number, of_type
 

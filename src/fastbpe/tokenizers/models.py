@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from itertools import chain
 
+from fastbpe._utils import late_json as json
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
 from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, taken

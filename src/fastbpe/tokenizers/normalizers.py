@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from collections.abc import Sequence as SequenceOf
 
 from fastbpe.formats.huggingface.step_parts import typed_normalizer
@@ -236,7 +235,9 @@ class Precompiled(Normalizer):
             data = bytes(of_type(precompiled_charsmap, SequenceOf))
         except ValueError:
             raise OverflowError("a byte is a number from 0 to 255") from None
-        from fastbpe.normalization.precompiled import checked_charsmap  # here: few programs need it
+        from binascii import b2a_base64  # here, as below: few programs need it
+
+        from fastbpe.normalization.precompiled import checked_charsmap
 
         self._set(precompiled_charsmap=b2a_base64(checked_charsmap(data), newline=False).decode())
 

@@ -7,9 +7,9 @@ the first call that needs one, and again after a change.
 from __future__ import annotations
 
 import copy
-import json
 import os
 
+from fastbpe._utils import late_json as json
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from fastbpe._utils import late_json as json
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.tokenizers.components import Component, Indexed, field, n_changes, number, of_type

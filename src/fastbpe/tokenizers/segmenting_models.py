@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from operator import itemgetter
 
+from fastbpe._utils import late_json as json
 from fastbpe.errors import FormatError, VocabularyError
 from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, changed, option, taken
 from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
