@@ -8,7 +8,6 @@ from fastbpe._utils.batches import items_in
 from fastbpe._utils.caching import cached_property
 from fastbpe.model import AddedToken, CodePointModel, Model
 from fastbpe.tokenizer import own_tokens
-from fastbpe.tokenizer.families.choice import family_of
 from fastbpe.tokenizer.surgery import adding
 
 TYPE_CHECKING = False
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from fastbpe._core.decode.decoder import Decoder
     from fastbpe._utils.choices import Special
-    from fastbpe.tokenizer.families.family import Decoding, SortedTokens
+    from fastbpe.tokenizer.families.family import Decoding, Family, SortedTokens
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
     from fastbpe.tokenizer.streams.stream_cuts import PairCuts
     from fastbpe.tokenizer.surgery.removing import Remover
@@ -28,6 +27,28 @@ if TYPE_CHECKING:
     Made = TypeVar("Made", bound="TokenizerBase")
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
+
+
+def _make_family(model: Model | CodePointModel) -> Family:
+    """Create the family of a model.
+
+    Raises:
+        TypeError: it is not a model.
+        VocabularyError, SpecialTokenError, PatternError: it contradicts itself.
+    """
+    if isinstance(model, CodePointModel):  # imports are here, since most programs need one family
+        from fastbpe.tokenizer.families.codepoint_family import CodePointFamily
+
+        return CodePointFamily(model)
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
+    if model.spelling is not None:
+        from fastbpe.tokenizer.families.character_family import CharacterFamily
+
+        return CharacterFamily(model)
+    from fastbpe.tokenizer.families.byte_family import ByteFamily
+
+    return ByteFamily(model)
 
 
 class TokenizerBase(Encoder):
@@ -38,7 +59,7 @@ class TokenizerBase(Encoder):
         self._cache_bytes = integer("cache_bytes", cache_bytes)
         if self._cache_bytes < 0:
             raise ValueError(f"cache_bytes={self._cache_bytes}: must be the bytes for piece caches, at least 0")
-        self._family = family_of(model)
+        self._family = _make_family(model)
         self._special = self._family.special
         if not self._family.is_lazy:
             self._prepare()
