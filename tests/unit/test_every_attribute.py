@@ -124,6 +124,7 @@ def tokenizer_of(kind: str) -> Tokenizer:
     return {"model": from_model, "rules": from_model_with_rules, "byte": byte_level}[kind]()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", [name for name in dir(Tokenizer) if not name.startswith("_")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None:

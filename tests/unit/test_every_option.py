@@ -653,6 +653,7 @@ def test_every_public_function_and_parameter_has_a_row() -> None:
         assert sorted(CALLS[name].values) == sorted(set(inspect.signature(function).parameters) - {"self"}), name
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @pytest.mark.parametrize(
     ("name", "parameter"),
@@ -734,6 +735,7 @@ def integers() -> list[tuple[str, str, Any]]:
     return found
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @pytest.mark.parametrize(("name", "parameter", "value"), integers(), ids=lambda x: x if type(x) is str else "")
 def test_integer_arguments_take_whatever_has_an_index(

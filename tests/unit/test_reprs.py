@@ -161,6 +161,7 @@ def make(name: str, folder: Path) -> Any:
     return MADE[name]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", OBJECTS)
 def test_repr_fits_a_screen(name: str, tmp_path: Path) -> None:
     made = make(name, tmp_path)

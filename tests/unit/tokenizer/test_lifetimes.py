@@ -72,6 +72,7 @@ def no_collector() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("is_used", [False, True])
 @pytest.mark.parametrize("kind", MAKERS)
 def test_tokenizer_is_freed_without_the_collector(

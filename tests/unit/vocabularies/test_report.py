@@ -35,6 +35,7 @@ def points(*pieces: str, fallback: bool = True, **normalizer: object) -> Tokeniz
     return fastbpe.load(model_of(listed, {"byte_fallback": fallback}, normalizer))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("tokenizer", "token_id", "reason"),
     [
