@@ -339,7 +339,7 @@ def sequences() -> list[Any]:
             tuple(ids),
             range(300, 303),
             numpy.array(ids),
-            numpy.array(ids, dtype=numpy.uint8 if FULL else "i8"),
+            numpy.array(ids, dtype="u2" if FULL else "i8"),
         ),
         *(array.array("I", ids), memoryview(array.array("i", ids)), bytearray(b"ab"), [numpy.int64(300)], [True]),
         *(300, numpy.int64(300), "▁a", "▁a".encode(), None, "", b"", [], (), numpy.zeros(0, dtype=int)),
