@@ -88,7 +88,7 @@ def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", model, tmp_path / "out").failed_with(
         "its name does not end with the extension of a format; pass --to native"
     )
-    assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: no format that fastbpe reads")
+    assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: not a format that fastbpe reads")
     assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")
     assert run("convert", model, tmp_path / "out", "--to", "zip").status == 2
     Tokenizer.from_ranks({**BYTES, b"abc": 256}, pattern=None).save(tmp_path / "odd.fbpe")

@@ -121,7 +121,7 @@ def test_unwritable_folder_is_replaced_by_a_temporary_one(run, here, monkeypatch
     done = run("demo", "--text", "own.txt", "--vocab-size", "265")
     assert done.status == 0
     why = "fastbpe-demo.fbpe cannot be written here (Permission denied)"
-    assert done.err == f"fastbpe: warning: {why}: it goes to {elsewhere}\n"
+    assert done.err == f"fastbpe: warning: {why}; it is written to {elsewhere} instead\n"
     assert f"saved    {elsewhere / 'fastbpe-demo.fbpe'}, " in done.out.decode()
     exec(lines_of_python(done.out).replace("print", "len"), {})
 
@@ -129,7 +129,7 @@ def test_unwritable_folder_is_replaced_by_a_temporary_one(run, here, monkeypatch
 def test_changed_round_trip_is_reported(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
-    assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
+    assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("decoding did not restore a text")
 
 
 def test_json_has_the_sizes_and_seconds(run, here):

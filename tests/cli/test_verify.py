@@ -34,7 +34,7 @@ def test_problems_are_named_and_the_rest_is_verified(run, model, ranks, text, tm
     assert first.startswith(f"fastbpe: error: {tmp_path / 'a.bin'}.json: it says ")
     assert second == f"fastbpe: error: {tmp_path / 'no.bin'}: No such file or directory"
     done = run("verify", tmp_path / "b.bin", "-m", ranks, "--pattern", "none")
-    assert done.failed_with(f"{tmp_path / 'b.bin'}: its ids are of another tokenizer")
+    assert done.failed_with(f"{tmp_path / 'b.bin'}: its ids were made by another tokenizer")
 
 
 def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_path):

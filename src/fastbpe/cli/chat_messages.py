@@ -44,7 +44,7 @@ def read(name: str) -> list[Request]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: not UTF-8 at byte {error.start}") from None
+        raise FormatError(f"{where}: not UTF-8 at byte {error.start}; JSON must be UTF-8") from None
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:

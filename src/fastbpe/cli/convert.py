@@ -18,12 +18,12 @@ SUMMARY = "write a tokenizer in another format"
 DETAILS = """
 
 All ids stay the same; if they cannot, an error says what would be lost. Some formats
-store no split pattern or no special tokens: the result then says with which options to
+store no split pattern or no special tokens: the summary line then shows the options that
 load the file. Before a file is replaced, the new one is read back and must give the same
 ids for every token and many pairs of tokens.
 
-Unigram models can be converted between sentencepiece's .model and tokenizer.json. A
-warning says if texts with several equally good segmentations may get other ids."""
+Unigram models can be converted between sentencepiece's .model and tokenizer.json. The
+command warns if texts with several equally good segmentations may get other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -120,7 +120,7 @@ def _changed(verified: Verification | None) -> str:
     if verified is None:
         return "; ids were not compared"
     if not verified.n_changed:
-        return f"; none of {verified.n_texts:,} texts gets other ids"
+        return f"; all {verified.n_texts:,} texts keep their ids"
     text, expected, found = verified.changed[0]
     ids = f"{list(found)} instead of {list(expected)}"
     return f"; {verified.n_changed:,} texts get other ids, such as {text!r}: {ids}"

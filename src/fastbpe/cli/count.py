@@ -130,7 +130,7 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
         _print(rows, [visible_text(model.name) for model in models], named=is_named)
     for model, is_estimate in zip(models, estimates, strict=True):
         if is_estimate:
-            streams.note(f"{model.name}: the format of its chats is not published: the counts are estimates")
+            streams.note(f"{model.name}: its chat format is not published, so the counts are estimates")
     return complaints.status
 
 

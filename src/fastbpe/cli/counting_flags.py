@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="special token (repeatable); text is split at it, and it gets one of the last ids",
+        help="special token (repeatable); it splits the text, and gets one of the last ids",
     )
     add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per CPU)")
     add(
@@ -55,7 +55,8 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
         if name in options:
-            raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
+            also = "; --special sets it, too" if name == "control_symbols" and args.special else ""
+            raise TrainingError(f"--option {name}=... is given twice{also}; pass it once")
         if name in signature(train).parameters:
             raise TrainingError(f"--option {name}=...: use --{name.replace('_', '-')}")
         options[name] = value

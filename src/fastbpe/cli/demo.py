@@ -27,9 +27,9 @@ from fastbpe.training.dispatch import train
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """
 
-The text is the source code of Python's standard library, or the
-file that --text names. Nothing is downloaded. Without --output, the tokenizer is written
-to fastbpe-demo.fbpe, which the next run replaces."""
+The text is the source code of Python's standard library, or the file that --text names.
+Nothing is downloaded. Without --output, the tokenizer is written to fastbpe-demo.fbpe,
+which the next run replaces."""
 EXAMPLE = r"""
 examples:
   $ fastbpe demo
@@ -119,7 +119,10 @@ def _check_round_trip(texts: list[bytes], decoded: list[bytes]) -> None:
     """Raise FastbpeError if a byte of a text differs after decoding."""
     for text, back in zip(texts, decoded, strict=True):
         if text != back:
-            raise FastbpeError(f"a text came back changed, which is a bug to report; it begins with {text[:60]!r}")
+            raise FastbpeError(
+                f"decoding did not restore a text, which is a bug of fastbpe; report it with this beginning of "
+                f"the text: {text[:60]!r}"
+            )
 
 
 def python_lines(path: str) -> str:
@@ -141,7 +144,7 @@ def standard_library() -> Corpus:
             if path.suffix == ".py" and (text := _utf8_or_none(path)):
                 texts[path] = text
     if not texts:
-        raise FastbpeError(f"{root} contains no Python sources; pass a text of your own with --text FILE")
+        raise FastbpeError(f"{root} contains no Python sources; pass your own text with --text FILE")
     version = platform.python_version()
     what = f"the {len(texts):,} files of Python {version}'s standard library"
     # The sample is a short function that every version has; if it goes one day, the first lines of the texts.
@@ -159,7 +162,9 @@ def own_text(name: str) -> Corpus:
         return Corpus(where, [text], _first_lines(text.decode().lstrip("\r\n")))
     except UnicodeDecodeError as error:
         bad = text[error.start]
-        raise ValueError(f"{where}: not UTF-8: invalid byte 0x{bad:02x} at offset {error.start}") from None
+        raise ValueError(
+            f"{where}: not UTF-8: invalid byte 0x{bad:02x} at offset {error.start}; pass a file of UTF-8 text"
+        ) from None
 
 
 def _first_lines(text: str) -> str:
@@ -187,7 +192,7 @@ def _choose_output(asked: str | None) -> str:
         folder = tempfile.mkdtemp(prefix="fastbpe-")
         output = os.path.join(folder, DEFAULT_OUTPUT)
         why = f"{DEFAULT_OUTPUT} cannot be written here ({error.strerror})"
-        streams.complain(f"{why}: it goes to {folder}", "warning")
+        streams.complain(f"{why}; it is written to {folder} instead", "warning")
     return output
 
 

@@ -30,8 +30,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 DETAILS = """
 
 FILE is a file, a folder (its .txt, .jsonl and .parquet files, including those in
-subfolders) or a pattern such as 'data/*.txt'. A text file holds one document, or several
-with --lines or --separator. JSON lines and tables (.parquet, .arrow) hold one document
+subfolders) or a pattern such as 'data/*.txt'. A text file is one document, or several
+with --lines or --separator. JSON lines and tables (.parquet, .arrow) have one document
 per line or row, in the field "text" or the one that --text-field names. Text and JSON
 lines may be compressed (.gz, .zst). If a file's name does not show its format, its first
 bytes do; --format sets it for all FILEs. Hidden files are skipped. Without a FILE, or if
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--text-field",
         metavar="NAME",
-        help="field or column that holds the text (default: text); use dots for nested fields, as in doc.text",
+        help="field or column that contains the text (default: text); use dots for nested fields, as in doc.text",
     )
     add(
         "--format",

@@ -25,11 +25,11 @@ restores it byte for byte. Special tokens in the text are treated as plain text 
 --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
-it again: it continues where it stopped. Files are streamed; a whole document is held in
+it again: it continues where it stopped. Files are streamed; a whole document is kept in
 memory only if the tokenizer has no split pattern. With --shard I/N, N commands on
 one or several machines write one part each; a finished part is not written again.
 
-With a tokenizer of `train --mode ids`, FILE holds sequences of integers: one per line
+With a tokenizer of `train --mode ids`, FILE contains sequences of integers: one per line
 of text, per row of a .npy array, per document of a .bin file of ids, per list of
 .jsonl, or per row of .parquet (--text-field: its field or column, default input_ids).{documents.DETAILS}"""
 EXAMPLE = r"""

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-o", "--output", metavar="OUT", help=f"file to write, whole or not at all: {', '.join(SUFFIXES)}")
     add("--document-start", metavar="TOKEN", help="special token to put before each document")
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
-    add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that holds every id)")
+    add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")
     add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")
     add("--num-threads", metavar="N", type=int, help="number of threads that encode (default: one per CPU)")
     add(

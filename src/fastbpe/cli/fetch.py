@@ -19,13 +19,13 @@ NAME is one of
   {", ".join([*VOCABULARIES][:7])},
   {", ".join([*VOCABULARIES][7:])},
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
-tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A published
-vocabulary is kept only if its SHA-256 is the published one. Repositories publish no
+tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A listed
+vocabulary is kept only if its SHA-256 equals the published one. Repositories publish no
 SHA-256: the command prints the hash of their file. Files go into the user's cache
 (XDG_CACHE_HOME, or ~/.cache/fastbpe). No other command downloads anything, and with
 FASTBPE_OFFLINE=1 this one does not either. If a NAME fails, the command reports it,
 fetches the others, and exits with status 1. --list downloads nothing: it shows which
-vocabularies are on this machine or, for a NAME, where it is looked for."""
+vocabularies are on this machine or, for a NAME, the places where fastbpe looks for it."""
 EXAMPLE = r"""
 example:
   $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt
@@ -76,8 +76,8 @@ def run(args: argparse.Namespace) -> int:
         )
         if args.json:
             continue
-        checked = "as published" if found.is_checked else "no SHA-256 is published to compare"
-        there = "" if found.is_new else "there already, "
+        checked = "as published" if found.is_checked else "no published SHA-256 to compare with"
+        there = "" if found.is_new else "already there, "
         streams.tell(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
     if args.json:
         streams.say_json(rows)

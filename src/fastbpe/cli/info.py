@@ -135,11 +135,11 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     else:
         yield "model", facts["model_type"]
     if facts.get("n_superwords"):
-        yield "superwords", f"{facts['n_superwords']:,} tokens of several words"
+        yield "superwords", f"{facts['n_superwords']:,} tokens that span several words"
     if facts["mode"] == "byte":
         yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]
-    yield "runs on", facts["instruction_set"]
+    yield "instruction set", facts["instruction_set"]
     special = [f"{token_id} {token!r}" for token, token_id in facts["special_tokens"].items()]
     if len(special) > _N_SPECIAL:
         special[_N_SPECIAL:] = [f"… {len(special) - _N_SPECIAL:,} more"]

@@ -124,7 +124,8 @@ class Parser(argparse.ArgumentParser):
             return f"there is no option {first}; `{self.prog} --help` lists them"
         if self.prog.endswith(" decode") and all(map(_IDS.fullmatch, left_over)):
             return "ids come from a file or through a pipe: echo 1 2 3 | fastbpe decode -m MODEL"
-        return f"one argument too many: {first}" if len(left_over) == 1 else f"too many: {' '.join(left_over)}"
+        too_many = "one argument too many" if len(left_over) == 1 else "too many arguments"
+        return f"{too_many}: {' '.join(left_over)}"
 
 
 def short_usage(parser: argparse.ArgumentParser) -> str:

@@ -79,7 +79,7 @@ def save(drawn: Figure, name: str) -> None:
         warnings.simplefilter("always")
         write_with(name, lambda file: drawn.savefig(file, format=name.rpartition(".")[2]))
     if any("missing from font" in str(one.message) for one in caught):
-        streams.complain(f"{name}: boxes stand for characters that no font of this machine has", "warning")
+        streams.complain(f"{name}: no installed font has some of its characters, which become boxes", "warning")
 
 
 def label(text: str) -> str:

@@ -53,8 +53,8 @@ def add_model(
     group.add_argument(
         "--pattern",
         metavar="NAME_OR_REGEX",
-        help="split pattern, for formats that store none (.tiktoken, merges.txt): gpt2, cl100k, o200k, ..., a "
-        "regex, or none",
+        help="split pattern, for formats that do not store it (.tiktoken, merges.txt): gpt2, cl100k, o200k, ..., "
+        "a regex, or none",
     )
     group.add_argument(
         "--special",
@@ -118,7 +118,10 @@ def load_text_model(
     """Load a tokenizer for text. Raises FormatError for a tokenizer for sequences of integers."""
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
-        raise FormatError(f"{name}: this tokenizer encodes sequences of integers, but this command reads text")
+        raise FormatError(
+            f"{name}: this tokenizer encodes sequences of integers, but this command reads text; pass a tokenizer "
+            "of text"
+        )
     return tokenizer
 
 
@@ -142,7 +145,7 @@ def add_roles(parser: argparse._ActionsContainer) -> None:
 
 
 def roles_of(args: argparse.Namespace) -> dict[str, str] | None:
-    """Return the roles given with the flag; None if there are none."""
+    """Return the roles given with the flag; None if it is not given."""
     return dict(args.roles) if args.roles else None
 
 

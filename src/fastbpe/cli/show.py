@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json and args.html is not None:
         args.wrong("--json and --html: pass one of them")
     if args.html is None and (args.force or args.quiet):
-        args.wrong("--force and --quiet go with --html")
+        args.wrong("--force and --quiet need --html")
     if args.html is not None:
         outputs.refuse_existing(args, args.html)
     models = load_models(args)

@@ -53,9 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=int,
-        help="let no source have more than alpha / number of sources of the last N merges (see --alpha)",
+        help="of the last N merges, a source gets at most the share alpha / (number of sources); see --alpha",
     )
-    add("--alpha", metavar="X", type=float, help="factor of the limit that --window sets (default: 2)")
+    add("--alpha", metavar="X", type=float, help="with --window: factor of the share of a source (default: 2)")
     add(
         "--global-merges",
         metavar="N",
@@ -168,6 +168,6 @@ def _each_once(given: Iterable[tuple[str, Any]], flag: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in given:
         if name in found:
-            raise TrainingError(f"{flag} {name}={value}: {name} is given twice")
+            raise TrainingError(f"{flag} {name}={value}: {name} is given twice; pass it once")
         found[name] = value
     return found

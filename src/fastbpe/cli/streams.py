@@ -75,7 +75,7 @@ def complain(text: str, kind: str = "error") -> None:
 
 
 def note(text: str) -> None:
-    """Write one line to standard error, if there is one, with every character visible."""
+    """Write one line to standard error, if it is open, with every character visible."""
     if sys.stderr is not None:  # else print would write to standard output
         with contextlib.suppress(OSError):  # a closed pipe or a full disk: the exit status tells
             print(f"fastbpe: {visible_text(text)}", file=sys.stderr)

@@ -19,7 +19,7 @@ from fastbpe.training.superword_options import BOUNDLESS, DOCUMENTS, WORDS, Supe
 SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
 
-With --mode ids, FILE holds sequences of integers from 0 to N - 1 (--base-size N), such
+With --mode ids, FILE contains sequences of integers from 0 to N - 1 (--base-size N), such
 as image or audio codes, musical notes, or DNA: one sequence per line of text, per row of
 a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file.
 With --base, the base sets --base-size.{documents.DETAILS}"""
@@ -119,8 +119,8 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_superwords_start,
         help="learn tokens that span several words, starting at id N, or at a fraction of the vocabulary "
-        "(such as 0.9). auto: at 0.9, or at the first new id with --base. boundless: as BoundlessBPE does, with "
-        "words and superwords sharing the ids. words: only the words of boundless, for count-pieces --superwords",
+        "(such as 0.9). auto: at 0.9, or at the first new id with --base. boundless: learn words and superwords "
+        "together, as BoundlessBPE does. words: learn only the words of boundless, for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add(
@@ -171,7 +171,7 @@ def run(args: argparse.Namespace) -> None:
     options |= counting_flags.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     options |= source_flags.options_of(args)
-    if base is not None:  # it has the pattern: a .tiktoken file, which contains none, was loaded with it
+    if base is not None:  # it has the pattern: a .tiktoken file, which does not store it, was loaded with it
         options |= {"base": base, "pattern": None}
     if of_pieces:
         options |= counting_flags.code_point_options(args)
@@ -221,7 +221,7 @@ def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
     except FormatError as error:
         kept = output.rstrip("/") + ".fbpe"
         tokenizer.save(kept)
-        raise FormatError(f"{output}: {error}; the tokenizer is kept in {kept}") from None
+        raise FormatError(f"{output}: {error}; the tokenizer was saved as {kept} instead") from None
     if lost := outputs.lacking(format, tokenizer.pattern, tokenizer.special_tokens):
         streams.complain(f"{output}: {format} does not store everything; load it with {lost}", "warning")
 
