@@ -1,10 +1,10 @@
 """install() and uninstall(): fastbpe's drop-ins under the names of other modules, for programs you cannot edit.
 
 After `install`, `sys.modules` has a stand-in under the module's name: a module with the public names of the
-drop-in.
-The drop-in's submodules (`tiktoken.load`, …) are there under their names. A finder at the front of `sys.meta_path`
-handles the names below it: a submodule that the drop-in lacks is an error that says so, except for a few of the
-original that depend on nothing else in it. `uninstall` removes both and restores the earlier modules.
+drop-in. It also has the drop-in's submodules (`tiktoken.load`, …) under their names. A finder at the front of
+`sys.meta_path` handles all other names below the module. It raises an error for a submodule that the drop-in
+lacks, except for a few submodules of the original that need nothing else of it. `uninstall` removes both and
+restores the earlier modules.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Tokenizer:
     """Tokenizer that learns from an iterator of texts: the class of rustbpe.
 
     Text that the split pattern does not match is left out. Before the first training there is no pattern, and
-    `encode` finds no ids.
+    `encode` returns no ids.
 
     >>> tokenizer = Tokenizer()
     >>> tokenizer.train_from_iterator(["the cat", "the mat"], vocab_size=258)
@@ -257,7 +257,7 @@ def _checked(name: str, value: SupportsIndex, most: int | None = None) -> int:
 
 
 def _as_utf8(text: str, place: str = "") -> str | bytes:
-    """Return a text without surrogates, as the encoder takes it.
+    """Return a text without surrogates, in the form that the encoder accepts.
 
     Raises:
         TypeError: it is not a str; the message begins with `place`.

@@ -381,7 +381,7 @@ def test_accelerate_knows_the_original_while_the_face_stands_for_it(
     pytest.importorskip("transformers")
     monkeypatch.chdir(tmp_path)
     assert run_python(ACCELERATED).splitlines() == [
-        "its backend is Tokenizer, no tokenizers.Tokenizer [2, 1]",
+        "its backend is Tokenizer, not a tokenizers.Tokenizer [2, 1]",
         "fastbpe.tokenizers.pipeline_tokenizer [0, 1]",
         "True",
     ]

@@ -15,7 +15,7 @@ class Inputs(NamedTuple):
 
     firsts: first text of each row, or its words.
     seconds: second text of each row, or its words; None: there are no second texts.
-    batch: the same inputs in the form that `encode_batch` of tokenizers takes.
+    batch: the same inputs in the form that `encode_batch` of tokenizers accepts.
     is_batched: the caller passed a batch, not a single row.
     """
 

@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     tokenizer: fastbpe's tokenizer.
     frame: ids around each row.
     settings, padding: values of the properties `truncation` and `padding` of a `tokenizers.Tokenizer`.
-    truncation: the truncation in the form that `columns` takes; None: no truncation.
+    truncation: the truncation in the form that `columns` accepts; None: no truncation.
     splits_special: special tokens in texts are treated as ordinary text.
     """
 
@@ -125,7 +125,7 @@ def n_first_ids(truncation: Truncation) -> int | None:
 
 
 def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
-    """Encode the first text of each row, and the second if there is one."""
+    """Encode the first text of each row, and the second text if the row has two."""
     ids, spans = encode(inputs.firsts)
     if inputs.seconds is None:
         if spans is None:

@@ -48,7 +48,7 @@ class Tokenizer(Methods):
     Attributes:
         merges: pair of ids → the id that it is merged to, in the order of learning.
         vocab: id → bytes.
-        pattern: split pattern; "" for none.
+        pattern: split pattern; "": no splitting.
         special_tokens: special token → id.
 
     Each can be set to a new value, which encoding and decoding then use.
@@ -129,7 +129,7 @@ class Tokenizer(Methods):
 
     def _encode_chunk(self, text_bytes: bytes) -> list[int]:
         """Encode bytes that are one piece; they need not be UTF-8."""
-        self._encode_ordinary("")  # makes the tables, if there are none
+        self._encode_ordinary("")  # makes the tables if they do not exist
         return merge_alone(self._vocabulary, text_bytes)
 
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:

@@ -60,14 +60,14 @@ class Base(Methods):
 
     @classmethod
     def from_file(cls, model_file: str | bytes | os.PathLike[str], **kwargs: Any) -> Self:
-        """Return a processor for a model file. Takes the keyword arguments of the constructor."""
+        """Return a processor for a model file. Accepts the keyword arguments of the constructor."""
         processor = cls._without_model(kwargs, "from_file")
         processor.LoadFromFile(model_file)
         return processor
 
     @classmethod
     def from_proto(cls, model_proto: Any, **kwargs: Any) -> Self:
-        """Return a processor for the bytes of a model file. Takes the keyword arguments of the constructor."""
+        """Return a processor for the bytes of a model file. Accepts the keyword arguments of the constructor."""
         processor = cls._without_model(kwargs, "from_proto")
         processor.LoadFromSerializedProto(model_proto)
         return processor
@@ -76,7 +76,8 @@ class Base(Methods):
     def _without_model(cls, kwargs: Mapping[str, Any], name: str) -> Self:
         if "model_file" in kwargs or "model_proto" in kwargs:
             raise ArgumentError(
-                f"model_file and model_proto cannot be passed to {name} by name: it takes the model first"
+                f"model_file and model_proto cannot be passed to {name} by name: pass the model as its first "
+                "argument"
             )
         return cls(**kwargs)
 

@@ -6,7 +6,7 @@ from fastbpe.errors import FastbpeError
 
 
 class ModelError(FastbpeError, RuntimeError):
-    """Error for a model that cannot be read or is a unigram model, and for a call without a model."""
+    """Error for a model that cannot be read or does not support the call, and for a call without a model."""
 
 
 class PieceIdError(FastbpeError, IndexError):

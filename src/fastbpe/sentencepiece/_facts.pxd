@@ -14,7 +14,7 @@ cdef class Facts:
     cdef Encoder _encoder
     cdef Py_ssize_t _n_pieces
     cdef bytes _types
-    cdef Py_ssize_t _unknown_id  # -1 if there is none
+    cdef Py_ssize_t _unknown_id  # -1 without an unknown piece
     cdef list _names
     cdef dict _ids_by_name
     cdef dict _ids_by_piece

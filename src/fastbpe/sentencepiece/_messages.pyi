@@ -57,7 +57,7 @@ class Surfaces:
     Args:
         types: a PieceType for each id.
         ids: piece → id.
-        unknown_id: id of other pieces; -1 if there is none.
+        unknown_id: id of other pieces; -1 without an unknown piece.
         unknown_surface: text of `<unk>`.
         trims, dummy_prefix: options of the model's normalizer.
     """

@@ -213,7 +213,7 @@ cdef class Surfaces:
     Args:
         types: a PieceType for each id.
         ids: piece → id.
-        unknown_id: id of other pieces; -1 if there is none.
+        unknown_id: id of other pieces; -1 without an unknown piece.
         unknown_surface: text of `<unk>`.
         trims, dummy_prefix: options of the model's normalizer.
     """
@@ -313,7 +313,7 @@ cdef class Surfaces:
 
 
 cdef Py_ssize_t _character_bytes(bytes data, Py_ssize_t at):
-    """Return the length in bytes of the UTF-8 character that begins at an offset; 0 if none begins there."""
+    """Return the length in bytes of the UTF-8 character that begins at an offset; 0 if no character does."""
     cdef Py_ssize_t n_bytes
     for n_bytes in range(1, 5):
         try:

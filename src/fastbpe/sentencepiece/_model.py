@@ -226,7 +226,7 @@ class LoadedModel(Facts):
 
     @cached_property
     def unknown_id(self) -> int:
-        """Return the id for unknown text; -1 if there is none."""
+        """Return the id for unknown text; -1 if the model lacks it."""
         return self.model.types.find(PieceType.UNKNOWN)
 
     @cached_property

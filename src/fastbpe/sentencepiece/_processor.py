@@ -61,7 +61,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         try:
             data = piece.encode() if isinstance(piece, str) else bytes(piece)
         except UnicodeEncodeError:
-            raise ArgumentTypeError("Sequence elements must be str or bytes: no piece holds a surrogate") from None
+            raise ArgumentTypeError("Sequence elements must be str or bytes, without surrogates") from None
         return 0 if self._model is None else self._model.id_or_unknown(data)
 
     # Normalising

@@ -162,10 +162,10 @@ class Methods:
     @overload
     def is_byte(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     def unk_id(self) -> int:
-        """Return the id of `<unk>`; -1 if there is none."""
+        """Return the id of `<unk>`; -1 if the model lacks it."""
     def bos_id(self) -> int:
-        """Return the id of `<s>`; -1 if there is none."""
+        """Return the id of `<s>`; -1 if the model lacks it."""
     def eos_id(self) -> int:
-        """Return the id of `</s>`; -1 if there is none."""
+        """Return the id of `</s>`; -1 if the model lacks it."""
     def pad_id(self) -> int:
-        """Return the id of `<pad>`; -1 if there is none."""
+        """Return the id of `<pad>`; -1 if the model lacks it."""

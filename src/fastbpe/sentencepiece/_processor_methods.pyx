@@ -421,19 +421,19 @@ cdef class Methods:
         return -1 if model is None else model._special_id(which)
 
     def unk_id(self):
-        """Return the id of `<unk>`; -1 if there is none."""
+        """Return the id of `<unk>`; -1 if the model lacks it."""
         return self._special_id(0)
 
     def bos_id(self):
-        """Return the id of `<s>`; -1 if there is none."""
+        """Return the id of `<s>`; -1 if the model lacks it."""
         return self._special_id(1)
 
     def eos_id(self):
-        """Return the id of `</s>`; -1 if there is none."""
+        """Return the id of `</s>`; -1 if the model lacks it."""
         return self._special_id(2)
 
     def pad_id(self):
-        """Return the id of `<pad>`; -1 if there is none."""
+        """Return the id of `<pad>`; -1 if the model lacks it."""
         return self._special_id(3)
 
 
@@ -445,7 +445,7 @@ cdef inline bint _are_flags(object a, object b, object c):
 
 
 cdef inline object _threads(object num_threads):
-    """Return the number of threads in the form that the core takes."""
+    """Return the number of threads in the form that the core accepts."""
     return None if num_threads < 0 else n_threads(num_threads)
 
 

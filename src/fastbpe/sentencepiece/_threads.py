@@ -1,4 +1,4 @@
-"""Thread counts as sentencepiece takes them."""
+"""Thread counts in the forms that sentencepiece accepts."""
 
 from __future__ import annotations
 

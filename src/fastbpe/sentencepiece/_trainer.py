@@ -46,9 +46,7 @@ class SentencePieceTrainer:
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
-        r"""Train a model, and write its files or pass it to a writer.
-
-        The files are `.model` and `.vocab`.
+        r"""Train a model, and write its `.model` and `.vocab` files, or pass it to a writer.
 
         Args:
             arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Other

@@ -64,7 +64,7 @@ class _Enum:
         return self._numbers[name]
 
     def Name(self, number: int) -> str:
-        """Return the name of a number. Raises ValueError if it has none."""
+        """Return the name of a number. Raises ValueError if it has no name."""
         for name, value in self._numbers.items():
             if value == number:
                 return name

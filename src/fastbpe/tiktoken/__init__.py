@@ -4,12 +4,12 @@
 >>> tiktoken.encoding_name_for_model("gpt-4o")
 'o200k_base'
 
-Vocabularies are looked for where tiktoken looks: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
+fastbpe looks for vocabularies where tiktoken does: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
 names, else in data-gym-cache in the folder for temporary files, else at their published address. So both
 libraries share one cache. FASTBPE_OFFLINE=1 forbids downloads. Packages that register encodings for tiktoken
 work here too.
 
-Differences from tiktoken, all on purpose:
+Intended differences from tiktoken:
 
 - If several special tokens match at one place, fastbpe takes the longest; tiktoken takes any of them.
 - Every method reads a surrogate pair as its character and a lone surrogate as U+FFFD; some methods of tiktoken

@@ -69,8 +69,8 @@ class Methods(Encoder):
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
-            disallowed_special: special tokens that raise an error: any collection; "all": those that are not
-                allowed; (): none, so that they are plain text.
+            disallowed_special: special tokens that raise an error: any collection; "all": all that are not
+                allowed; (): all are plain text.
 
         Raises:
             ValueError: the text contains a disallowed special token; the message lists four solutions.

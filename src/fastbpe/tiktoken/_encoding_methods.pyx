@@ -38,7 +38,9 @@ def tokens_by_rank(ranks):
     cdef list tokens
     cdef object n_ids = max(ranks.values(), default=-1) + 1
     if not 0 < n_ids <= _MAX_IDS:
-        raise VocabularyError(f"ranks up to {n_ids - 1}: there must be at least one, and none above {_MAX_IDS - 1}")
+        if n_ids <= 0:
+            raise VocabularyError("mergeable_ranks is empty: there must be at least one token")
+        raise VocabularyError(f"mergeable_ranks: the rank {n_ids - 1} is too large; the limit is {_MAX_IDS - 1}")
     tokens = [b""] * n_ids
     for token, rank in ranks.items():
         if not isinstance(token, bytes) or not token:
@@ -109,8 +111,8 @@ cdef class Methods(Encoder):
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
-            disallowed_special: special tokens that raise an error: any collection; "all": those that are not
-                allowed; (): none, so that they are plain text.
+            disallowed_special: special tokens that raise an error: any collection; "all": all that are not
+                allowed; (): all are plain text.
 
         Raises:
             ValueError: the text contains a disallowed special token; the message lists four solutions.

@@ -77,7 +77,7 @@ def _made(constructor: Constructor) -> Encoding:
 
 
 def list_encoding_names() -> list[str]:
-    """Return the names that `get_encoding` takes.
+    """Return the names that `get_encoding` accepts.
 
     >>> list_encoding_names()[:7]
     ['gpt2', 'r50k_base', 'p50k_base', 'p50k_edit', 'cl100k_base', 'o200k_base', 'o200k_harmony']

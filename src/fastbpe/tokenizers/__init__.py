@@ -1,8 +1,7 @@
 """Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
 Its objects describe the same components as a tokenizer.json, and fastbpe's core runs them, with a model of any
-type.
-The package tokenizers need not be installed.
+type. The package tokenizers need not be installed.
 """
 
 from fastbpe.tokenizers import decoders as decoders

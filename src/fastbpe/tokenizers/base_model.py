@@ -52,7 +52,7 @@ class Model(Component):
         return {**self._state}
 
     def take_entries(self, entries: Entries) -> None:
-        """Take vocabulary and merges of a file from its fast reader. The model has none yet."""
+        """Take vocabulary and merges of a file from its fast reader. Requires: the model is empty."""
         self.vocab, self.names = entries.vocabulary()
         self.entries = entries
 

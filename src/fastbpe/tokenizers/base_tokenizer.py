@@ -63,14 +63,14 @@ class BaseTokenizer:
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
-        """Encode a text, or two. Takes the arguments of `Tokenizer.encode`. Raises ValueError for None."""
+        """Encode a text, or two. Accepts the arguments of `Tokenizer.encode`. Raises ValueError for None."""
         _given(sequence, "encode: `sequence` can't be `None`")
         return self._tokenizer.encode(sequence, pair, is_pretokenized, add_special_tokens)
 
     def encode_batch(
         self, inputs: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Encode texts, or pairs. Takes the arguments of `Tokenizer.encode_batch`. Raises ValueError for None."""
+        """Encode texts, or pairs, with the arguments of `Tokenizer.encode_batch`. Raises ValueError for None."""
         _given(inputs, "encode_batch: `inputs` can't be `None`")
         return self._tokenizer.encode_batch(inputs, is_pretokenized, add_special_tokens)
 
@@ -89,7 +89,7 @@ class BaseTokenizer:
         return await self._tokenizer.async_encode_batch_fast(inputs, is_pretokenized, add_special_tokens)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool | None = True) -> str:
-        """Decode ids. Takes the arguments of `Tokenizer.decode`. Raises ValueError for None."""
+        """Decode ids. Accepts the arguments of `Tokenizer.decode`. Raises ValueError for None."""
         _given(ids, "None input is not valid. Should be a list of integers.")
         return self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
 
@@ -168,7 +168,7 @@ class BaseTokenizer:
         pad_token: str | None = "[PAD]",
         length: int | None = None,
     ) -> None:
-        """Turn on padding. Takes the arguments of `Tokenizer.enable_padding`."""
+        """Turn on padding. Accepts the arguments of `Tokenizer.enable_padding`."""
         options: dict[str, Any] = {
             "direction": direction,
             "pad_to_multiple_of": pad_to_multiple_of,
@@ -186,7 +186,7 @@ class BaseTokenizer:
     def enable_truncation(
         self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
     ) -> None:
-        """Turn on truncation at the end of texts. Takes the arguments of `Tokenizer.enable_truncation`."""
+        """Turn on truncation at the end of texts. Accepts the arguments of `Tokenizer.enable_truncation`."""
         options: dict[str, Any] = {"stride": stride, "strategy": strategy}
         self._tokenizer.enable_truncation(max_length, **options)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-#: Decoder that fastbpe's reader takes for a vocabulary of code points; it does not change ids.
+#: Decoder with which fastbpe's reader reads a vocabulary of code points; it does not change ids.
 _LLAMA_DECODER = {
     "type": "Sequence",
     "decoders": [

@@ -94,7 +94,7 @@ class Component:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the component. Raises TypeError for one written in Python."""
         if self.written is not None:
-            kept = "a file and a pickle hold components of tokenizers alone"
+            kept = "files and pickles can contain only components that tokenizers itself has"
             raise TypeError(f"Custom {self.written_name} cannot be serialized; {kept}")
         return self._state
 

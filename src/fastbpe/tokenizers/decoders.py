@@ -308,7 +308,7 @@ class _PlainStream:
         self._n_prefix = 0
 
     def step(self, tokenizer: Any, id: int | SequenceOf[int]) -> str | None:
-        """Add an id, or a list of ids, and return the text that it completes; None if it completes none.
+        """Add an id, or a list of ids, and return the text that it completes; None if no text is complete.
 
         Args:
             tokenizer: the tokenizer.

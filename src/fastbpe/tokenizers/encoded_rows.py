@@ -91,7 +91,7 @@ def text(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise TypeError("TextInputSequence must be str, and UTF-8 cannot hold a lone surrogate") from None
+            raise TypeError("TextInputSequence must be str, and UTF-8 cannot encode a lone surrogate") from None
     return value if type(value) is str else str(value)
 
 

@@ -147,7 +147,7 @@ class Encoding:
         return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that contains a character. Takes the arguments of `char_to_token`."""
+        """Return the number of the word that contains a character. Accepts the arguments of `char_to_token`."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
@@ -205,7 +205,7 @@ class Encoding:
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
     ) -> None:
-        """Pad to a length, in place. Takes the arguments of `Tokenizer.enable_padding`."""
+        """Pad to a length, in place. Accepts the arguments of `Tokenizer.enable_padding`."""
         length, pad_id, pad_type_id = map(number, (length, pad_id, pad_type_id))
         direction = check_direction(direction)
         for part in self.parts:
@@ -223,7 +223,7 @@ class Encoding:
             self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Truncate to a length, in place. Takes the arguments of `Tokenizer.enable_truncation`."""
+        """Truncate to a length, in place. Accepts the arguments of `Tokenizer.enable_truncation`."""
         limit, stride, n = number(max_length), number(stride), len(self)
         direction = check_direction(direction, "Invalid truncation direction value : {}")
         if limit >= n:

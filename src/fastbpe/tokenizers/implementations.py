@@ -40,7 +40,7 @@ def _named(special: Sequence[Any]) -> Sequence[Any]:
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
-    """Return a normalizer that applies several; None if there are none."""
+    """Return a normalizer that applies several; None for an empty list."""
     return None if not names else names[0] if len(names) == 1 else normalizers.Sequence([*names])
 
 
@@ -101,7 +101,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> ByteLevelBPETokenizer:
-        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also accepts the other arguments of the class."""
         return ByteLevelBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -112,7 +112,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         show_progress: bool = True,
         special_tokens: Sequence[Any] = (),
     ) -> None:
-        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Accepts the arguments of `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
 
     def train_from_iterator(
@@ -124,7 +124,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         special_tokens: Sequence[Any] = (),
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
+        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         options = _byte_options(vocab_size, min_frequency, show_progress, special_tokens)
         self._train_from_iterator(iterator, length, options)
 
@@ -195,7 +195,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> SentencePieceBPETokenizer:
-        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also accepts the other arguments of the class."""
         return SentencePieceBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -208,7 +208,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Accepts the arguments of `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -223,7 +223,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
+        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -293,7 +293,7 @@ class CharBPETokenizer(_OfCharacters):
 
     @staticmethod
     def from_file(vocab_filename: str, merges_filename: str, **kwargs: Any) -> CharBPETokenizer:
-        """Create a tokenizer from a vocab.json and a merges.txt. Also takes the other arguments of the class."""
+        """Create a tokenizer from a vocab.json and a merges.txt. Also accepts the other arguments of the class."""
         return CharBPETokenizer(*BPE.read_file(vocab_filename, merges_filename), **kwargs)
 
     def train(
@@ -307,7 +307,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: str | None = "</w>",
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. Takes the arguments of `trainers.BpeTrainer`.
+        """Train on a file, or on several files. Accepts the arguments of `trainers.BpeTrainer`.
 
         suffix: the trainer's end_of_word_suffix.
         """
@@ -326,7 +326,7 @@ class CharBPETokenizer(_OfCharacters):
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
+        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
         self._train_from_iterator(iterator, length, options)

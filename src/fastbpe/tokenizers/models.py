@@ -270,7 +270,7 @@ class BPE(CachingModel):
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:
-        """Create a model from the two files of GPT-2. Takes the arguments of `read_file` and of the class."""
+        """Create a model from the two files of GPT-2. Accepts the arguments of `read_file` and of the class."""
         return cls(*cls.read_file(vocab, merges), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

@@ -244,7 +244,7 @@ class NormalizedString:
                 text, and the step of a slice is ignored.
 
         Raises:
-            TypeError: it is none of these.
+            TypeError: it has another type.
             ValueError: a negative number goes beyond the start of the text.
         """
         n = len(self._piece.text)

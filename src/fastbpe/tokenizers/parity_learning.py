@@ -41,7 +41,7 @@ def learn(
 ) -> tuple[dict[str, int], list[list[str]]]:
     """Learn a vocabulary and its merges from texts.
 
-    Takes the arguments of `ParityBpeTrainer.train_from_iterator`, checked.
+    Accepts the arguments of `ParityBpeTrainer.train_from_iterator`, checked.
     """
     words = [_words(texts, tokenizer, trainer) for texts in languages]
     dev_words = [_words(texts, tokenizer, trainer) for texts in dev or ()]
@@ -81,7 +81,7 @@ def learn_languages(
     Args:
         languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of the
             words.
-        dev: the same for the dev texts; empty: there are none.
+        dev: the same for the dev texts; empty: no dev texts.
         trainer: the options.
         ratio: a number for each language, or None.
 
@@ -144,7 +144,7 @@ def _core_merges(
 
     Args:
         texts: for each language, symbols of a word → count.
-        judged: the same for the dev texts; empty: there are none.
+        judged: the same for the dev texts; empty: no dev texts.
         names: token of each id.
         n_merges: merges to learn.
         trainer, ratio: as for `learn_languages`.
@@ -255,7 +255,7 @@ class _Language:
 
 
 class _Learner:
-    """Learner that reuses an existing token if a merge makes it. Takes the arguments of `_core_merges`.
+    """Learner that reuses an existing token if a merge makes it. Accepts the arguments of `_core_merges`.
 
     vocab: token → id; new tokens are added.
     """

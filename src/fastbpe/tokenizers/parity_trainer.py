@@ -50,19 +50,19 @@ class ParityBpeTrainer:
     """Options for training a BPE model on several languages, and the training itself.
 
     Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens;
-    with ratio, the one whose text has shrunk the least for its ratio; else the one whose text has the most tokens.
+    with ratio, the one whose text has shrunk least relative to its ratio; else the one whose text has the most
+    tokens.
     See `fastbpe.Parity` for the method.
 
     Args:
         num_merges: number of merges to learn.
-        variant: "base", or "window": of the last `window_size` merges, a language has no more than alpha / number
-        of
-            languages.
+        variant: "base", or "window": of the last `window_size` merges, a language gets at most the share alpha /
+            (number of languages).
         min_frequency: minimum number of occurrences of a pair that is merged.
         ratio: list with one number per language; see `train_from_iterator`.
         global_merges: number of first merges that are chosen by the counts of all languages together.
         window_size, alpha: see variant.
-        total_symbols: take `num_merges` as the number of all tokens.
+        total_symbols: `num_merges` is the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
         end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
         does not count.

@@ -354,7 +354,7 @@ class Tokenizer:
         return self._add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add special tokens, which decoding can leave out. Takes the arguments of `add_tokens`."""
+        """Add special tokens, which decoding can leave out. Accepts the arguments of `add_tokens`."""
         return self._add(checked(tokens, special=True))
 
     def _add(self, tokens: list[Any]) -> int:
@@ -521,7 +521,7 @@ class Tokenizer:
         self._add([token.copied() for token in chosen.special_tokens])
 
     def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:
-        """Learn a BPE from texts of several languages. Takes the arguments of `parity_learning.learn`."""
+        """Learn a BPE from texts of several languages. Accepts the arguments of `parity_learning.learn`."""
         from fastbpe.tokenizers import parity_learning  # here: few programs train
 
         model = models.BPE()

@@ -141,7 +141,7 @@ class PreTokenizedString:
             offset_type: "char" or "byte".
 
         Raises:
-            TypeError, ValueError: an argument is none of these.
+            TypeError, ValueError: an argument has another value.
         """
         if of_type(offset_referential, str) not in _REFERENTIALS:
             raise ValueError("Wrong value for OffsetReferential, expected one of `original, normalized`")

@@ -99,7 +99,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
 
     @staticmethod
     def from_file(vocab: str, **kwargs: Any) -> BertWordPieceTokenizer:
-        """Create a tokenizer from a vocab.txt. Also takes the other arguments of the class."""
+        """Create a tokenizer from a vocab.txt. Also accepts the other arguments of the class."""
         return BertWordPieceTokenizer(WordPiece.read_file(vocab), **kwargs)
 
     def train(
@@ -113,7 +113,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         show_progress: bool = True,
         wordpieces_prefix: str = "##",
     ) -> None:
-        """Train on a file, or on several files. Takes the arguments of `trainers.WordPieceTrainer`.
+        """Train on a file, or on several files. Accepts the arguments of `trainers.WordPieceTrainer`.
 
         wordpieces_prefix: the trainer's continuing_subword_prefix.
         """
@@ -132,7 +132,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         wordpieces_prefix: str = "##",
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
+        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
         options = dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True))
         self._train_from_iterator(iterator, length, options)
@@ -179,7 +179,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         initial_alphabet: Sequence[str] | None = None,
         unk_token: str | None = None,
     ) -> None:
-        """Train on a file, or on several files. Takes the arguments of `trainers.UnigramTrainer`."""
+        """Train on a file, or on several files. Accepts the arguments of `trainers.UnigramTrainer`."""
         self._train(files, _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token))
 
     def train_from_iterator(
@@ -192,7 +192,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         unk_token: str | None = None,
         length: int | None = None,
     ) -> None:
-        """Train on an iterator of texts. Takes the arguments of `train`, except the files."""
+        """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         options = _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token)
         self._train_from_iterator(iterator, length, options)
 

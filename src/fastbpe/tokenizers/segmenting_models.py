@@ -26,7 +26,7 @@ def _number(value: Any) -> int | None:
 
 
 def _refuse_flag(value: Any, name: str) -> None:
-    """Raise TypeError for true and false, which Python takes for integers and tokenizers does not."""
+    """Raise TypeError for True and False, which Python accepts as integers and tokenizers does not."""
     if isinstance(value, bool):
         raise TypeError(f"{name!r} must be an integer, not {value}")
 
@@ -229,7 +229,7 @@ class WordPiece(Model):
 
     @classmethod
     def from_file(cls, vocab: str, **options: Any) -> WordPiece:
-        """Create a model from a vocab.txt. Takes the arguments of `read_file` and of the class."""
+        """Create a model from a vocab.txt. Accepts the arguments of `read_file` and of the class."""
         return cls(cls.read_file(vocab), **options)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
@@ -311,7 +311,7 @@ class WordLevel(Model):
 
     @classmethod
     def from_file(cls, vocab: str, unk_token: str | None = None) -> WordLevel:
-        """Create a model from a vocab.json. Takes the arguments of `read_file` and of the class."""
+        """Create a model from a vocab.json. Accepts the arguments of `read_file` and of the class."""
         return cls(cls.read_file(vocab), unk_token)
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:

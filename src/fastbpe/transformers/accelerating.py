@@ -36,8 +36,8 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     """Make a tokenizer of transformers faster, in place and with the same results.
 
     The tokenizer keeps its backend, which handles the calls that fastbpe cannot; `status` tells which. Later
-    changes to the tokenizer or its backend take effect. A tokenizer that fastbpe does not support (one with a
-    model other than BPE, for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
+    changes to the tokenizer or its backend take effect. A tokenizer that fastbpe does not support (one whose model
+    encodes at random, for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
 
     Args:
         tokenizer: a tokenizer of transformers, of class `PreTrainedTokenizerFast` or one of its base classes.
@@ -105,7 +105,7 @@ def why_not(tokenizer: Any) -> str | None:
         return "it is not a tokenizer with a backend of tokenizers"
     backend = tokenizer.__dict__.get("_tokenizer")
     if type(backend) is not tokenizers.Tokenizer:
-        return f"its backend is {type(backend).__name__}, no tokenizers.Tokenizer"
+        return f"its backend is {type(backend).__name__}, not a tokenizers.Tokenizer"
     kind = type(backend.model).__name__
     return None if kind in MODEL_OPTIONS else f"its model is {kind}, which fastbpe does not know"
 

@@ -29,7 +29,7 @@ _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers 
 #: Methods that the stock `_encode_plus` calls, and that run before it: where a class has others, they must run.
 _BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
 _BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
-OWN_METHOD = "the class has a method of its own for that"
+OWN_METHOD = "the class has its own method for that"
 _lock = threading.Lock()
 _reached = threading.local()  # whether the class's own method has gone on to `super()`
 _classes: dict[type, type] = {}
@@ -127,7 +127,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
             if type(self) is not own[0] and any(
                 getattr(type(self), name) is not getattr(own[0], name) for name in _BESIDE_ENCODE
             ):
-                raise HandOver("a subclass with methods of its own")
+                raise HandOver("a subclass that overrides a method of encoding")
             if engine.waits and engine.goes_on_waiting(text, text_pair):
                 raise HandOver(WAITS)
             if args:

@@ -80,7 +80,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
     asks_types_of_parts = overflowing and wanted.type_ids and plan.truncation is not None
     if asks_types_of_parts and not engine.numbers_parts(plan.frame, add_special_tokens=adds_special):
-        raise HandOver("a request for type ids of truncated parts, for which the post-processor sets none")
+        raise HandOver("a request for type ids of truncated parts, to which the post-processor gives no type id")
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS

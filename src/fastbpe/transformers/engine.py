@@ -138,7 +138,7 @@ class Engine:
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if the frame is not fixed.
 
-        Takes the arguments of `find_frame`.
+        Accepts the arguments of `find_frame`.
         """
         post, key = self._read_post(), (pair, add_special_tokens)
         frames = self._frames
@@ -286,7 +286,7 @@ class Engine:
 
 
 def engine_for(original: Any) -> Engine | None:
-    """Return the newest engine of a `tokenizers.Tokenizer`; None if it has none."""
+    """Return the newest engine of a `tokenizers.Tokenizer`; None if it has no engine."""
     found = _engines.get(original)
     return None if found is None else found()
 

@@ -97,7 +97,7 @@ def read_parts(tokenizer: Any) -> tuple[Any, ...]:
 
 
 def component_state(component: Any) -> Any:
-    """Return the pickled state of a tokenizer's component; None if there is none."""
+    """Return the pickled state of a tokenizer's component; None without a component."""
     return None if component is None else component.__getstate__()
 
 

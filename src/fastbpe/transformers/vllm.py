@@ -38,7 +38,7 @@ class FastbpeTokenizer:
 
     @staticmethod
     def from_pretrained(name: Any, *args: Any, **options: Any) -> Any:
-        """Load a tokenizer with vLLM's mode "hf", and accelerate it. Takes vLLM's arguments.
+        """Load a tokenizer with vLLM's mode "hf", and accelerate it. Accepts vLLM's arguments.
 
         The name of the mode matters inside vLLM (for the config, the snapshot of a repository and the tokenizer's
         name), so the whole call uses the mode "hf".

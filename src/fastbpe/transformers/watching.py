@@ -47,7 +47,7 @@ def watch(tokenizer: Any) -> list[int]:
 
 
 def stop_watching(is_used: Callable[[Any], bool]) -> None:
-    """Forget the tokenizers that are no longer used. If none is left, restore all methods."""
+    """Forget the tokenizers that are no longer used. After the last one, restore all methods."""
     with _lock:
         for tokenizer in list(_changes):
             if not is_used(tokenizer):
