@@ -84,7 +84,7 @@ class SpecialTokenError(FastbpeError, ValueError):
             may_share: bool – whether a token that is not special may have this text if it has this id.
         """
         if not special:
-            told = f"token {token!r} is also the ordinary token {token_id}, which already holds this text"
+            told = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
             told += ": leave it out"
             way_out = f"; to find it whole within any text, pass its id: {{{token!r}: {token_id}}}"
             return cls(told + way_out if may_share else told)

@@ -173,12 +173,12 @@ class Model(NamedTuple):
         roles: one of ROLES → token that the file sets for it; does not affect ids.
         huggingface: parts of a tokenizer.json that do not affect ids, kept for writing one; and "empty_token", the
             id of the empty token, which files of other formats may also have.
-        chat: chat templates of the model's folder; None: it has none.
-        fingerprint: str – fingerprint stored in the file; "": there is none.
+        chat: chat templates of the model's folder; None: it has no templates.
+        fingerprint: str – fingerprint stored in the file; "": the file stores no fingerprint.
         training: the training report; {} if it was not trained by fastbpe.
         spelling: spelling of base symbols that are characters; None: base symbols are bytes.
         scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
-        supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: there are none.
+        supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: no such merges.
     """
 
     tokens: list[bytes] | None
@@ -321,14 +321,14 @@ class CodePointModel(_CodePointFields):
     """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
 
     Attributes:
-        piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8; none is empty. No two are equal,
-            except that in a model without merges one of TEXT_TYPES may equal one of another type.
+        piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
+            equal, except that in a model without merges one of TEXT_TYPES may equal one of another type.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
         scores: bytes – score of each id, float32 little-endian. The pair that makes the piece with the highest
             score merges first.
         types: bytes – the PieceType of each id, as one byte.
         trainer, normalizer: options of the model.
-        denormalizer: options of its denormalizer; None: the file has none.
+        denormalizer: options of its denormalizer; None: the file has no denormalizer.
         self_test_data, unknown: fields that fastbpe keeps only for writing.
         piece_extras: id → such fields of a piece.
         serialized: bytes – the whole file; b"": the model does not come from a file.
@@ -352,7 +352,7 @@ class CodePointModel(_CodePointFields):
 
     @cached_property
     def templates(self) -> Templates:
-        """The ids around texts. Without a template: the bos control symbol before each text, if there is one.
+        """The ids around texts. Without a template: the bos control symbol before each text, if the model has it.
 
         These are the ids that transformers adds by default: add_bos_token=True, add_eos_token=False.
         """
@@ -363,7 +363,7 @@ class CodePointModel(_CodePointFields):
         return made if self.pair_template is None else made._replace(pair=self.pair_template)
 
     def control_id(self, role: str) -> int | None:
-        """Find the control symbol for a role; None if there is none.
+        """Find the control symbol for a role; None if no token has the role.
 
         Args:
             role: str – "bos", "eos" or "pad".

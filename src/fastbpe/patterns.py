@@ -268,7 +268,7 @@ _ALSO_CALLED = {
     "deepseekr1": "deepseek_v3",
 }
 _NO_PATTERN = 'are sentencepiece models, which no pattern splits: train with mode="codepoint"'
-# Families whose models split text in several ways, or in none; and what their names may mean.
+# Families whose models split text in several ways, or do not split it; and the patterns that their names may mean.
 _FAMILIES = {
     "mistral": f"Mistral NeMo and later have 'tekken'; the models before {_NO_PATTERN}",
     "mixtral": f"its models {_NO_PATTERN}; Mistral NeMo and later have 'tekken'",

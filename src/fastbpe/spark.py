@@ -134,7 +134,7 @@ def encode(
     _check_text_column(df, column)
     check_output(output, df.columns)
     if dtype not in _INTEGERS:
-        raise ValueError(f"dtype={dtype!r}: Spark has {', '.join(map(repr, _INTEGERS))}")
+        raise ValueError(f"dtype={dtype!r}: choose a type of Spark: {', '.join(map(repr, _INTEGERS))}")
     check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
     kind = {"int16": ShortType, "int32": IntegerType, "int64": LongType}[dtype]()
     schema = StructType([*df.schema.fields, StructField(output, ArrayType(kind, False), True)])
@@ -272,7 +272,7 @@ def _check_text_column(df: Any, column: str) -> None:
     check_column(column, df.columns)
     kind = df.schema[column].dataType.simpleString()
     if kind.split("(")[0].split(" ")[0] not in (*_TEXT_TYPES, "varchar", "char"):
-        raise TypeError(f"column {column!r} has the type {kind}; it must hold strings, or UTF-8 as binary")
+        raise TypeError(f"column {column!r} has the type {kind}; it must contain strings, or UTF-8 as binary")
 
 
 def _quoted(column: str) -> str:

@@ -294,14 +294,14 @@ class TestDecode:
     def test_decode_refuses_files_of_ids_that_do_not_fit(self, run, model, ranks, text, tmp_path):
         run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
         done = run("decode", "-m", ranks, "--pattern", "none", tmp_path / "a.bin")
-        assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids are of the tokenizer ")
+        assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids were made by the tokenizer ")
         (tmp_path / "raw.bin").write_bytes(b"h\0\xff\xff")
         assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with("raw.bin: no file next to it names")
         done = run("decode", "-m", model, tmp_path / "raw.bin", "--dtype", "uint16")
         assert done.failed_with(f"{tmp_path / 'raw.bin'}: document 0: ", "65535")
         done = run("decode", "-m", model, "--dtype", "uint16", stdin=b"104")
         assert (done.status, done.out) == (2, b"")
-        assert "--dtype goes with a .bin file" in done.err
+        assert "--dtype is only for .bin files" in done.err
 
     def test_decode_writes_exact_bytes(self, run, model, tmp_path):
         every_byte = " ".join(map(str, range(256)))
@@ -319,7 +319,7 @@ class TestDecode:
     @pytest.mark.parametrize("bad", ["280", "99999999999"])
     def test_unknown_id_is_named_with_its_line(self, bad, run, model):
         done = run("decode", "-m", model, "--lines", stdin=f"104\n105 {bad}\n".encode())
-        assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is not a token", "0..279")
+        assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is not a token", "0 to 279")
         assert done.out == b"h\n"
 
 
@@ -398,7 +398,7 @@ class TestInfo:
     def test_info_prints_a_table(self, run, model):
         tokenizer = fastbpe.load(model)
         shown = run("info", model).out.decode()
-        sets = f"runs on         {os.environ.get('FASTBPE_SIMD') or paths()[0]}\n"
+        sets = f"instruction set  {os.environ.get('FASTBPE_SIMD') or paths()[0]}\n"
         for part in (str(model), "280 tokens, ids 0 to 279", "cl100k", tokenizer.fingerprint, "'<|end|>'", sets):
             assert part in shown
         assert "n_bytes: 800" in shown
@@ -448,7 +448,7 @@ class TestEveryCommand:
         assert load(tmp_path / "a.fbpe").failed_with("a.fbpe: damaged")
         (tmp_path / "empty").write_bytes(b"")
         assert load(tmp_path / "empty").failed_with("empty: ")
-        assert load(folder / "text.txt").failed_with("text.txt: no format that fastbpe reads")
+        assert load(folder / "text.txt").failed_with("text.txt: not a format that fastbpe reads")
 
     @pytest.mark.parametrize(
         "line",

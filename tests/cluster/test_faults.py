@@ -139,11 +139,11 @@ def test_wrong_columns_options_and_tokenizers_are_refused_before_any_task(
 def test_ids_that_the_asked_dtype_cannot_hold_are_refused(cluster: Cluster, tmp_path: Path) -> None:
     tokenizer = fastbpe.train(["ab"], vocab_size=256, progress=False).with_special_tokens({"<large>": 65536})
     table = cluster.table(["a<large>"])
-    with pytest.raises(ValueError, match='holds ids up to 65535, not 65536: choose "uint32"'):
+    with pytest.raises(ValueError, match='is too small for the id 65536: choose "uint32"'):
         cluster.module.write_shards(table, "text", tokenizer, tmp_path / "a.bin", dtype="uint16")
     assert list(tmp_path.iterdir()) == []
     ids = cluster.module.encode(table, "text", tokenizer, dtype="int16", allowed_special="all")  # a row has it
-    with pytest.raises(Exception, match="int16 holds ids up to 32767, and id 65536 at position 1 is greater"):
+    with pytest.raises(Exception, match="int16 is too small for id 65536 at position 1: its limit is 32767"):
         cluster.rows(ids)
 
 

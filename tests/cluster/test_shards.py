@@ -91,7 +91,7 @@ def test_table_without_rows_gives_shards_without_documents(
 def test_missing_folder_is_an_error_before_any_task(
     cluster: Cluster, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
-    with pytest.raises(FileNotFoundError, match="no such folder; make it first"):
+    with pytest.raises(FileNotFoundError, match="no such folder; create it first"):
         cluster.module.write_shards(cluster.table(TEXTS), "text", tokenizer, tmp_path / "missing" / "a.bin")
 
 

@@ -274,7 +274,11 @@ def test_estimate_of_tools_is_the_published_overhead(name: str, first: int) -> N
         ([{"content": "Hi"}], {}, r'messages\[0\] has no "role"'),
         (CHATS[0], {"tools": "f"}, "tools must be a list of dicts, each the JSON schema of a function"),
         (CHATS[0], {"tools": [len]}, r"tools\[0\] must be the JSON schema of a function"),
-        (CHATS[0], {}, "this tokenizer has no chat template: load the model's folder, .* or give .* as template="),
+        (
+            CHATS[0],
+            {},
+            "this tokenizer has no chat template: load the model's folder, .* or pass .* as template=",
+        ),
         (CHATS[0], {"template": "chatml"}, r"'chatml' is not a name \(harmony\) or a jinja2 template"),
         (
             CHATS[0],

@@ -52,7 +52,7 @@ def test_tokenizer_json_becomes_a_model_with_equal_ids() -> None:
     assert model.n_pieces == 32011
     assert not model.merges
     assert theirs(file, lines()) == sentencepieces(model_file.dump(model._replace(added_tokens=())), lines())
-    with pytest.raises(FormatError, match="cannot hold the added token '</s>'"):
+    with pytest.raises(FormatError, match="cannot store the added token '</s>'"):
         model_file.dump(model)
     assert theirs(write_llama.dump(model), lines()) == theirs(file, lines())
 
@@ -213,10 +213,13 @@ def small_model() -> CodePointModel:
         ({"normalizer": None}, "normalizer: it is not byte-level"),
         ({"normalizer": {"type": "NFC"}}, "normalizer: it is not byte-level"),
         ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: 'Whitespace' is not supported"),
-        ({"decoder": {"type": "WordPiece"}}, "decoder: not one that is supported"),
+        ({"decoder": {"type": "WordPiece"}}, "decoder: not supported; it must be Metaspace"),
         ({"decoder": None}, "decoder: there is no decoder"),
         ({"model__unk_token": "<q>"}, "model.unk_token: '<q>' is not a token"),
-        ({"model__byte_fallback": False, "model__unk_token": None}, "model.unk_token: without byte_fallback"),
+        (
+            {"model__byte_fallback": False, "model__unk_token": None},
+            "model.unk_token: it is missing: without it and byte_fallback",
+        ),
         ({"model__unk_token": "a"}, "model.unk_token: 'a' is not supported"),
         ({"model__ignore_merges": True}, "model.ignore_merges: not supported"),
         ({"model__merges": []}, "model.merges: there are no merges"),

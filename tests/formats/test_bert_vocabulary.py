@@ -45,7 +45,7 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "config", "said"),
     [
-        (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has rules of its own"),
+        (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has its own rules"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
         (LINES[:2], {}, r"no line is '\[CLS\]', the cls_token"),
         (LINES, {"sep_token": None}, "no line is None, the sep_token"),

@@ -175,6 +175,6 @@ def test_train_command_keeps_unexportable_tokenizer_as_native_file(
 ) -> None:
     assert train("-o", "a.json", "--mode", "codepoint", "--option", "hard_vocab_limit=false") == 1
     error = capsys.readouterr().err
-    assert error.startswith("fastbpe: error: a.json: a tokenizer.json cannot hold ")
-    assert error.endswith("; the tokenizer is kept in a.json.fbpe\n")
+    assert error.startswith("fastbpe: error: a.json: a tokenizer.json cannot store ")
+    assert error.endswith("; the tokenizer was saved as a.json.fbpe instead\n")
     assert fastbpe.load("a.json.fbpe").mode == "codepoint"

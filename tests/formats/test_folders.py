@@ -169,7 +169,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1': not a number"),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
-            "added_tokens_decoder: 'x' is not an id of a token: '<s>'; transformers takes ids and objects",
+            "added_tokens_decoder: 'x' is not an id of a token: '<s>'; transformers accepts ids and objects",
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
@@ -181,11 +181,11 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"tokenizer_config": {"eos_token": {"content": "<e>"}}},
-            'eos_token: transformers takes a text, or an object with "__type": "AddedToken"',
+            'eos_token: transformers accepts a text, or an object with "__type": "AddedToken"',
         ),
         (
             {"special_tokens_map": {"additional_special_tokens": [{"content": "<e>"}]}},
-            "special_tokens_map.json: additional_special_tokens[0]: transformers takes a text, or an object",
+            "special_tokens_map.json: additional_special_tokens[0]: transformers accepts a text, or an object",
         ),
         (
             {"special_tokens_map": {"extra_special_tokens": [{"content": "<e>", "special": True}]}},
@@ -193,7 +193,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"tokenizer_config": {"extra_special_tokens": 5}},
-            "tokenizer_config.json: extra_special_tokens: transformers takes a list or an object of tokens, not 5",
+            "tokenizer_config.json: extra_special_tokens: transformers accepts a list or an object of tokens",
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"300": {"content": "<e>", "lstrip": 1}}}},
@@ -251,7 +251,7 @@ def test_special_tokens_are_read_from_files_beside_a_sentencepiece_model(tmp_pat
     pad = {"content": "<pad>", "normalized": True}
     fill(tmp_path, special_tokens_map={"pad_token": pad})
     with pytest.raises(
-        FormatError, match="'<pad>' with flags of its own, which fastbpe does not run on a model with a "
+        FormatError, match="set flags of the added token '<pad>' that fastbpe does not support in a model with a "
     ):
         fastbpe.load(tmp_path)
 

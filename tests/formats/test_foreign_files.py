@@ -16,7 +16,7 @@ from fastbpe.formats.tiktoken import dump
 from helpers.shared_data import BYTES
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab" * 32 + b"\nsize 17209920\n"
-WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: pass that folder"
+WEIGHTS = "it contains the weights of a model; its vocabulary is another file of its folder: pass that folder"
 
 
 def safetensors() -> bytes:

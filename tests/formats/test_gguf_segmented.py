@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
                 }
             )
         ),
-        "with the steps of BERT only",
+        "only with the steps of BERT",
     ),
     "roles": (lambda: bert(), r"needs the tokens unk, cls and sep; name them: export\(roles="),
 }

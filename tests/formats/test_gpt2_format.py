@@ -137,12 +137,12 @@ def test_files_load_by_every_path_and_name(tmp_path: Path) -> None:
             assert fastbpe.load(other / f"{prefix}{name}", pattern="gpt2") == expected
     with pytest.raises(FormatError, match=r"does not store its split pattern.* pattern=\.\.\."):
         fastbpe.load(folder)
-    with pytest.raises(FormatError, match="one of two files"):
+    with pytest.raises(FormatError, match="this is one of two files"):
         fastbpe.load((folder / "vocab.json").read_bytes(), pattern="gpt2")
     (folder / "merges.txt").rename(folder / "mine.txt")
-    with pytest.raises(FormatError, match=r"merges\.txt is not beside it"):
+    with pytest.raises(FormatError, match=r"merges\.txt is not next to it"):
         fastbpe.load(folder / "vocab.json", pattern="gpt2")
-    with pytest.raises(FormatError, match="a file with the ids is not beside it"):
+    with pytest.raises(FormatError, match="a file with the ids is not next to it"):
         fastbpe.load(folder / "mine.txt", pattern="gpt2")
 
 
@@ -350,8 +350,8 @@ BAD = [
     (_PAIRS + ', "ab": 256}', "a b \n", "merges.txt:1: expected two tokens"),
     (_PAIRS + ', "ab": 256}', "# mine\n", "merges.txt:1: 'mine' is not a token of the vocabulary"),
     (_PAIRS + ', "ab": 256}', "a 日\n", "merges.txt:1: '日' has a character that stands for no byte, so"),
-    ("{}", "", "vocab.json: it holds no token"),
-    ('{"": 0}', "", "vocab.json: it holds no token"),
+    ("{}", "", "vocab.json: it contains no tokens"),
+    ('{"": 0}', "", "vocab.json: it contains no tokens"),
 ]
 
 

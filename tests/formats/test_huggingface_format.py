@@ -211,7 +211,7 @@ def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: st
     }  # fmt: skip
     chosen = {key: settings[key] for key in keys}
     with pytest.warns(
-        FormatWarning, match=f"^<bytes>: its {said} not applied: encode gives all ids of a text"
+        FormatWarning, match=f"^<bytes>: its {said} not applied: encode returns all ids of a text"
     ) as caught:
         tokenizer = fastbpe.load(dumped(small(**chosen)))
     assert len(caught) == 1
@@ -324,7 +324,7 @@ def test_tiktoken_export_refuses_extras(tmp_path: Path) -> None:
         small(pre_tokenizer=sequence({"type": "Whitespace"}, BYTE_LEVEL)),
         small(pre_tokenizer={**GPT2, "add_prefix_space": True}),
     ):
-        with pytest.raises(FormatError, match="cannot hold the"):
+        with pytest.raises(FormatError, match="cannot store the"):
             load(made).export(tmp_path / "a.tiktoken", format="tiktoken")
     backwards = small()
     backwards["model"]["merges"] = backwards["model"]["merges"][::-1]

@@ -159,7 +159,7 @@ def test_file_that_is_nearly_of_the_kind_gives_what_tokenizers_gives(changes: di
         try:
             wanted = original.encode(text, add_special_tokens=False)
         except Exception:  # the class that tokenizers raises: the unknown token is none
-            with pytest.raises(fastbpe.VocabularyError, match="and neither has the model's unk_token"):
+            with pytest.raises(fastbpe.VocabularyError, match="the model's unk_token is not in its vocabulary"):
                 tokenizer.encode(text, allowed_special="all")
             continue
         ids, offsets = tokenizer.encode_with_offsets(text, allowed_special="all")
@@ -202,7 +202,7 @@ def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
 
 
 CANNOT = [
-    ({"normalizer": None, "pre_tokenizer": METASPACE_STEP}, "a space before those texts only"),
+    ({"normalizer": None, "pre_tokenizer": METASPACE_STEP}, "a space before only those texts"),
     (
         {"pre_tokenizer": {**METASPACE_STEP, "prepend_scheme": "never", "split": True}},
         "that pieces end before each",
@@ -219,7 +219,7 @@ CANNOT = [
 @pytest.mark.parametrize(("changes", "message"), CANNOT)
 def test_model_file_export_refuses_other_conventions(changes: dict[str, Any], message: str) -> None:
     model = parsed(**changes)
-    with pytest.raises(FormatError, match=rf"a \.model file cannot hold {message}"):
+    with pytest.raises(FormatError, match=rf"a \.model file cannot store {message}"):
         model_file.dump(model)
     kept = native.parse(native.dump_code_points(model), "file")
     assert isinstance(kept, CodePointModel)

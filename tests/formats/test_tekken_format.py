@@ -156,8 +156,8 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "negative": ({"config__default_num_special_tokens": -1}, "expected a number of tokens, found -1"),
     "too many special": ({"config__default_num_special_tokens": 10**12}, "special tokens: the limit is"),
     "few special": ({"config__default_num_special_tokens": 2}, "3 special tokens, but config"),
-    "more than listed": ({"config__default_vocab_size": 10**9}, "vocab: 259 tokens, where"),
-    "too few": ({"config__default_vocab_size": 200}, "leaves 196 for ordinary ones, and 256 are bytes"),
+    "more than listed": ({"config__default_vocab_size": 10**9}, "vocab: 259 tokens, but"),
+    "too few": ({"config__default_vocab_size": 200}, "less the special tokens, is 196: must be 256 to"),
     "no list": ({"special_tokens": None}, "files of version 'v11' must list them"),
     "object": ({"special_tokens": {}}, "special_tokens: expected a list, found dict"),
     "rank": ({"special_tokens": [{"rank": 1, "token_str": "<s>"}]}, r"special_tokens\[0\]: expected a token_str"),
@@ -230,5 +230,5 @@ def test_vocabulary_that_the_format_cannot_hold_is_refused(
 
 def test_merges_that_ranks_cannot_say_are_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern="gpt2")
-    with pytest.raises(FormatError, match=r"a tekken\.json can hold it only once"):
+    with pytest.raises(FormatError, match=r"a tekken\.json can store it only once"):
         tokenizer.export(tmp_path / "x", format="tekken")

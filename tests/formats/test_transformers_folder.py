@@ -85,7 +85,7 @@ def test_folder_without_a_parent_is_named_in_the_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["special_tokens_map.json", "added_tokens.json"])
 def test_export_refuses_folder_with_files_of_another_tokenizer(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}")
-    with pytest.raises(FormatError, match=f"it holds a {name} of another tokenizer, which transformers reads too"):
+    with pytest.raises(FormatError, match=f"it contains a {name} of another tokenizer"):
         byte_level().export(tmp_path, format="huggingface")
     assert os.listdir(tmp_path) == [name]
 
@@ -158,7 +158,7 @@ def test_file_that_exists_is_replaced_and_stays_a_file(tmp_path: Path) -> None:
     [("no/a.fbpe", "native"), ("no/a.json", "huggingface"), ("no/a", "huggingface"), ("no/a", "gpt2")],
 )
 def test_missing_folder_of_an_export_is_named_with_the_way_out(path: str, format: str, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"there is no folder .*no; make it first: .*no/a"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*no; create it first: .*no/a"):
         byte_level().export(tmp_path / path, format=format)
     assert os.listdir(tmp_path) == []
 
@@ -174,6 +174,6 @@ def test_missing_folder_is_named_by_every_call_that_writes(
         lambda: fastbpe.count_pieces(["a"], progress=False).save("no/a.counts"),
     ]
     for call in calls:
-        with pytest.raises(FileNotFoundError, match=r"no.*make it first"):
+        with pytest.raises(FileNotFoundError, match=r"no.*create it first"):
             call()
     assert os.listdir(tmp_path) == ["text.txt"]

@@ -191,7 +191,7 @@ def test_special_tokens_stay_whole_and_disallowed_ones_raise() -> None:
         ({"dropout": 0.1, "seed": -1}, ValueError, "seed=-1: must be 0 to"),
         ({"dropout": 0.1, "seed": 1 << 64}, ValueError, "seed=18446744073709551616"),
         ({"dropout": 0, "seed": 0.5}, TypeError, "seed must be an integer, not float"),
-        ({"seed": 1}, ValueError, "seed=1 is for dropout=; pass both"),
+        ({"seed": 1}, ValueError, "seed=1 has no effect without dropout=; pass both"),
         ({"dropout": 0.1, "num_threads": 0}, ValueError, "num_threads=0"),
     ],
 )

@@ -196,7 +196,7 @@ def test_counts_of_another_mode_are_refused() -> None:
             fastbpe.train(counts, **learning, **options)
     with pytest.raises(TrainingError, match="leave out text_field"):
         fastbpe.train(counts, text_field="x", **learning)
-    with pytest.raises(TrainingError, match="a unigram model has none"):
+    with pytest.raises(TrainingError, match="a unigram model has no merges"):
         count(LINES, base=fastbpe.train(LINES, mode="codepoint", vocab_size=40, progress=False))
     with pytest.raises(OptionError, match=r"in unigram mode: .* pass it to train"):
         count(LINES, character_coverage=1.0)

@@ -69,7 +69,7 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
             for call in calls:
                 parts += _call(call, number, names)
         else:
-            raise ChatError(f"messages[{number}]: the role {role!r} has no form in {NAME}")
+            raise ChatError(f"messages[{number}]: {NAME} has no role {role!r}")
     return [*parts, ("<|start|>assistant", True)] if begins_reply else parts
 
 

@@ -65,7 +65,8 @@ def count_messages(
         return len(tokenizer.encode_parts(harmony.parts_of(plain, begins_reply=begins_reply)))
     if not begins_reply:
         raise ChatError(
-            "the estimate for OpenAI's modelsalways counts the start of the reply: leave the option out"
+            "add_generation_prompt=False: the estimate for OpenAI's models always counts the start of the reply; "
+            "leave the option out"
         )
     return estimate(tokenizer.name or "", plain, schemas, tokenizer.count)
 
@@ -79,7 +80,9 @@ def _choose(
         if own:
             usual = "tool_use" if has_tools and "tool_use" in own else "default"
             if usual not in own:
-                raise ChatError(f"the model has several chat templates: choose one by template=: {_listed(own)}")
+                raise ChatError(
+                    f"the model has several chat templates: pass the name of one as template=: {_listed(own)}"
+                )
             return None, own[usual]
         if name == "o200k_harmony":
             return harmony.NAME, None

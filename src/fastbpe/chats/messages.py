@@ -39,7 +39,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
 
 
 def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
-    """Return the tools as new dicts; None if there are none.
+    """Return the tools as new dicts; None if `tools` is empty.
 
     Raises:
         ChatError: they are not a list of dicts.
@@ -70,7 +70,7 @@ def text_of(content: Any, where: str) -> str:
         if not isinstance(text, str):
             kind = part.get("type") if isinstance(part, Mapping) else type(part).__name__
             raise ChatError(
-                f"{where}[{number}] is {kind!r}, not text: only the model knows how many tokens it takes; leave "
+                f"{where}[{number}] is {kind!r}, not text: only the model knows its number of tokens; leave "
                 "it out and add its tokens yourself"
             )
         texts.append(text)

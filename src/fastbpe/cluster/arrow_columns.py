@@ -76,7 +76,7 @@ def check_is_text(kind: Any, column: str) -> None:
     known = str(kind) in ("string_view", "binary_view")
     tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_null)
     if not known and not any(test(kind) for test in tests):
-        raise TypeError(f"column {column!r} has the type {kind}; it must hold strings, or UTF-8 as binary")
+        raise TypeError(f"column {column!r} has the type {kind}; it must contain strings, or UTF-8 as binary")
 
 
 def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], object] | None) -> Iterator[bytes]:

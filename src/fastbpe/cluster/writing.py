@@ -69,7 +69,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
             raise TypeError(f"{name!r} is not an option of write_shards; it has {', '.join(_OPTIONS)}")
     target = as_path(out)
     if isinstance(target, Path) and not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(target.parent))
     with tempfile.TemporaryDirectory() as folder:  # an empty shard raises the errors of a task
         write_shard(tokenizer, [], Path(folder, "shard" + Path(out).suffix), (0, 1), **options)
 

@@ -98,7 +98,7 @@ def _can_seek(file: Any) -> bool:
 
 
 def packing_of(head: bytes) -> str:
-    """Return the compression of a file, as ".gz" or ".zst", by its first bytes; "" if there is none."""
+    """Return the compression of a file, as ".gz" or ".zst", by its first bytes; "" if it is not compressed."""
     return next((packing for magic, packing in MAGIC.items() if head.startswith(magic)), "")
 
 

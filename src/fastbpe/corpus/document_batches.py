@@ -16,7 +16,7 @@ class Corpus:
     """Corpus of a call that counts or compares, with its options for reading files.
 
     Args:
-        source: paths or texts, as `train` takes them.
+        source: paths or texts, as for `train`.
         separator, text_field, format: options for reading, as for `documents`.
 
     Attributes:

@@ -52,7 +52,7 @@ def check_text_field(text_field: object) -> None:
 
 
 def named(path: AnyPath) -> tuple[str, str]:
-    """Return the format that a name shows ("json" for .json, "" for none), and the compression.
+    """Return the format that a name shows ("json" for .json, "" for other names), and the compression.
 
     >>> from pathlib import Path
     >>> named(Path("a.JSONL.gz")), named(Path("a.json.zstd")), named(Path("a.jsonl.txt")), named(Path("a.md"))
@@ -215,7 +215,7 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     name, value = idle[0], given[idle[0]]
     if found == {"texts"}:
         raise OptionError(
-            f"{name}={value!r} has no effect: it is for files, but the source is texts; leave it out"
+            f"{name}={value!r} has no effect: it is for files, but the source contains texts; leave it out"
         )
     of_what = "JSON lines and tables" if name == "text_field" else "text"
     others = " or ".join(sorted(found))

@@ -472,7 +472,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
     if out.suffix in TABLES:
         require_pyarrow(out)
     if isinstance(out, Path) and not out.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
     if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
     inputs = items_in(inputs, "inputs")

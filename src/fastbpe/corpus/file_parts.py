@@ -129,7 +129,7 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
         size: its length.
 
     Returns:
-        For each position, the start of the first document there or later; `size` if there is none.
+        For each position, the start of the first document there or later; `size` after the last document.
     """
     return [_cut(path, packing, separator, place, size) if 0 < place < size else place for place in places]
 

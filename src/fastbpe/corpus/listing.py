@@ -56,7 +56,7 @@ class Listing:
         elif not path.exists() and glob.has_magic(os.fspath(item)):
             found = _matching(path)
             if not found:
-                raise FileNotFoundError(f"{path}: no file matches")
+                raise FileNotFoundError(f"{path}: no file matches this pattern")
         else:
             found = [path]
         for file in found:

@@ -55,7 +55,7 @@ def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) 
 
     It is a stream because `datasets.Dataset.from_file` opens no other form of Arrow.
 
-    Takes the arguments of `write_parquet`.
+    Accepts the arguments of `write_parquet`.
     """
     arrow = require_pyarrow(path)
     schema = _schema(arrow, about).with_metadata({"fastbpe": json.dumps(about)})

@@ -269,7 +269,7 @@ class Sink:
         return path
 
     def _read_progress(self) -> dict[str, Any]:
-        """Read the last noted progress; {} if none was noted."""
+        """Read the last noted progress; {} before the first note."""
         progress = self._read("progress.json", PROGRESS)
         if progress is None:
             return {}
@@ -433,7 +433,7 @@ def _locked(folder: Path) -> Iterator[None]:
                     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
             except OSError as error:
                 raise BlockingIOError(
-                    error.errno, "another run is writing here; wait for it", str(folder)
+                    error.errno, "another run is writing here; wait until it ends", str(folder)
                 ) from None
             yield
     finally:
@@ -468,5 +468,5 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     if dtype not in (None, *DTYPES):
         raise ValueError(choose_one_of("dtype", dtype, DTYPES, ", or None"))
     if dtype == "uint16" and n_vocab > 1 << 16:
-        raise ValueError(f'dtype="uint16" holds ids up to 65535, not {n_vocab - 1}: choose "uint32"')
+        raise ValueError(f'dtype="uint16" is too small for the id {n_vocab - 1}: choose "uint32"')
     return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")

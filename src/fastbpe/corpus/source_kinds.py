@@ -34,10 +34,10 @@ REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
 CONVERT = 'convert it first, or pass errors="replace"'  # advice in errors
-OTHER_FIELD = "use text_field= to choose the one that holds the text"  # advice in errors
+OTHER_FIELD = "use text_field= to choose the one that contains the text"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
-# Longest path that any system takes (Windows). A longer text is not looked up: to parse a text of megabytes as a
+# Longest path that any system accepts (Windows). A longer text is not looked up: to parse a text of megabytes as a
 # path takes longer than to count its pieces.
 _MAX_SYSTEM_PATH_CHARACTERS = 1 << 15
 _FOLDER_ENDS = ("/", os.sep)

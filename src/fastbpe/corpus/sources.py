@@ -187,7 +187,7 @@ def blocks(
 ) -> Iterator[Document | Block]:
     """Read the documents of a source; documents of long files come in blocks, which any thread may read.
 
-    Takes the arguments of `documents`. This function and the blocks raise the same errors.
+    Accepts the arguments of `documents`. This function and the blocks raise the same errors.
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:

@@ -111,10 +111,10 @@ class TableTexts:
             if isinstance(error, OSError) and error.errno:  # from the system: errors of pyarrow have no number
                 error.filename = error.filename or str(self._where)
                 raise
-            kind = "a parquet" if self._kind == "parquet" else "an Arrow"
-            place = f", after row {self._row}" if self._row else ""
+            kind = "parquet" if self._kind == "parquet" else "Arrow"
+            place = f" after row {self._row}" if self._row else ""
             raise FormatError(
-                f"{self._where}: not {kind} file that can be read{place}: {error}; copy or make it again"
+                f"{self._where}: not a valid {kind} file{place}: {error}; copy or make it again"
             ) from None
 
     # The columns, as arrays of bytes of up to _ROWS rows, with the bytes of the file up to there.

@@ -51,7 +51,7 @@ def ranges(
 def _end_before(
     read: Callable[[int, int], bytes], start: int, near: int, separator: bytes | None, cut: Cut | None
 ) -> tuple[int, bool]:
-    """Return the last position up to `near` at which a block from `start` may end; 0 if there is none."""
+    """Return the last position up to `near` at which a block from `start` may end; 0 if no block may end there."""
     n = WINDOW_BYTES
     while True:
         first = max(near - n, start)
@@ -63,7 +63,7 @@ def _end_before(
 
 
 def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole: bool = True) -> tuple[int, bool]:
-    """Return the last offset at which a block may end (0 if there is none), and whether a document ends there.
+    """Return the last offset at which a block may end (0 if nowhere), and whether a document ends there.
 
     Args:
         data: bytes of the block; more may follow.
@@ -99,7 +99,7 @@ def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
 def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     """Return the offset after the last separator, as bytes.split finds them from the left.
 
-    Returns 0 if none is certain, -1 if there is none.
+    Returns 0 if no end is certain, -1 if there is no end.
     A separator may overlap itself, such as two line feeds. One that no earlier one overlaps is certain.
     """
     n = len(separator)

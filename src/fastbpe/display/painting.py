@@ -62,7 +62,7 @@ def _escape(code: str, text: str) -> str:
 
 
 def _sgr(segment: Segment) -> str:
-    """Return the numbers of the escape sequence (SGR, ECMA-48) for a segment; "" for none."""
+    """Return the numbers of the escape sequence (SGR, ECMA-48) for a segment; "": no style."""
     if segment.kind in ("gap", "detail"):
         return ""
     ink, background, underlined = _colours(segment)

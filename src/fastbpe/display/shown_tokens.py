@@ -18,7 +18,7 @@ _SUPERWORD = re.compile(rb"\S +\S")
 KINDS = {
     "ordinary": "a token of the vocabulary",
     "byte": "part of a character",
-    "superword": "a token of several words",
+    "superword": "a token that spans several words",
     "special": "a special token",
     "added": "an added token",
     "unknown": "text without a token",

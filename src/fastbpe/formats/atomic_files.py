@@ -70,7 +70,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write files into a folder: all of them or none. The folder is created if it does not exist.
+    """Write files into a folder: all of them or not one. The folder is created if it does not exist.
 
     Each file is written under a temporary name, then all are renamed. If renaming fails, the old files are
     restored.
@@ -99,7 +99,7 @@ def check_parent(path: str | os.PathLike[str]) -> None:
     """Raise FileNotFoundError, with the name of the missing folder, unless the folder of a new file exists."""
     parent = os.path.dirname(os.path.abspath(path))
     if not os.path.exists(parent):
-        told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; make it first"
+        told = f"{os.strerror(errno.ENOENT)}: there is no folder {os.fsdecode(parent)}; create it first"
         raise FileNotFoundError(errno.ENOENT, told, os.fspath(path))
 
 

@@ -76,7 +76,7 @@ def _described(
     """Return the tokenizer.json that transformers creates from a vocab.txt, and role → token."""
     if class_name not in (*_CLASSES, *class_settings.ANY_CLASS):
         raise FormatError(
-            f"{where}: a vocabulary for the class {class_name}Tokenizer, which has rules of its own; fastbpe "
+            f"{where}: a vocabulary for the class {class_name}Tokenizer, which has its own rules; fastbpe "
             f"reads such files for {', '.join(_CLASSES)}: {class_settings.WAY_OUT}"
         )
     try:
@@ -128,7 +128,7 @@ def _flag(config: Mapping[str, Any], name: str, where: str, *, default: bool | N
     """Return a flag of tokenizer_config.json. Raises FormatError if it is not a bool."""
     value = config.get(name, default)
     if not isinstance(value, bool) and value is not default:
-        raise FormatError(f"{where}: {CONFIG} beside it: {name}: must be true or false, not {value!r:.60}")
+        raise FormatError(f"{where}: {CONFIG} next to it: {name}: must be true or false, not {value!r:.60}")
     return value
 
 

@@ -160,8 +160,8 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
         lines.fail("the options have no 'main_regex', by which text is split")
     if config.get("script_specific_regex") is not None:
         lines.fail(
-            "the model splits some scripts by a pattern of their own (script_specific_regex), which fastbpe "
-            "does not: use the reference, or train without it"
+            "the model splits some scripts by a separate pattern (script_specific_regex), which fastbpe does not "
+            "support: use the reference, or train without it"
         )
     lines.expect("merges")
     rows = []
@@ -175,8 +175,8 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
     lines.expect("deletions")
     if n := lines.number():
         lines.fail(
-            f"the model deletes {n} tokens (PickyBPE), which fastbpe does not: use the reference, or train with "
-            "tau above 1"
+            f"the model deletes {n} tokens (PickyBPE), which fastbpe does not support: use the reference, or "
+            "train with tau above 1"
         )
     rows.sort()
     if len({row[1:3] for row in rows}) < len(rows):

@@ -96,7 +96,7 @@ def unpack(
             raise FormatError(f"{where}: its header has no valid {key!r}")
     patterns = header.get("pattern")
     if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
-        raise FormatError(f"{where}: its header has no valid 'pattern': a list must hold regexes, and only them")
+        raise FormatError(f"{where}: its header has no valid 'pattern': a list must contain only regexes")
     return header, _read_sections(header["sections"], view, tables_at, where)
 
 

@@ -132,7 +132,7 @@ def _check_class(name: str, settings: Settings | None, where: str) -> None:
     if name not in class_settings.ANY_CLASS and (settings is None or not settings.pattern):
         known = ", ".join(kind for kind, its in class_settings.CLASSES.items() if its.pattern)
         raise FormatError(
-            f"{where}: a vocabulary for the class {name}Tokenizer, which has rules of its own; fastbpe reads such "
+            f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules; fastbpe reads such "
             f"files for {known}: {class_settings.WAY_OUT}, or pass its split pattern: pattern=..."
         )
 
@@ -212,14 +212,17 @@ def _parse(
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
         if where == "<bytes>":
-            raise FormatError("<bytes>: one of two files of a vocabulary; pass its path, or the folder of both")
+            raise FormatError(
+                "<bytes>: this is one of two files of a vocabulary; pass its path, or the folder with both files"
+            )
         files = where, gpt2.sibling(where, is_vocab=is_vocab)
         return _read_pair(files if is_vocab else files[::-1], pattern, special_tokens)
     if os.path.basename(where) == "vocab.txt":
         raise FormatError(
-            f"{where}: a vocabulary without its rules, which are in the files beside it; load the folder"
+            f"{where}: this file lacks the rules of its vocabulary, which are in other files; load the folder"
         )
-    raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+    begin = bytes(data[:24])
+    raise FormatError(f"{where}: not a format that fastbpe reads ({_READABLE}): it begins with {begin!r}")
 
 
 def _is_object(data: Buffer) -> bool:

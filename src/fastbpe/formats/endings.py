@@ -62,7 +62,7 @@ def format_of(
     ('huggingface', 'sentencepiece', 'gpt2')
 
     Raises:
-        FormatError: no format has this extension, or none with this extension supports the mode.
+        FormatError: no format with this extension supports the mode.
     """
     ending = _FOLDER if is_folder(path) else Path(path).suffix.lower()
     if not ending:

@@ -20,7 +20,7 @@ _MAGIC = (
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
 )
 _OF_BOUNDLESS = b"word v1\n"
-_WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: pass that folder"
+_WEIGHTS = "it contains the weights of a model; its vocabulary is another file of its folder: pass that folder"
 _PICKLED = (
     "fastbpe unpickles nothing, since a pickle can run any program. If you trust the file, read it in Python as "
     "encoding = pickle.load(file), with tiktoken installed or after fastbpe.install('tiktoken'), and keep "

@@ -106,8 +106,8 @@ def sibling(path: str, *, is_vocab: bool) -> str:
                 return tried[-1]
     what, other_what = ("the ids", "the merges") if is_vocab else ("the merges", "the ids")
     raise FormatError(
-        f"{path}: it holds {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is not "
-        f"beside it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or pass their folder"
+        f"{path}: it contains {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is "
+        f"not next to it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or pass their folder"
     )
 
 
@@ -118,7 +118,7 @@ class Contents(NamedTuple):
         token_bytes, token_ends, merges: as in `Model`.
         names: text → id, for each token whose text does not represent bytes.
         unmade: ids of tokens with several bytes that no merge makes.
-        empty: id of the empty token; None: there is none.
+        empty: id of the empty token; None: no such token.
     """
 
     token_bytes: bytes
@@ -180,7 +180,7 @@ def parse(
         )
     contents = _read(vocab, merges, where)
     if not contents.token_bytes and not contents.names:
-        raise FormatError(f"{where[0]}: it holds no token; copy or make the file again")
+        raise FormatError(f"{where[0]}: it contains no tokens; copy or make the file again")
     _refuse_characters(contents, named, where)
     added: Sequence[AddedToken] = ()
     kept: Mapping[str, Any] = {}
@@ -394,7 +394,7 @@ def dump(
         tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: (left id, right id, merged id), best first.
         special_tokens: name → id.
-        empty: id of the empty token; None: there is none.
+        empty: id of the empty token; None: no such token.
 
     Raises:
         FormatError: two tokens would be written as one text.
@@ -404,7 +404,7 @@ def dump(
     for text, token_id in ((text, token_id) for token_id, text in enumerate(texts) if text):
         if entries[text] != token_id:
             raise FormatError(
-                f"tokens {token_id} and {entries[text]} are both {tokens[token_id]!r}; {VOCAB_FILE} can hold it "
+                f"tokens {token_id} and {entries[text]} are both {tokens[token_id]!r}; {VOCAB_FILE} can store it "
                 "only once: export it as native"
             )
     for name, token_id in special_tokens.items():

@@ -26,7 +26,7 @@ class Mapped(NamedTuple):
 
     Attributes:
         n_old: size of the old vocabulary.
-        new_to_old: int64 – the old id of each new id; -1 if it has none.
+        new_to_old: int64 – the old id of each new id; -1 if it is new.
         init_counts: uint32 – number of old ids for each new id without an old id, in order.
         init_ids: uint32 – those old ids.
     """

@@ -128,39 +128,46 @@ def dump(
     """
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
-        raise FormatError("in a minbpe file, ids 0 to 255 must be the bytes in order, but here they are not")
+        raise FormatError(
+            "in a minbpe file, ids 0 to 255 must be the bytes in order, but this vocabulary has another order; "
+            "export it as native"
+        )
     for i, (left, right, merged) in enumerate(merges):
         if merged != 256 + i:
             raise FormatError(
-                f"in a minbpe file merge {i} makes the id {256 + i}, here {merged}: ids would change"
+                f"in a minbpe file, merge {i} always makes the id {256 + i}, but here it makes {merged}; export "
+                "it as native"
             )
         if max(left, right) >= merged:
             later, token = max(left, right), tokens[merged]
             parts = f"{tokens[left]!r} ({left}) and {tokens[right]!r} ({right})"
             raise FormatError(
-                f"the token {token!r} ({merged}) is made of {parts}, but in "
-                f"a minbpe file {later} is made later: of the text {token.decode(errors='replace')!r}, "
-                f"{merged} would not be made; export it as native, tiktoken or huggingface"
+                f"the token {token!r} ({merged}) is merged from {parts}, but a minbpe file merges {later} later, "
+                f"so the text {token.decode(errors='replace')!r} would not become {merged}; export it as native, "
+                "tiktoken or huggingface"
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(
-            f"token {256 + len(merges)} is not the result of a merge; a minbpe file can store only bytes and "
-            "merges"
+            f"token {256 + len(merges)} is not the result of a merge, and a minbpe file can store only bytes and "
+            "merges; export it as native"
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(
-            "a minbpe file stores its split pattern as one line, without white space around it; it cannot store "
-            f"{pattern!r:.120}"
+            "a minbpe file stores its split pattern as one line, without white space around it, so it cannot "
+            f"store {pattern!r:.120}; export it as native"
         )
     for name in special_tokens:
         if name.split() != [name]:
-            raise FormatError(f"special token {name!r} contains white space, which a minbpe file cannot store")
+            raise FormatError(
+                f"special token {name!r} contains white space, which a minbpe file cannot store; rename it, or "
+                "export it as native"
+            )
     pairs = [(left, right) for left, right, _ in merges]
     return model_text(pattern or "", special_tokens, pairs).encode()
 
 
 def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable[tuple[int, int]]) -> str:
-    """Return the text of a `.model` file as minbpe writes it, without checks. pattern: "" for none."""
+    """Return the text of a `.model` file as minbpe writes it, without checks. pattern: "": no splitting."""
     lines = [MAGIC, pattern, str(len(special_tokens))]
     lines += [f"{name} {token_id}" for name, token_id in special_tokens.items()]
     lines += [f"{left} {right}" for left, right in merges]

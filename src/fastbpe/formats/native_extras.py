@@ -85,12 +85,12 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
         return None
     top = Part(header[_SPELLING], where, _SPELLING)
     if top.value.keys() != {*Spelling._fields}:
-        top.fail(f"it must hold {', '.join(Spelling._fields)}, not {', '.join(top.value)}")
+        top.fail(f"it must have {', '.join(Spelling._fields)}, not {', '.join(top.value)}")
     unknown, byte_ids = top.get("unknown", int), top.get("byte_ids", list)
     if len(byte_ids) not in (0, 256) or not all(
         type(i) is int and -1 <= i < _MAX_IDS for i in (unknown, *byte_ids)
     ):
-        top.fail(f"ids must be in -1..{_MAX_IDS - 1}, and byte_ids must hold 0 or 256 of them")
+        top.fail(f"ids must be in -1..{_MAX_IDS - 1}, and byte_ids must have 0 or 256 of them")
     name = top.get("unknown_token", str, None)
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
@@ -214,7 +214,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     if kind not in SUPERMERGES_KINDS:
         top.fail(f"{kind!r:.60} is not known to this fastbpe", "kind")
     if merges is None or len(merges) % BYTES_PER_MERGE:
-        raise FormatError(f"{where}: its section 'supermerges' is missing, or does not hold whole merges")
+        raise FormatError(f"{where}: its section 'supermerges' is missing, or ends in the middle of a merge")
     return {_SUPERMERGES: Supermerges(bytes(merges), kind, pattern)}
 
 
@@ -242,7 +242,7 @@ def _under_key(extras: dict[str, Any]) -> dict[str, Any]:
 def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
     top = Part(extras, where, "extras")
     if extras.keys() != {*keys}:
-        top.fail(f"it must hold {', '.join(keys)}, not {', '.join(extras)}")
+        top.fail(f"it must have {', '.join(keys)}, not {', '.join(extras)}")
     return top
 
 
@@ -256,7 +256,7 @@ def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
     described = top.part("added_tokens")
     columns = {} if described is None else described.value
     if described is None or (columns and not {"content", "id"} <= columns.keys() <= {*AddedToken._fields}):
-        top.fail(f"it must hold content, id, and flags, not {', '.join(columns)!r:.80}", "added_tokens")
+        top.fail(f"it must have content, id, and flags, not {', '.join(columns)!r:.80}", "added_tokens")
     if not columns:
         return []
     n_tokens = len(described.get("content", list))
@@ -265,7 +265,7 @@ def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
         kind = {"content": str, "id": int}.get(name, bool)
         column = described.get(name, list)
         if len(column) != n_tokens or {*map(type, column)} - {kind}:
-            described.fail(f"it must hold {n_tokens} values of one kind", name)
+            described.fail(f"it must have {n_tokens} values of one kind", name)
     ids = columns["id"]
     if not all(columns["content"]) or min(ids, default=0) < 0 or max(ids, default=0) >= n_ids:
         described.fail(f"some token is empty, or has an id that is not in 0..{n_ids - 1}")

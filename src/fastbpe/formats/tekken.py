@@ -118,8 +118,8 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     check_number(len(listed), where)
     if not N_BYTES <= n <= len(listed):
         raise FormatError(
-            f"{where}: vocab: {len(listed)} tokens, where config.default_vocab_size leaves {n} for ordinary ones, "
-            f"and {N_BYTES} are bytes; copy or make the file again"
+            f"{where}: vocab: {len(listed)} tokens, but config.default_vocab_size, less the special tokens, is "
+            f"{n}: must be {N_BYTES} to {len(listed)}; copy or make the file again"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(listed[:n]):
@@ -156,12 +156,12 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):
         raise FormatError(
-            "a tekken.json holds one regex as its split pattern, and this tokenizer's is not a single regex; "
+            "a tekken.json stores one regex as its split pattern, and this tokenizer's is not a single regex; "
             f"{_WAY_OUT}"
         )
     if len(names) != len(special_tokens) or sorted(names) != [*range(n_special)]:
         raise FormatError(
-            "in a tekken.json the special tokens have the first ids, each its own; here the first ordinary token "
+            "in a tekken.json the special tokens have the first ids, one id each; here the first ordinary token "
             f"is {n_special} and the special ones are {sorted(special_tokens.values())!s:.80}; {_WAY_OUT}"
         )
     ordinary = [*tokens[n_special:]]

@@ -122,7 +122,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     last = max(named.decoder, default=-1)
     if last - n_tokens > _MAX_RESERVED:
         raise FormatError(
-            f"{where}: the files beside it name an added token with the id {last}, far beyond its {n_tokens} "
+            f"{where}: the files next to it name an added token with the id {last}, far beyond its {n_tokens} "
             f"ranks; the ids between become reserved tokens, and fastbpe accepts at most {_MAX_RESERVED}"
         )
     published = {} if named.decoder else model.special_tokens
@@ -190,7 +190,7 @@ def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
         ranks[token] = rank
         lines_of[rank] = number
     if not ranks:
-        raise FormatError(f"{where}: no line holds a token; a .tiktoken file has 256 or more")
+        raise FormatError(f"{where}: it contains no tokens; a .tiktoken file has 256 or more")
     last = max(lines_of)
     check_spread(last, len(ranks), f"{where}:{lines_of[last]}: rank")
     return ranks
@@ -217,7 +217,7 @@ def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
 
     Args:
         tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
-        empty: id of the empty token; None: there is none.
+        empty: id of the empty token; None: no such token.
     """
     if empty is not None:
         before, behind = dump(tokens[:empty]), [b""] * (empty + 1) + [*tokens[empty + 1 :]]
@@ -233,6 +233,6 @@ def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:
             raise FormatError(
-                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can hold it only once: "
+                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can store it only once: "
                 "export it as native"
             )

@@ -98,4 +98,4 @@ def _opened(path: Path) -> Iterator[tuple[Any, int | None, Iterator[Any]]]:
     except (arrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
             raise
-        raise FormatError(f"{path}: not a {path.suffix} file that can be read: {error}; {_AGAIN}") from None
+        raise FormatError(f"{path}: not a valid {path.suffix} file: {error}; {_AGAIN}") from None

@@ -196,7 +196,7 @@ def check_inputs(part: Part, folder: Path) -> None:
     place = f"{part.path.name}{MANIFEST}"
     if not part.manifest or not part.manifest["plan"]:
         raise FormatError(
-            f"{part.path}: no manifest beside it names input files: the shard was not encoded from files"
+            f"{part.path}: no manifest next to it names input files: the shard was not encoded from files"
         )
     for described in part.manifest["inputs"]:
         file = folder / described["path"]

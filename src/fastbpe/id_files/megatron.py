@@ -147,7 +147,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         dtype = _CODES.get(code, "")
         if dtype not in id_bytes:
             said = f"{dtype} and no ids" if dtype else f"items of the unknown type {code}"
-            raise FormatError(f"{path}: it says that its .bin holds {said}; pass a dataset of integers")
+            raise FormatError(f"{path}: it says that its .bin contains {said}; pass a dataset of integers")
         size = _number(file) if is_old else id_bytes[dtype]
         n = _number(file)
         n_sizes = _number(file) if is_old else n

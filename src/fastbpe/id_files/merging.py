@@ -70,7 +70,7 @@ def merge_shards(
     """
     started = time.perf_counter()
     if is_remote(out):
-        raise FormatError(f"{os.fspath(out)}: merged files are written on this machine; copy the result")
+        raise FormatError(f"{os.fspath(out)}: files can only be merged on this machine; copy the result there")
     target = Path(out)
     check_header(header, target)
     parts = _parts_of([path] if isinstance(path, (str, os.PathLike)) else [*path])
@@ -115,7 +115,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
     """Describe the files of all inputs, in order, and check that they come from one tokenizer.
 
     Raises:
-        ValueError: there are none.
+        ValueError: there are no files.
     """
     parts: list[Part] = []
     for path in paths:
@@ -124,7 +124,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
             check_like(part, found[0])
             check_like(part, (parts or found)[0], is_same_run=False)
         if twice := {part.path.resolve() for part in parts} & {part.path.resolve() for part in found}:
-            said = f"{min(twice)} is given twice: its documents come twice"
+            said = f"{min(twice)} is given twice, so the output contains its documents twice"
             warnings.warn(said, FormatWarning, stacklevel=3)
         parts += found
     if not parts:
@@ -139,7 +139,7 @@ def _check_output(out: Path, parts: Sequence[Part]) -> None:
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
     if not out.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
     if out.suffix in TABLES:
         require_pyarrow(out)
     if parts[0].dtype not in (*DTYPES, *_UNSIGNED):

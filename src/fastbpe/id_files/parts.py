@@ -62,7 +62,7 @@ class Part:
         n_documents: int – number of documents in the file.
         offsets: file of n_documents + 1 offsets; None: `index` or the table defines the documents, or there is
             only one.
-        about: content of the JSON next to the file; {}: there is none.
+        about: content of the JSON next to the file; {}: no such file.
         manifest: content of the shard's manifest; {}: the file is not a shard.
         index: Megatron's index from another program, which defines the documents.
     """

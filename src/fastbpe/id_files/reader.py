@@ -79,8 +79,8 @@ def open_ids(
     made_by = parts[0].fingerprint
     if tokenizer is not None and made_by is not None and made_by != tokenizer.fingerprint:
         raise FormatError(
-            f"{parts[0].path}: its ids are of the tokenizer {made_by[:12]}…, not of "
-            f"{tokenizer.fingerprint[:12]}…; load the one that made them"
+            f"{parts[0].path}: its ids were made by the tokenizer with the fingerprint {made_by[:12]}…, but this "
+            f"one has {tokenizer.fingerprint[:12]}…; load the tokenizer that made them"
         )
     if as_numpy:
         require_numpy("open_ids(as_numpy=True)")

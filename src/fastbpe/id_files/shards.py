@@ -251,7 +251,7 @@ def write_shard(
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if isinstance(path, Path) and not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")
     where = path.parent if isinstance(path, Path) else tempfile.gettempdir()
     with own_folder(os.path.join(where, path.name)) as folder:
@@ -273,7 +273,7 @@ def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
     names = {old.name: new.name for old, new in zip(paths_of(source), paths_of(path), strict=True)}
     ids, again = ids_path(source), "write the shard again"
     about = beside(ids, ".json")
-    if about.exists():  # parquet and Arrow have none
+    if about.exists():  # parquet and Arrow files have no JSON next to them
         content = {**read_object(about, ABOUT, again), "offsets": names[beside(ids, ".offsets").name]}
         _rewrite(about, json.dumps(content).encode())
     manifest = beside(ids, MANIFEST)

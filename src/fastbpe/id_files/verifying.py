@@ -92,7 +92,10 @@ def verify_ids(
                 for first in parts[:1]:
                     check_like(part, first)
                 if tokenizer is not None and part.fingerprint not in (None, tokenizer.fingerprint):
-                    raise FormatError(f"{part.path}: its ids are of another tokenizer: {part.fingerprint}")
+                    raise FormatError(
+                        f"{part.path}: its ids were made by another tokenizer, with the fingerprint "
+                        f"{part.fingerprint}"
+                    )
                 check_hashes(part)
                 _check_content(part, _said_ids(part) if own is None else own, phase)
                 if inputs is not None:

@@ -276,7 +276,7 @@ def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) 
 
 
 def apply(steps: Sequence[Step], tokens: Sequence[str], errors: str = "replace") -> str:
-    """Decode tokens to text. Takes the arguments of `Step`."""
+    """Decode tokens to text. Accepts the arguments of `Step`."""
     for step in steps:
         tokens = step(tokens, errors)
     return "".join(tokens)

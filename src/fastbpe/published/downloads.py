@@ -67,8 +67,8 @@ def fetch(name: str) -> Fetched:
             return Fetched(path, file.sha256, is_new=False, is_checked=True)
     if file.url is None:
         raise DownloadError(
-            f"{name}: nobody publishes {file.name} (SHA-256 {file.sha256}), a conversion; put your copy into a "
-            f"folder that FASTBPE_VOCAB_DIR names, or: fastbpe fetch {file.repository}"
+            f"{name}: there is no download of {file.name} (SHA-256 {file.sha256}), which is a converted file; put "
+            f"your copy into a folder that FASTBPE_VOCAB_DIR names, or: fastbpe fetch {file.repository}"
         )
     content = download(file.url)
     check_hash(content, file.url, file.sha256)

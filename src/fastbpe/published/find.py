@@ -50,7 +50,7 @@ class Found(NamedTuple):
     model: content of the file.
     path: str – the file.
     unchecked: the published vocabulary that the model must equal, which the caller must check; None: the SHA-256
-        of the file has been checked, or none is published.
+        of the file has been checked, or no SHA-256 is published.
     """
 
     model: Model | CodePointModel
@@ -105,8 +105,8 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
 
     Args:
         name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
-        pattern: the split pattern, for files that contain none.
-        special_tokens: name → id, for files that contain none; None: those of the published vocabulary.
+        pattern: the split pattern, for files that do not contain it.
+        special_tokens: name → id, for files that do not contain them; None: as in the published vocabulary.
 
     Raises:
         VocabularyNotFoundError: no folder contains it; its `looked_at` lists the paths that were tried.
@@ -305,7 +305,7 @@ def _own_paths(name: str) -> list[str]:
 
 
 def find_local(name: str, revision: str = "main") -> str:
-    """Return the path of a vocabulary as `unpublished_path` does, or raise an error if there is none.
+    """Return the path of a vocabulary as `unpublished_path` does, or raise an error if it is not found.
 
     Raises:
         VocabularyNotFoundError: there is no such vocabulary; its `looked_at` lists the places.

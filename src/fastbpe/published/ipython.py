@@ -12,7 +12,7 @@ _LOAD = r".*?(?:\b(\w+)\.|\b)load\(\s*['\"]([^'\"]*)$"
 
 
 def complete_names() -> None:
-    """Let the running IPython, if there is one, complete names and files in `fastbpe.load("`."""
+    """Let IPython, if it is running, complete names and files in `fastbpe.load("`."""
     shell = sys.modules["IPython"].get_ipython()
     if shell is not None:
         shell.set_hook("complete_command", _names, re_key=_LOAD)

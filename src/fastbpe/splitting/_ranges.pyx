@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef struct Pending:
-    # The last range, to which the next one may be adjacent; last < first: there is none.
+    # The last range, to which the next one may be adjacent; last < first: no range yet.
     int64_t first
     int64_t last
 
@@ -166,7 +166,7 @@ def of_names(str runs not None, Py_ssize_t name_length, *names):
 
 
 cdef (int64_t, int64_t) _span(int lead) noexcept:
-    """Return the code points whose UTF-8 begins with a byte; (0, -1) if there are none."""
+    """Return the code points whose UTF-8 begins with a byte; (0, -1) if no UTF-8 begins with it."""
     if lead < 0x80:
         return lead, lead
     if 0xC2 <= lead < 0xE0:

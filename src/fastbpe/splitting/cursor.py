@@ -29,8 +29,8 @@ class Cursor:
         self.n_ranges = 0
         if len(text) > MAX_PATTERN_CHARS:
             raise PatternError(
-                f"the split pattern has {len(text):,} characters, at most {MAX_PATTERN_CHARS:,} are taken; "
-                r"name classes by \p{...} instead of listing their members"
+                f"the split pattern has {len(text):,} characters; the limit is {MAX_PATTERN_CHARS:,}; "
+                r"write classes as \p{...} instead of listing their members"
             )
         for index, character in enumerate(text):
             if FIRST_SURROGATE <= ord(character) <= LAST_SURROGATE:

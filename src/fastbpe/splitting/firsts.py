@@ -1,6 +1,6 @@
 """Compute which characters can begin a match of a part of a pattern, so that the engine skips all others.
 
-All functions take patterns that `simplify.simplified` returns. Their results may include a character that cannot
+All functions accept patterns that `simplify.simplified` returns. Their results may include a character that cannot
 come next in a match, but never exclude one that can.
 """
 

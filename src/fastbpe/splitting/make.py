@@ -77,7 +77,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
 
 
 # Parser, compiler and `regex` are imported where they are used: they take as long as all the rest of fastbpe, and
-# a named pattern needs none of them.
+# a named pattern does not need them.
 
 
 def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:

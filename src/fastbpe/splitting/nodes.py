@@ -53,7 +53,7 @@ class Chars:
 
 @dataclass(frozen=True)
 class Concat:
-    """A sequence of parts; the empty string if there are none."""
+    """A sequence of parts; the empty string without parts."""
 
     parts: tuple[Node, ...]
 

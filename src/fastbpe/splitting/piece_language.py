@@ -250,7 +250,7 @@ class PieceLanguage:
         self.start: States = self.anywhere[:-1] + ((frozenset((0,)),) if self._automata else ())
 
     def step(self, states: States, low: int, high: int) -> States | None:
-        """Read one of the characters from low to high; None if none of them can come next."""
+        """Read one of the characters from low to high; None if no such character can come next."""
         out = []
         for automaton, before in zip(self._automata, states, strict=True):
             classes = automaton.classes(low, high)

@@ -42,7 +42,7 @@ def code_point_model_of(tokenizer: Tokenizer) -> CodePointModel:
 
 
 def denormalizer_of(tokenizer: Tokenizer) -> Normalizer | None:
-    """Return a code-point tokenizer's rules for decoded text; None if it has none."""
+    """Return a code-point tokenizer's rules for decoded text; None if it has no rules."""
     from fastbpe.tokenizer.families.codepoint_family import CodePointFamily  # here: byte level does not need it
 
     assert isinstance(tokenizer._family, CodePointFamily)

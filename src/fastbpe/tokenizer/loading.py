@@ -51,7 +51,7 @@ def load(
         pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
         special_tokens: text to id, instead of the special tokens of the file or of its published vocabulary. Or a
-            list of texts, which are added to those as in `Tokenizer.with_special_tokens`.
+            list of texts, which are added to them as in `Tokenizer.with_special_tokens`.
         cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:

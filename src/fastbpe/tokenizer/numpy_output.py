@@ -127,7 +127,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
     if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
         at = int((ids > greatest).argmax())
         raise ValueError(
-            f"{wanted} holds ids up to {greatest}, and id {ids[at]} at position {at} is greater: "
+            f"{wanted} is too small for id {ids[at]} at position {at}: its limit is {greatest}; "
             'choose dtype="uint32"'
         )
     if out is None:

@@ -170,12 +170,12 @@ class SpecialTokens:
 
     @cached_property
     def all(self) -> SpecialMatcher | None:
-        """Matcher of all special tokens; None if there are none."""
+        """Matcher of all special tokens; None without special tokens."""
         return self._matcher(self.set)
 
     @cached_property
     def trusted(self) -> SpecialMatcher | None:
-        """Matcher of all special and added tokens; None if there are none."""
+        """Matcher of all special and added tokens; None without such tokens."""
         return self._finder(self.set)
 
     @cached_property
@@ -190,7 +190,7 @@ class SpecialTokens:
 
     @cached_property
     def always(self) -> SpecialMatcher | None:
-        """Matcher of the tokens to find if no special token is allowed; None if there are none."""
+        """Matcher of the tokens to find if no special token is allowed; None without such tokens."""
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:

@@ -241,14 +241,13 @@ class Tokenizer(TokenizerBase):
         """Encode a prompt of parts, with special and added tokens only within trusted parts.
 
         Use this to put text that you do not trust into a template. Text of an untrusted part never becomes the id
-        of a special token, of an added token (`<think>`, `<tool_call>`) with a visible character, or of such a
-        user-defined symbol of a sentencepiece model. If the trained vocabulary contains the same text as an
-        ordinary token, smaller pieces replace it. Three kinds of ids stay: added tokens that consist of white
-        space and are not special, single bytes and characters (no other ids represent them), and the unknown
-        token.
+        of a special token, or of an added token (`<think>`, `<tool_call>`) or a user-defined symbol of a
+        sentencepiece model that has a visible character. If an ordinary token has the text of such a token,
+        smaller tokens replace it, too. Three kinds of ids stay: added tokens that consist of white space and are
+        not special, single bytes and characters (no other ids represent them), and the unknown token.
 
         Args:
-            parts: (text, trusted) pairs; text is str, or bytes of UTF-8. A TypeError if one is not.
+            parts: (text, trusted) pairs; text is str, or bytes of UTF-8. TypeError for anything else.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<b>": 256})
         >>> tokenizer.encode_parts([("a<b>", True), ("<b>", False)])
@@ -257,7 +256,7 @@ class Tokenizer(TokenizerBase):
         raise NotImplementedError
 
     def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
-        """Encode a text, or two, and put the model's template around them; for one text, it is `template`.
+        """Encode a text, or two, and put the model's template around them (for one text, `template`).
 
         The ids equal `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the texts
         become their ids. For text that you do not trust, put the ids of `encode_parts` into `template` yourself.
@@ -448,9 +447,8 @@ class Tokenizer(TokenizerBase):
             out: array of one dimension whose first items become the ids; the view of them is returned.
 
         Raises:
-            ValueError: `out` is too small, read-only or of another dtype; the dtype is too small for an id.
-            Nothing is
-                written then.
+            ValueError: `out` is too small, read-only or of another dtype, or the dtype is too small for an id.
+                Nothing is written then.
             ImportError: numpy is not installed.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -517,12 +515,12 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
     ) -> Any:
-        """Encode texts into a pyarrow ListArray of ids. Of Arrow texts, no row becomes a Python object.
+        """Encode texts into a pyarrow ListArray of ids. No row of Arrow texts becomes a Python object.
 
         Args:
             texts: pyarrow array or ChunkedArray of strings (or of binary that is UTF-8), or an iterable of str,
                 bytes and None. Null texts become null lists.
-            dtype: integer dtype of the ids, such as "uint16". ValueError if it is too small for one.
+            dtype: integer dtype of the ids, such as "uint16". ValueError if it is too small for an id.
             num_threads, allowed_special, disallowed_special: as in `encode_batch`.
 
         Returns:
@@ -586,7 +584,8 @@ class Tokenizer(TokenizerBase):
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
-            header: "llm.c": the 1,024 bytes of llm.c in front of the ids of a .bin; uint32 in its Llama 3 form.
+            header: "llm.c": write llm.c's header of 1,024 bytes before the ids of a .bin; for uint32, the header
+                of its files for Llama 3.
 
         Raises:
             FileExistsError: the output exists, or an unfinished run with other arguments has left files.
@@ -628,8 +627,8 @@ class Tokenizer(TokenizerBase):
         Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
         of most texts. Without a split pattern, or with a pattern of sets (`[a-z]+|[0-9]`), it holds back the text
-        after the last two bytes that are adjacent in no token. It holds back all text if the split pattern is
-        another one without a scanner, or if a normalizer, an allowed special token or an added token may cross
+        after the last two bytes that are not adjacent in any token. It holds back all text if the split pattern
+        is any other without a scanner, or if a normalizer, an allowed special token or an added token may cross
         such a place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
@@ -834,7 +833,7 @@ class Tokenizer(TokenizerBase):
             max_tokens: maximum number of ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
             boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
-                rules of `chunk`. If there is none within the part, the next finer kind is used.
+                rules of `chunk`. If the part contains no such boundary, the next finer kind is used.
             with_total: also return the number of ids of the whole text, found in the same pass.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -934,9 +933,9 @@ class Tokenizer(TokenizerBase):
         Args:
             ids: a list, an array or any sequence of integers.
             errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
-                of another error handler of `codecs`. "replace" follows the original: one U+FFFD for each byte of a
-                sentencepiece model that belongs to no character; with a tokenizer.json of code points, one for
-                each of consecutive byte ids that are not UTF-8 together.
+                of another error handler of `codecs`. "replace" follows the original: with a sentencepiece model,
+                one U+FFFD for each byte that is not part of a character; with a tokenizer.json of code points, one
+                for each byte id of a run that is not UTF-8 as a whole.
             num_threads: maximum number of threads, for a long list. None: as in `encode`.
             unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
                 U+FFFD each).
@@ -1035,7 +1034,7 @@ class Tokenizer(TokenizerBase):
 
     @_compiled(tokenizer_methods.token_to_id)
     def token_to_id(self, token: bytes | str) -> int | None:
-        """Find the id of a token, ordinary or special, by its bytes or its text; None if there is none.
+        """Find the id of a token, ordinary or special, by its bytes or its text; None if it is not a token.
 
         If several tokens have these bytes, the lowest id is returned. In code-point mode, a space also matches
         U+2581.
@@ -1090,7 +1089,7 @@ class Tokenizer(TokenizerBase):
     def merges(self) -> list[tuple[int, int]]:
         """New list of pairs of ids in the order of merging: the given merges, or the merges that the ranks imply.
 
-        A token has no merge if merging its bytes leaves several tokens, as some ranks do.
+        A token has no merge if merging its bytes leaves several tokens, which may happen with ranks.
 
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merges
         [(97, 98), (256, 99)]
@@ -1117,7 +1116,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def bos_token_id(self) -> int | None:
-        """Id of the token that begins a text, such as `<s>`; None if there is none. See `roles` for the rules.
+        """Id of the token that begins a text, such as `<s>`; None if no token has this role: see `roles`.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256})
         >>> tokenizer.bos_token_id, tokenizer.eos_token_id
@@ -1127,7 +1126,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def eos_token_id(self) -> int | None:
-        """Id of the token that ends a text, such as `</s>`; None if there is none. See `roles` for the rules.
+        """Id of the token that ends a text, such as `</s>`; None if no token has this role: see `roles`.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"</s>": 256}).eos_token_id
         256
@@ -1169,7 +1168,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Id for text that no other token covers; None if there is none. See `roles` for the rules.
+        """Id for text that no other token covers; None if no token has this role: see `roles`.
 
         >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<unk>": 256}).unk_token_id
         256
@@ -1256,8 +1255,8 @@ class Tokenizer(TokenizerBase):
         """Return a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
-        leftmost match, and of those the longest. `encode_parts` never makes one of untrusted text. In a
-        sentencepiece model they are user-defined pieces, without flags, which sentencepiece also finds.
+        leftmost match wins, and the longest of several there. `encode_parts` never finds added tokens in untrusted
+        text. In a sentencepiece model they are user-defined pieces, without flags, which sentencepiece also finds.
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
@@ -1355,14 +1354,14 @@ class Tokenizer(TokenizerBase):
         text_field: str = "text",
         format: DocumentFormat | None = None,
     ) -> Change[Self, RemovalReport]:
-        """Return a tokenizer with only the best tokens, or those that a corpus uses. This one does not change.
+        """Return a tokenizer with only the best tokens, or the tokens that a corpus uses. This one stays the same.
 
         The base (bytes, characters, byte fallback, unknown piece) and special and added tokens always stay. The
         tokens from which a kept token is made also stay. So a text keeps its ids if all its tokens stay.
 
         Args:
             keep: int – number of tokens that stay, including base and special tokens: the tokens that a corpus
-                uses most; of equals, or without a corpus, those that merge first (by rank, score or list).
+                uses most; if equal, or without a corpus, the tokens that merge first (by rank, score or list).
             corpus: paths or texts, as for `train`; encoded as with `encode_ordinary`.
             min_count: int – without keep: keep the tokens that occur at least this often in the corpus; None: 1.
             keep_ids: bool – as in `without_tokens`.
@@ -1374,7 +1373,7 @@ class Tokenizer(TokenizerBase):
 
         Raises:
             ValueError: the arguments contradict each other; keep is less than the number of tokens that always
-                stay, or more than there are; the corpus is empty; keep_ids=True in code-point mode; an option has
+                stay, or more than all; the corpus is empty; keep_ids=True in code-point mode; an option has
                 no effect (OptionError).
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
@@ -1443,7 +1442,7 @@ class Tokenizer(TokenizerBase):
         drop: Iterable[str] = (),
         roles: Mapping[str, str] | None = None,
     ) -> Verification | None:
-        """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
+        """Write the vocabulary in a format; `load` reads them all. If an error occurs, no file is written.
 
         Formats, with the extensions of path that choose them if `format` is None:
 

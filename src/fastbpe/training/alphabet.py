@@ -21,10 +21,10 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
         raise SpecError(
             "there is no sentence to learn from: "
             + (
-                f"{counted.n_too_long:,} are longer than max_sentence_length, {counted.n_reserved:,} hold U+2585, "
-                f"{counted.n_empty:,} are empty"
+                f"{counted.n_too_long:,} are longer than max_sentence_length, {counted.n_reserved:,} contain "
+                f"U+2585, {counted.n_empty:,} are empty"
                 if counted.n_too_long or counted.n_reserved
-                else "the source holds no line, or only empty ones"
+                else "the source contains no lines, or only empty ones"
             ),
             "[!sentences_.empty()] ",
         )
@@ -33,7 +33,7 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
         counts[code_point] = counts.get(code_point, 0) + number
     if not counts:
         raise SpecError(
-            "there is no text to learn from: the sentences hold nothing but spaces",
+            "there is no text to learn from: the sentences contain only spaces",
             "[(all_chars_count) > (0)] ",
         )
     return counts

@@ -73,7 +73,9 @@ def _train_on_runs(
     options, merges = words_of(words)
     size = whole_number_of_ids(run.vocab_size, words.vocab_size)
     if size != options.vocab_size:
-        raise TrainingError(f"vocab_size={size}: the words were learned for {options.vocab_size} ids; pass that")
+        raise TrainingError(
+            f"vocab_size={size}: the words were learned for {options.vocab_size} ids; pass that number"
+        )
     if keywords:
         raise TrainingError(
             f"{next(iter(keywords))}= cannot change, because the words are learned already; leave it out"
@@ -97,7 +99,7 @@ def _check(
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if "ties" in keywords:
         raise TrainingError(
-            'superwords="boundless" has an order of its own: of two equally frequent pairs it merges the one '
+            'superwords="boundless" has its own order: of two equally frequent pairs it merges the one '
             "whose left token, then right token, is less as bytes; leave ties= out"
         )
 

@@ -173,8 +173,8 @@ def _counted_pieces(
         counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
     if not len(counts):
         raise TrainingError(
-            f"there is no text to learn from: {named} holds "
-            + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
+            f"there is no text to learn from: {named} contains "
+            + ("only special tokens" if counts.n_bytes else "no documents, or only empty ones")
         )
     return counts
 
@@ -226,7 +226,7 @@ def _learn_parity(
 
     Args:
         counted: language → pieces of its text.
-        dev: language → pieces of its dev text; empty: there are none.
+        dev: language → pieces of its dev text; empty: no dev texts.
         whole: pieces of all languages.
         start, options, run: as for `train_bytes`.
     """

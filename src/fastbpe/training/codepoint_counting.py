@@ -137,7 +137,7 @@ def cut_at_spaces() -> bytes:
 
 
 def order_matters(options: CodePointOptions) -> str:
-    """Return an option's name with which a unigram model depends on the order of sentences; "" if none does.
+    """Return an option's name with which a unigram model depends on the order of sentences; "" if no option does.
 
     Without such options, each sentence begins with U+2581, and words end before it.
     """
@@ -158,7 +158,7 @@ def keep_sentences(
 ) -> tuple[SentenceStore, CountedWords]:
     """Keep the normalized sentences in memory, in order, and count their words, or else their characters.
 
-    Takes the arguments of `count_words`, and raises the same errors. The result has words if training on their
+    Accepts the arguments of `count_words`, and raises the same errors. The result has words if training on their
     counts leads to the same model as training on the sentences.
     """
     names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")

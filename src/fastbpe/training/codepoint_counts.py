@@ -33,7 +33,7 @@ _NAMING = (
     *(f"{kind}_{part}" for kind in ("unk", "bos", "eos", "pad") for part in ("id", "piece")),
 )  # fmt: skip
 _NORMALIZING = ({*specs.NORMALIZER} - {"precompiled_charsmap"}) | {"normalization_rule_name"}
-#: Options that `count_pieces(mode="codepoint")` takes.
+#: Options that `count_pieces(mode="codepoint")` accepts.
 COUNTING_NAMES = {*_READ, *_NAMING, *_NORMALIZING}
 _SAMPLING = "input_sentence_size"
 
@@ -219,7 +219,7 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
         if name in COUNTING_NAMES:
             continue
         if name == _SAMPLING or name == "shuffle_input_sentence":
-            reason = "a sample is of the whole text, and a part of it knows nothing of the others: sample first"
+            reason = "a sample needs the whole text, but counts may be of a part: sample the text first"
         elif name in NAMES:
             reason = "it decides what is learned from counts, not how text is counted: pass it to train"
         elif name in specs.WITHOUT_EFFECT:

@@ -67,7 +67,8 @@ def check_number(n_ids: int, options: CodePointOptions) -> None:
     vocab_size = options.trainer["vocab_size"]
     if not options.only_characters and options.trainer["hard_vocab_limit"] and n_ids != vocab_size:
         raise SpecError(
-            f"vocab_size={vocab_size} is too large: the text gives {n_ids} pieces; or set hard_vocab_limit=False",
+            f"vocab_size={vocab_size} is too large: the text gives only {n_ids} pieces; lower it, or set "
+            "hard_vocab_limit=False",
             f"Vocabulary size too high ({vocab_size}). Please set it to a value <= {n_ids}.",
         )
 

@@ -31,7 +31,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_sentence_length": (10, 1 << 30),
 }
 _INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
-#: Options that `train` takes in code-point mode, in addition to vocab_size and num_threads.
+#: Options that `train` accepts in code-point mode, in addition to vocab_size and num_threads.
 NAMES = {
     *specs.TRAINER,
     *specs.NORMALIZER,
@@ -78,7 +78,7 @@ class CodePointOptions:
                 sentencepiece's command line; a list of names may be text with commas.
             normalizer: a whole spec that replaces the options about normalization; None: use the options.
             model_types: the types of models that the caller can train.
-            default_type: model type if the options contain none; None: sentencepiece's default, unigram, which its
+            default_type: model type if no option sets it; None: sentencepiece's default, unigram, which its
                 files then omit.
 
         Raises:

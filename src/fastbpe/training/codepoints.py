@@ -283,7 +283,7 @@ def _learn_counted(
     reporter: Reporter,
     base: CodePointBase | None,
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from words. Takes the arguments of `learn_model`."""
+    """Learn a code-point vocabulary from words. Accepts the arguments of `learn_model`."""
     counts = character_counts(counted)
     alphabet, left_out = alphabet_of(counts, options.trainer)
     n_symbols = len(options.metas)
@@ -297,7 +297,7 @@ def _learn_counted(
     if n_single > vocab_size:
         raise SpecError(
             f"vocab_size={vocab_size} is too small: {n_symbols} {symbols} and {len(alphabet)} characters "
-            f"need {n_single}; or lower character_coverage",
+            f"need {n_single}; raise it, or lower character_coverage",
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n_single}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )

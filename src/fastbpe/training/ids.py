@@ -64,8 +64,8 @@ class SequenceOptions:
         if self.vocab_size < self.base_size + len(self.special_tokens):
             special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
             raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols{special} are part "
-                "of it"
+                f"vocab_size={self.vocab_size} is too small for the base_size={self.base_size} symbols{special}, "
+                "which it includes"
             )
         if self.vocab_size > MAX_SEQUENCE_IDS:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
@@ -73,8 +73,8 @@ class SequenceOptions:
             raise TrainingError(f"min_count={self.min_count} is too small: a pair must occur at least once")
         if self.ties == "huggingface":
             raise TrainingError(
-                'ties="huggingface" orders bytes by the characters that stand for them, and integers have none; '
-                'ties="pair" is the same rule over integers'
+                'ties="huggingface" orders bytes by the characters that stand for them, but integers have no '
+                'characters; ties="pair" is the same rule over integers'
             )
         if self.ties not in _TIES:
             raise TrainingError(choose_one_of("ties", self.ties, _TIES))

@@ -66,7 +66,7 @@ def weights_of(weights: Any, names: Collection[str]) -> dict[str, int]:
     found = {name: integer(f"the weight of {name!r}", weights.get(name, 1)) for name in names}
     for name, weight in found.items():
         if weight < 1:
-            raise TrainingError(f"the weight of {name!r} is {weight}: raise it to 1, or leave the source out")
+            raise TrainingError(f"the weight of {name!r} is {weight}: use 1 or more, or leave the source out")
     return found
 
 

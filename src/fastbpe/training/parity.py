@@ -104,9 +104,9 @@ def check_run(
         TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
     """
     if mode != "byte":
-        raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; see weights=')
+        raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; use weights= instead')
     if base is not None:
-        raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; see weights=")
+        raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; use weights= instead")
     if "ties" in options:
         raise TrainingError("parity= has its own rule for equally frequent pairs; leave ties= out")
     for argument, values in (("dev", parity.dev), ("ratio", parity.ratio)):

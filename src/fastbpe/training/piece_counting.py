@@ -86,8 +86,7 @@ def count_pieces(
             `byte_fallback` …). `train` later takes them from the counts. Pass the other options, such as
             `character_coverage`, to `train`. `input_sentence_size` is refused: a sample of the whole cannot be
             drawn from parts. In unigram mode `split_by_whitespace=False`, `treat_whitespace_as_suffix=True` and
-            `add_dummy_prefix=False` are
-            refused: the model then depends on the order of the sentences.
+            `add_dummy_prefix=False` are refused: the model then depends on the order of the sentences.
 
     Returns:
         The distinct pieces with their counts.

@@ -108,7 +108,7 @@ def limited_tables(max_memory_bytes: int | None, n_threads: int) -> Iterator[tup
         n_threads: number of threads; each has a table.
 
     Returns:
-        A context manager for (spill, bytes per table), which counters take as `spill=` and `limit=`; (None, 0)
+        A context manager for (spill, bytes per table), which counters accept as `spill=` and `limit=`; (None, 0)
         without a limit. At its end the temporary files are removed.
     """
     if max_memory_bytes is None:

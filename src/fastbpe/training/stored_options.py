@@ -36,7 +36,7 @@ def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
     True
     """
     if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"training_options takes a Tokenizer, not {type(tokenizer).__name__}")
+        raise TypeError(f"training_options accepts a Tokenizer, not {type(tokenizer).__name__}")
     model = family_of(tokenizer).own
     if not isinstance(model, CodePointModel):
         return {}

@@ -76,7 +76,7 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
     """Learn a unigram model from a source. See `train`."""
     if base is not None:
         raise TrainingError(
-            "base= is extended with merges, but a unigram model has none, and each score depends on all pieces; "
+            "base= adds merges, but a unigram model has no merges, and each score depends on all pieces; "
             "train a new tokenizer, or add tokens with with_tokens"
         )
     vocab_size = number_of_ids(run.vocab_size, None)
@@ -275,7 +275,7 @@ def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
     if n > vocab_size:
         raise SpecError(
             f"vocab_size={vocab_size} is too small: {n_symbols} symbols and {n_characters} characters need {n}; "
-            "or lower character_coverage",
+            "raise it, or lower character_coverage",
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )
@@ -328,7 +328,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "all characters of the text are symbols already, and it has none of required_chars: pass more text",
+            "all characters of the text are symbols already, and required_chars has no others: pass more text",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

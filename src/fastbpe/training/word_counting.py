@@ -59,7 +59,7 @@ def count_words_of(
     elif mode == "codepoint":
         options = code_point_base(base).options(specs.MAX_INT32, values)
     else:
-        raise TrainingError("base= adds merges, but a unigram model has none: leave base= out")
+        raise TrainingError("base= adds merges, but a unigram model has no merges; leave base= out")
     last_words = LastWords() if mode == "unigram" else None
     if last_words is not None and (name := order_matters(options)):
         raise TrainingError(
@@ -105,7 +105,7 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
 
 
 def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
-    """Return the words in counts, in the form that the learner of a mode takes.
+    """Return the words in counts, in the form that the learner of a mode accepts.
 
     Raises:
         TrainingError: they were counted for another mode.

@@ -32,7 +32,7 @@ class IdMap:
 
     Args:
         n_old: int – number of ids of the old vocabulary (`n_vocab`: greatest id + 1).
-        new_to_old: sequence of int – the old id of each new id; -1: it has none.
+        new_to_old: sequence of int – the old id of each new id; -1: it is new.
         init_from: mapping or sequence – for new ids without an old id, the old ids whose mean is the initial value
             of the embedding row. An id may be listed several times, which gives it a greater weight. A mapping may
             leave out ids; a sequence has an entry for each new id, which for an id with an old id is that id.
@@ -84,7 +84,7 @@ class IdMap:
 
     @property
     def new_to_old(self) -> npt.NDArray[np.int64]:
-        """Old id of each new id, -1 if it has none. A read-only array. Needs numpy.
+        """Old id of each new id, -1 if it is new. A read-only array. Needs numpy.
 
         >>> IdMap(3, [0, 2, -1]).new_to_old
         array([ 0,  2, -1])
@@ -93,7 +93,7 @@ class IdMap:
 
     @property
     def old_to_new(self) -> npt.NDArray[np.int64]:
-        """New id of each old id, -1 if it has none. A read-only array. Needs numpy.
+        """New id of each old id, -1 if it was removed. A read-only array. Needs numpy.
 
         >>> IdMap(3, [0, 2, -1]).old_to_new
         array([ 0, -1,  1])
@@ -168,7 +168,7 @@ class IdMap:
         numpy = require_numpy("IdMap.resize")
         is_number = matrix.dtype.kind in "iufc" or numpy.can_cast(matrix.dtype, numpy.float64)
         if not is_number or matrix.dtype.kind == "b":
-            raise TypeError(f"matrix must hold numbers, not {matrix.dtype}")
+            raise TypeError(f"matrix must contain numbers, not {matrix.dtype}")
         if not matrix.ndim:
             raise ValueError("matrix has no rows: it must have the shape (n_old, …)")
         n_rows = matrix.shape[0]

@@ -307,7 +307,7 @@ class ByteSearch:
 
     @cached_property
     def _open_whole(self) -> list[int]:
-        """Tokens that begin with a whole character, or none, and end inside one; short ones first."""
+        """Tokens that begin with a whole character, or inside one, and end inside one; short ones first."""
         tokens = self._material.tokens
         return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
 
@@ -348,7 +348,7 @@ def _may_be_utf8(data: bytes) -> bool:
 
 
 def _read_start(data: bytes) -> tuple[str, int] | None:
-    """Decode the whole characters of UTF-8 that may go on: the text, and its number of bytes. None if none may."""
+    """Decode the whole characters of UTF-8 that may go on: (text, number of its bytes). None: invalid bytes."""
     try:
         text, n_read = codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:

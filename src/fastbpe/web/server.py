@@ -71,5 +71,5 @@ class WebServer:
         self._server.should_exit = True
 
     def open_browser(self) -> None:
-        """Open the page in the user's browser, if there is one."""
+        """Open the page in the user's browser, if a browser is found."""
         Thread(target=webbrowser.open, args=[self.address], daemon=True).start()

@@ -126,7 +126,7 @@ def with_markers(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def template_of(special_tokens: Set[str]) -> str | None:
-    """Return the name of the first template whose special tokens are all in a vocabulary; None if there is none.
+    """Return the name of the first template whose special tokens are all in a vocabulary; None if no template has.
 
     >>> template_of({"<s>", "</s>"})
     'Llama 2'

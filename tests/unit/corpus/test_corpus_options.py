@@ -63,7 +63,7 @@ def test_options_of_reading_without_effect_are_refused(call: Callable[..., list[
     with pytest.raises(OptionError, match=r"text_field='body'.*has no effect: it is for JSON lines and tables"):
         call(path, text_field="body")
     for options in ({"separator": "a"}, {"text_field": "a"}, {"format": "jsonl"}):
-        with pytest.raises(OptionError, match="has no effect: it is for files, but the source is texts"):
+        with pytest.raises(OptionError, match="has no effect: it is for files, but the source contains texts"):
             call(["abc"], **options)
     with pytest.raises(ValueError, match="format='json': choose one of 'text'"):
         call(path, format="json")

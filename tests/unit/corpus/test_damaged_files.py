@@ -62,7 +62,7 @@ def error_of(path: Path, name: str) -> bool:
 @pytest.mark.daily
 @pytest.mark.parametrize("name", FILES)
 def test_changed_byte_gives_texts_or_a_format_error(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
-    """One byte of a file is another; every error has the file's name, and on_error="skip" has none."""
+    """One byte of a file is another; every error names the file, and on_error="skip" raises no error."""
     rng = random.Random(name)
     data = FILES[name]
     (tmp_path / "good.txt").write_text("good")
@@ -110,11 +110,11 @@ def test_damage_in_the_middle_names_the_row_and_keeps_the_rows_before(
     start = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(1).column(0).data_page_offset
     data[start : start + 8] = b"\xff" * 8  # the header of its page
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=r"a\.parquet: not a parquet file that can be read, after row 15: "):
+    with pytest.raises(FormatError, match=r"a\.parquet: not a valid parquet file after row 15: "):
         fastbpe.count_pieces(path, progress=False)
     summary = code_tokenizer.encode_files(path, tmp_path / "out.bin", on_error="skip", progress=False)
     assert (summary.n_documents, summary.n_skipped) == (15, 1)
-    assert summary.skipped[0].startswith(f"{path}: not a parquet file that can be read, after row 15: ")
+    assert summary.skipped[0].startswith(f"{path}: not a valid parquet file after row 15: ")
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.gz", "a.jsonl.zst", "a.parquet", "file.arrow", "a.txt.bz2"])

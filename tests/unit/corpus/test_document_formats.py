@@ -303,7 +303,7 @@ def test_options_of_files_are_refused_for_texts(make: Callable[[Any], Any], opti
     name, value = next(iter(options.items()))
     for call in (fastbpe.count_pieces, lambda source, **how: fastbpe.train(source, vocab_size=260, **how)):
         with pytest.raises(
-            OptionError, match=rf"{name}={value!r} has no effect: .* source is texts".replace("\\", r"\\")
+            OptionError, match=rf"{name}={value!r} has no effect: .* source contains texts".replace("\\", r"\\")
         ):
             call(make(["some text"]), **options)
 

@@ -227,7 +227,7 @@ def test_dtype_is_the_smallest_that_fits_unless_given(
             assert documents_of(out) == (wanted if end else [ids[:-1] for ids in wanted])
             if suffix == ".bin":
                 assert out.stat().st_size == written * summary.n_ids
-    with pytest.raises(ValueError, match="holds ids up to 65535, not 65536"):
+    with pytest.raises(ValueError, match="is too small for the id 65536"):
         large.encode_files(jsonl, tmp_path / "no.bin", dtype="uint16")
     with pytest.raises(ValueError, match="dtype='int8': choose one of 'uint16', 'uint32', or None"):
         large.encode_files(jsonl, tmp_path / "no.bin", dtype="int8")

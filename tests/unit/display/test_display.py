@@ -332,5 +332,5 @@ def test_superwords_are_marked_everywhere() -> None:
         assert (token.kind == "superword") == spans
     assert {token.kind for token in shown.tokens} >= {"superword", "special"}
     assert 'superword" title="id ' in shown.to_html()
-    assert "a token of several words</bdi>" in shown.to_html()
+    assert "a token that spans several words</bdi>" in shown.to_html()
     assert "\x1b[3;38;5;" in painting.draw(shown.tokens, Details(), colours=True)

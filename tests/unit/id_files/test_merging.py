@@ -96,7 +96,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
 
 def test_run_given_twice_is_said(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     one = write_run(code_tokenizer, RUNS[0], tmp_path / "one.bin")
-    with pytest.warns(fastbpe.FormatWarning, match=r"one\.bin is given twice: its documents come twice"):
+    with pytest.warns(fastbpe.FormatWarning, match=r"one\.bin is given twice, so the output"):
         summary = merge_shards([one, one], tmp_path / "all.bin", progress=False)
     assert summary.n_documents == 6
 

@@ -104,8 +104,11 @@ def changed(path: Path, at: int, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda idx: changed(idx, 17, b"\x06"), r"its \.bin holds float64 and no ids; pass a dataset of integers"),
-        (lambda idx: changed(idx, 17, b"\x63"), r"its \.bin holds items of the unknown type 99"),
+        (
+            lambda idx: changed(idx, 17, b"\x06"),
+            r"its \.bin contains float64 and no ids; pass a dataset of integers",
+        ),
+        (lambda idx: changed(idx, 17, b"\x63"), r"its \.bin contains items of the unknown type 99"),
         (lambda idx: changed(idx, 9, b"\x02"), r"a Megatron index of version 2; fastbpe reads version 1"),
         (lambda idx: idx.write_bytes(idx.read_bytes()[:-1]), r"\d+ bytes do not fit 6 sequences and 5 documents"),
         (lambda idx: changed(idx, 18, b"\xff" * 8), r"do not fit -1 sequences"),
@@ -198,7 +201,7 @@ def test_damaged_llmc_file_is_named_and_never_read_as_ids(tmp_path: Path, data: 
 
 
 def test_ids_of_fastbpe_that_look_like_a_header_stay_ids(tmp_path: Path) -> None:
-    """The JSON beside them says that there is none."""
+    """The JSON next to them says that they have no header."""
     magic = {"<a>": 20240520 & 0xFFFF, "<b>": 20240520 >> 16}
     tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens=magic)
     (tmp_path / "a.jsonl").write_text('{"text": ""}\n' * 600)

@@ -212,7 +212,7 @@ def test_wrong_tokenizer_dtype_or_path_is_refused(code_tokenizer: Tokenizer, tex
     out = tmp_path / "out.bin"
     code_tokenizer.encode_files(text, out)
     other = Tokenizer.from_merges([], pattern=None)
-    with pytest.raises(FormatError, match=r"out\.bin: its ids are of the tokenizer .*; load the one"):
+    with pytest.raises(FormatError, match=r"out\.bin: its ids were made by the tokenizer .*; load the tokenizer"):
         open_ids(out, tokenizer=other)
     with pytest.raises(FormatError, match=r"out\.bin: its ids are uint16, not uint32"):
         open_ids(out, dtype="uint32")

@@ -60,7 +60,7 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
             (shard(shards, 1), "missing: encode shard 1 of 4"),
             (shard(shards, 0, ".manifest.json"), "the shard is not finished"),
             (shard(shards, 2), "its SHA-256 is"),
-            (shard(shards, 3), "its ids are of another tokenizer"),
+            (shard(shards, 3), "its ids were made by another tokenizer"),
         )
     ):
         assert problems[i].startswith(f"{path}: {said}"), problems[i]
@@ -148,7 +148,7 @@ def test_every_format_of_an_output_is_verified(code_tokenizer: Tokenizer, tmp_pa
     n_ids = code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n", progress=False).n_ids
     assert verify_ids(out, tokenizer=code_tokenizer) == ((), 1, 4, n_ids)
     (problem,) = verify_ids(out, tokenizer=Tokenizer.from_merges([], pattern=None)).problems
-    assert "its ids are of another tokenizer" in problem
+    assert "its ids were made by another tokenizer" in problem
     for i in range(2):
         code_tokenizer.encode_files(tmp_path / "a.txt", out, separator="\n", shard=(i, 2), progress=False)
     out.unlink()
@@ -195,7 +195,7 @@ def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, 
 def test_inputs_of_shards_without_files_are_a_problem(shards: Path, tmp_path: Path) -> None:
     problems = verify_ids(shards, inputs=tmp_path).problems
     assert len(problems) == 4
-    assert problems[0].startswith(f"{shard(shards, 0)}: no manifest beside it names input files")
+    assert problems[0].startswith(f"{shard(shards, 0)}: no manifest next to it names input files")
 
 
 def test_path_without_ids_raises(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_offline_mode_forbids_downloads(server: Server, monkeypatch: pytest.Monk
 
 
 def test_fetch_of_unpublished_conversion_explains_the_way_out(server: Server) -> None:
-    message = r"qwen2: nobody publishes qwen2\.tiktoken \(SHA-256 b2b1.*FASTBPE_VOCAB_DIR names, or: fastbpe"
+    message = r"qwen2: there is no download of qwen2\.tiktoken \(SHA-256 b2b1.*FASTBPE_VOCAB_DIR names, or: fast"
     with pytest.raises(DownloadError, match=message):
         fetch("qwen2")
 
@@ -249,7 +249,7 @@ def test_fetch_command_reports_failures_and_fetches_the_rest(
     path = tmp_path / "caches" / "fastbpe" / "small.tiktoken"
     assert captured.out.splitlines() == [
         f"small: {path} (SHA-256 {SHA256}, as published)",
-        f"small: {path} (there already, SHA-256 {SHA256}, as published)",
+        f"small: {path} (already there, SHA-256 {SHA256}, as published)",
     ]
     assert captured.err.startswith("fastbpe: error: nope: no vocabulary of this name is published; known are ")
     assert main(["fetch", "small", "nope", "--json"]) == 1
@@ -266,6 +266,6 @@ def test_fetch_command_says_when_a_hash_is_unpublished(
     data = tokenizer_json(tmp_path)
     server.files["/org/a/resolve/main/tokenizer.json"] = data
     assert main(["fetch", "org/a"]) == 0
-    said = f"(SHA-256 {hashlib.sha256(data).hexdigest()}, no SHA-256 is published to compare)\n"
+    said = f"(SHA-256 {hashlib.sha256(data).hexdigest()}, no published SHA-256 to compare with)\n"
     assert capsys.readouterr().out.endswith(said)
     assert main(["info", "org/a", "--json"]) == 0

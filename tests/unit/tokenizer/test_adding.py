@@ -114,7 +114,7 @@ def test_special_added_token_is_special() -> None:
         ({"<x>": True}, "has the id True"),
         ({"<x>": 2**40}, "has the id"),
         ([AddedToken("<x>", 1)], "has the id|have the same id 1"),
-        (["ab"], "'ab' is also the ordinary token"),
+        (["ab"], "'ab' is already in the vocabulary, as the ordinary token"),
         ([5], "is int, not str"),
     ],
 )
@@ -129,7 +129,7 @@ def test_token_that_collides_raises_special_token_error(old: Tokenizer, tokens: 
 def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
     old = byte_level()
     ab = old.token_to_id("ab")
-    said = rf"^token 'ab' is also the ordinary token {ab}, which already holds this text: leave it out"
+    said = rf"^token 'ab' is already in the vocabulary, as the ordinary token {ab}: leave it out"
     with pytest.raises(
         SpecialTokenError, match=said + r"; to find it whole within any text, pass its id: \{'ab': 256\}$"
     ):
@@ -139,7 +139,8 @@ def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
         old.with_special_tokens(["ab"])
     piece = code_points().token_to_id("ab")
     with pytest.raises(
-        SpecialTokenError, match=rf"^token 'ab' is also the ordinary token {piece}.* leave it out$"
+        SpecialTokenError,
+        match=rf"^token 'ab' is already in the vocabulary, as the ordinary token {piece}: leave it out$",
     ):
         code_points().with_tokens(["ab"])
 
@@ -158,7 +159,7 @@ def test_added_token_never_changes_its_id_or_flags(old: Tokenizer) -> None:
 
 def test_sentencepiece_model_refuses_flags() -> None:
     for tokens in ([AddedToken("<x>", lstrip=True)], [AddedToken("<x>", normalized=True)]):
-        with pytest.raises(SpecialTokenError, match=r"flag .*, which a sentencepiece model cannot hold"):
+        with pytest.raises(SpecialTokenError, match=r"flag .*, which a sentencepiece model cannot store"):
             code_points().with_tokens(tokens)
 
 

@@ -108,7 +108,7 @@ def test_tokenizer_is_equal_after_pickling_copying_and_saving(tmp_path: Path) ->
     for name, format_ in (("a.fbpe", "native"), ("a.model", "sentencepiece")):
         tokenizer.export(tmp_path / name, format=format_)
         assert fastbpe.load(tmp_path / name) == tokenizer
-    with pytest.raises(FormatError, match="cannot hold a vocabulary of code points"):
+    with pytest.raises(FormatError, match="cannot store a vocabulary of code points"):
         tokenizer.export(tmp_path / "a", format="tiktoken")
 
 

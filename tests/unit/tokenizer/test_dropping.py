@@ -51,7 +51,7 @@ def test_tokenizer_without_its_normalizer_is_written(format: str, name: str, tmp
 
 @pytest.mark.parametrize("format", ["gguf", "tiktoken", "gpt2", "minbpe", "tekken"])
 def test_error_of_a_format_without_normalizers_names_the_way_out(format: str, tmp_path: Path) -> None:
-    said = r"cannot hold the normalizers .*or drop it with drop=\['normalizer'\]"
+    said = r"cannot store the normalizers .*or drop it with drop=\['normalizer'\]"
     with pytest.raises(FormatError, match=said):
         with_normalizer(**NFC).export(tmp_path / "a", format=format)
     assert not [*tmp_path.iterdir()]
@@ -74,7 +74,7 @@ def test_normalizer_of_a_code_point_model_is_dropped(tmp_path: Path) -> None:
         hard_vocab_limit=False,
         progress=False,
     )
-    with pytest.raises(FormatError, match=r"a GGUF file cannot hold .*drop=\['normalizer'\]"):
+    with pytest.raises(FormatError, match=r"a GGUF file cannot store .*drop=\['normalizer'\]"):
         tokenizer.export(tmp_path / "a.gguf")
     done = tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
     assert done is not None

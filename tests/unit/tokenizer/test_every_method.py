@@ -23,7 +23,15 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "compatibili
 TEXTS = ["low lower lowest newest widest", "a wide river", "the lowest row"] * 5
 TEXT = "low wide"
 LETTERS = [*string.ascii_lowercase]
-WAYS_OUT = ("with_tokens", "without dropout", "export it as", "choose one of", "train anew", "explain()", "drop=")
+WAYS_OUT = (
+    "with_tokens",
+    "leave dropout= out",
+    "export it as",
+    "choose one of",
+    "train anew",
+    "explain()",
+    "drop=",
+)
 
 
 def _file(model: dict[str, Any], decoder: dict[str, Any] | None = None) -> Tokenizer:
@@ -218,7 +226,7 @@ def test_export_writes_a_file_or_names_the_way_out(format: str, tmp_path: Path) 
 
 
 def _refusal(tokenizer: Tokenizer, out: str, format: str) -> str:
-    """Export a tokenizer; return the error of a format that cannot hold it, or ""."""
+    """Export a tokenizer; return the error of a format that cannot store it, or ""."""
     try:
         tokenizer.export(out, format=format)
     except fastbpe.FormatError as error:

@@ -97,8 +97,8 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
         ("a.jsonl", '{"ids": [1]}', r"a\.jsonl:1: no field 'input_ids'; its fields are 'ids'; use field="),
         ("a.jsonl", '{"input_ids": "x"}', r"a\.jsonl:1: str, not a list of integers"),
         ("a.txt", "1 x", r"a\.txt:1: 'x' at position 1 is not a symbol or id"),
-        ("a.npy", "nothing", r"a\.npy: not a numpy array that can be read"),
-        ("a.parquet", "nothing", r"a\.parquet: not a \.parquet file that can be read"),
+        ("a.npy", "nothing", r"a\.npy: not a valid \.npy file"),
+        ("a.parquet", "nothing", r"a\.parquet: not a valid \.parquet file"),
     ],
 )
 def test_file_that_holds_no_symbols_is_named_and_nothing_is_written(
@@ -115,12 +115,12 @@ def test_wrong_arguments_are_refused(tokenizer: SequenceTokenizer, tmp_path: Pat
     for options, error, message in (
         ({"out": tmp_path / "out.txt"}, ValueError, r"ids are written to \.bin"),
         ({"out": tmp_path}, ValueError, r"ids are written to|is a folder"),
-        ({"out": tmp_path / "no" / "out.bin"}, FileNotFoundError, "no such folder; make it first"),
+        ({"out": tmp_path / "no" / "out.bin"}, FileNotFoundError, "no such folder; create it first"),
         ({"document_end": "<no>"}, SpecialTokenError, "<no>"),
         ({"dtype": "uint8"}, ValueError, "dtype='uint8'"),
         ({"header": "x"}, ValueError, "header='x'"),
         ({"inputs": tmp_path / "no.jsonl"}, FileNotFoundError, "no file of sequences matches"),
-        ({"inputs": [[0, 1]]}, TypeError, "an input is list, not a path; encode_batch takes sequences"),
+        ({"inputs": [[0, 1]]}, TypeError, "an input is list, not a path; encode_batch accepts sequences"),
         ({"inputs": []}, ValueError, "inputs is empty"),
     ):
         arguments: dict[str, Any] = {"inputs": source, "out": tmp_path / "out.bin", "progress": False, **options}
@@ -188,7 +188,7 @@ def test_training_counts_special_tokens() -> None:
     special: Any = fastbpe.train(CODES, vocab_size=8, special_tokens=["<s>", "</s>"], **options)
     assert (special.merges, special.special_tokens) == (plain.merges, {"<s>": 6, "</s>": 7})
     assert special.training_report["special_tokens"] == ["<s>", "</s>"]
-    with pytest.raises(TrainingError, match="base_size=4 symbols and 2 special tokens are part of it"):
+    with pytest.raises(TrainingError, match="base_size=4 symbols and 2 special tokens, which it includes"):
         fastbpe.train(CODES, vocab_size=5, special_tokens=["<s>", "</s>"], **options)
     with pytest.raises(TrainingError, match="the base has special tokens, whose ids new merges would take"):
         fastbpe.train(CODES, vocab_size=9, base=special, mode="ids", progress=False)

@@ -150,7 +150,7 @@ def test_chunks_cover_the_text_with_overlap() -> None:
     assert list(SPLIT.chunk("日本", 3)) == ["日", "本"]
     assert list(SPLIT.chunk("a日本", 3, overlap=2)) == ["a", "日", "本"]
     assert list(SPLIT.chunk("abc", 10**30, overlap=10**29)) == ["abc"]
-    with pytest.raises(ValueError, match="max_tokens=2: the character '日' at 1 alone has more tokens"):
+    with pytest.raises(ValueError, match="max_tokens=2: the character '日' at position 1 alone has more tokens"):
         list(SPLIT.chunk("a日", 2))
     with pytest.raises(ValueError, match="max_tokens=0: must be at least 1"):
         SPLIT.chunk("abc", 0)

@@ -45,8 +45,8 @@ def test_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_path:
 
 def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) -> None:
     said = (
-        r"the token b'abcd' \(257\) is made of b'abc' \(258\) and b'd' \(100\), but in a minbpe file 258 is made "
-        r"later: of the text 'abcd', 257 would not be made; export it as native, tiktoken or huggingface"
+        r"the token b'abcd' \(257\) is merged from b'abc' \(258\) and b'd' \(100\), but a minbpe file merges 258 "
+        r"later, so the text 'abcd' would not become 257; export it as native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
         small_tokenizer().export(tmp_path / "x.model", format="minbpe")
@@ -78,7 +78,7 @@ def test_token_that_is_invalid_utf8_needs_no_merge(tmp_path: Path) -> None:
 def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (97, 257)], pattern=None)  # "abc" is never made
     said = (
-        r"\.tiktoken holds ranks only, which would give other ids \(the text 'abc' is \[256, 99\] and would be "
+        r"\.tiktoken stores only ranks, which would give other ids \(the text 'abc' is \[256, 99\] and would be "
         r"\[258\]\): export it as native"
     )
     with pytest.raises(FormatError, match=said):

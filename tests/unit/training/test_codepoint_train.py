@@ -278,7 +278,7 @@ def test_error_of_the_source_is_passed_on() -> None:
     [
         ({"vocab_size": 0}, "vocab_size=0"),
         ({"vocab_size": 5}, "vocab_size=5 is too small: 3 symbols and 5 characters need 8"),
-        ({"vocab_size": 100, "hard_vocab_limit": True}, "vocab_size=100 is too large: the text gives 16 pieces"),
+        ({"vocab_size": 100, "hard_vocab_limit": True}, "100 is too large: the text gives only 16 pieces"),
         ({"vocab_size": 12.0}, "vocab_size=12.0: must be an integer"),
         ({"vocab_size": True}, "vocab_size=True: must be an integer"),
         ({"vocab_size": 1 << 31}, "must be an integer"),

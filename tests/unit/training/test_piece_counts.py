@@ -126,7 +126,7 @@ def test_progress_is_reported() -> None:
 def test_empty_text_gives_no_counts() -> None:
     assert len(count([])) == len(count([""])) == 0
     for source in ([], [""], [b""]):
-        with pytest.raises(TrainingError, match="no document, or only empty ones"):
+        with pytest.raises(TrainingError, match="contains no documents, or only empty ones"):
             fastbpe.train(source, vocab_size=300, progress=False)
     assert dict(count([" \n "])) == {b" \n ": 1}
 
@@ -497,7 +497,7 @@ def test_damaged_counts_file_raises_format_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="newer fastbpe"):
         PieceCounts.load(path)
     path.write_bytes(data)
-    with pytest.raises(FormatError, match="no format that fastbpe reads"):
+    with pytest.raises(FormatError, match="not a format that fastbpe reads"):
         fastbpe.load(path)
 
 

@@ -172,7 +172,7 @@ def test_the_command_learns_superwords(tmp_path: Path, capsys: pytest.CaptureFix
     assert fastbpe.load(tmp_path / "t.fbpe").vocab == expected.vocab
     assert main(["info", str(tmp_path / "t.fbpe")]) == 0
     n_superwords = len(superwords_of(expected))
-    assert f"{n_superwords} tokens of several words" in capsys.readouterr().out
+    assert f"{n_superwords} tokens that span several words" in capsys.readouterr().out
     assert main([*common, "--superwords-max-words", "2"]) == 1
     assert "--superwords N" in capsys.readouterr().err
     with warnings.catch_warnings():

@@ -205,7 +205,7 @@ def test_matrix_of_another_vocabulary_raises_value_error() -> None:
 
 @pytest.mark.parametrize("dtype", ["bool", "U1", "object", "datetime64[s]"])
 def test_matrix_without_numbers_raises_type_error(dtype: str) -> None:
-    with pytest.raises(TypeError, match="must hold numbers"):
+    with pytest.raises(TypeError, match="must contain numbers"):
         IdMap(2, [0, 1]).resize(numpy.zeros(2, dtype))
 
 

@@ -78,8 +78,8 @@ cdef class IdReader:
     cdef object _unknown(self, object token_id, Py_ssize_t position):
         """Make the error for an id that is not a token."""
         return InvalidTokenError(
-            f"id {token_id} at position {position} is not a token of this vocabulary (its ids lie in "
-            f"0..{<int64_t> self._n_ids - 1})"
+            f"id {token_id} at position {position} is not a token of this vocabulary (its ids are 0 to "
+            f"{<int64_t> self._n_ids - 1})"
         )
 
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
@@ -187,7 +187,7 @@ _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
 cdef inline int _check_size(object items, size_t n) except -1:
     """Raise ValueError if a list or tuple no longer has n items."""
     if <size_t> PySequence_Fast_GET_SIZE(items) != n:
-        raise ValueError("ids changed while they were read")
+        raise ValueError("ids changed while they were read; pass a copy that no other thread changes")
     return 0
 
 

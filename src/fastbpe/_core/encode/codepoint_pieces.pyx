@@ -1,6 +1,6 @@
 """Encoding in code-point mode with the piece and the offsets of each id.
 
-The normalizer records for each byte that it writes the offset of its source in the text; then the piece cache
+For each byte that it writes, the normalizer records the offset of its source in the text; then the piece cache
 encodes as always. Each id determines how many bytes of normalized text it stands for: the length of its piece. The
 unknown id stands for the bytes of one unknown character; the byte ids of a character are adjacent and together
 stand for its bytes. So no second way to merge is needed.
@@ -192,7 +192,7 @@ cdef class TokenEncoder:
         """Create the Tokens of a text, still empty, with memory for its normalized text."""
         cdef Tokens out = Tokens.__new__(Tokens)
         if <size_t> PyBytes_GET_SIZE(text) >= NONE:
-            raise OverflowError(f"{len(text)} bytes of text: places are counted up to 2**32 - 2; cut the text")
+            raise OverflowError(f"{len(text)} bytes of text: the limit for offsets is 2**32 - 2; cut the text")
         out._encoder = self
         out._text = text
         out._normalized = NormalizedText.__new__(NormalizedText)

@@ -51,12 +51,12 @@ cdef class Dropping:
         cdef uint32_t* makers
         if pipeline.vocabulary.segmenter is not None:
             raise VocabularyError(
-                "dropout skips merges, and this model has none: only BPE models merge; encode without dropout"
+                "dropout= skips merges, but only BPE models merge, and this is another model; leave dropout= out"
             )
         if pipeline.joins_pieces:
             raise ValueError(
-                "dropout leaves out merges of a piece, and superwords of this tokenizer (BoundlessBPE) join whole "
-                "pieces, which would then not be tokens; encode without dropout"
+                "dropout= cannot be used with this tokenizer: its superwords (BoundlessBPE) join whole pieces, "
+                "which would not be single tokens if merges were skipped; leave dropout= out"
             )
         self._pipeline = pipeline
         self._makers = b""
@@ -72,7 +72,7 @@ cdef class Dropping:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
         object num_threads,
     ):
-        """Encode a text. Takes the arguments of Encoder.encode(), with matchers for the special tokens."""
+        """Encode a text. Accepts the arguments of Encoder.encode(), with matchers for the special tokens."""
         if num_threads is not None:
             usable_threads(num_threads)
         return self._one(text, allowed, disallowed, rate_of(dropout), seed_of(seed), 0, Flag())
@@ -81,7 +81,7 @@ cdef class Dropping:
         self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
         object num_threads,
     ):
-        """Encode texts. Takes the arguments of Encoder.encode_batch(), with matchers for the special tokens."""
+        """Encode texts. Accepts the arguments of Encoder.encode_batch(), with matchers for the special tokens."""
         cdef list out = [], batch, results
         cdef double rate = rate_of(dropout)
         cdef uint64_t state = seed_of(seed)

@@ -153,7 +153,7 @@ cdef class Encoder:
 
     @cython.critical_section
     cdef Dropping _dropper(self):
-        """Return the encoder with dropout; create it first if there is none."""
+        """Return the encoder with dropout; create it at the first call."""
         cdef Dropping made
         if self._dropping is None:
             made = Dropping(self._ready())
@@ -197,7 +197,7 @@ cdef class Encoder:
 
     @cython.critical_section
     cdef Guard _guarding(self):
-        """Return the guard of untrusted parts; create it first if there is none."""
+        """Return the guard of untrusted parts; create it at the first call."""
         cdef Guard made
         if self._guard is None:
             made = Guard(self._spelled_out())
@@ -361,7 +361,7 @@ cdef bint _drops(object dropout, object seed) except -1:
     """Tell whether the arguments dropout= and seed= ask for dropout at all, and check them."""
     if dropout is None:
         if seed is not None:
-            raise ValueError(f"seed={seed!r} is for dropout=; pass both, or none")
+            raise ValueError(f"seed={seed!r} has no effect without dropout=; pass both, or leave seed= out")
         return False
     seed_of(seed)
     return rate_of(dropout) > 0

@@ -83,7 +83,7 @@ cdef class Pipeline:
     normalizing: the steps of code-point mode, which replace front; None: byte mode.
     stages: stages that change the pieces of the splitter, for a vocabulary of characters; None: no stages.
     cut_stages: the same stages, which also cut long pieces where no merge crosses; None: only `stages`.
-    phases: the phases of a vocabulary with superwords; None: it has none.
+    phases: the phases of a vocabulary with superwords; None: it has no superwords.
     pool: buffers and caches of another pipeline with the same vocabulary; None: create a pool.
     """
 
@@ -539,7 +539,7 @@ cdef class Pipeline:
     cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Split a text into pieces and encode them, a group at a time while it is in the caches."""
         cdef size_t start = 0, end, first
-        cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # each piece is a word, so none is cut
+        cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # each piece is a word: do not cut it
         if self.joins_pieces:
             return self._pre_tokenize_runs(data, n, scratch)
         while start < n:
@@ -630,7 +630,7 @@ cdef class Pipeline:
         return 0
 
     cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:
-        """Copy the pieces of data[start:end] without the bytes that have no token; return False if there are none.
+        """Copy the pieces of data[start:end] without bytes that have no token; return False if all have tokens.
 
         Ensures: on True, scratch.kept has the pieces and scratch.ends their ends in it; a piece without any byte
         left is gone. On False nothing has changed.
@@ -683,7 +683,7 @@ cdef int _normalize_with_offsets(Normalizer normalizer, const uint8_t* data, siz
     """Normalize a whole text, and record places. Requires: all of `out` is 0."""
     if n >= NONE - 1:
         with gil:
-            raise OverflowError(f"{n} bytes of text: places are counted up to 2**32 - 2; cut the text")
+            raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 2; cut the text")
     out.with_offsets = True
     if normalizer.run(data, n, out) != 0 or out.n >= NONE:
         _no_memory(n)

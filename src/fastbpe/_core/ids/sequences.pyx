@@ -132,7 +132,7 @@ cdef class Sequences:
         where = self._place(position)
         if self._of_ids:
             return InvalidTokenError(
-                f"id {item} at {where} is not a token of this vocabulary (its ids lie in 0..{self._limit - 1})"
+                f"id {item} at {where} is not a token of this vocabulary (its ids are 0 to {self._limit - 1})"
             )
         return ValueError(
             f"{item} at {where} is not a symbol: base_size={self._limit} allows 0 to {self._limit - 1}"

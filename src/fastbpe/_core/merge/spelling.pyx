@@ -149,7 +149,7 @@ cdef size_t spell_piece(
             with gil:
                 raise VocabularyError(
                     f"the character {(<const char*> piece)[at - n_bytes:at].decode('utf-8', 'replace')!r} has no "
-                    "token, and neither has the model's unk_token; add that to its vocabulary"
+                    "token, and the model's unk_token is not in its vocabulary; add it there"
                 )
         elif spelling.unknown_id != NONE:
             if waiting and not spelling.fuses:

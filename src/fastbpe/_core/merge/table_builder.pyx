@@ -319,7 +319,7 @@ cdef inline void _find_split_points(
 ) noexcept nogil:
     """Find the points at which the filter has both parts of a token, hash the parts, and prefetch their slots.
 
-    There is no branch on the filter's answer, because about two in five are positive and none is predictable.
+    There is no branch on the filter's answer: about two in five are positive, so it could not be predicted.
     """
     cdef const uint8_t* text = t.token_bytes + token_start(t, token)
     cdef uint32_t n = token_length(t, token), at, i, n_points = 0
@@ -409,8 +409,8 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
 cdef object colliding(str entry):
     """Create the error for an entry that makes a run of a hash table too long."""
     return VocabularyError(
-        f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary is made to collide; "
-        "do not use it"
+        f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary is made to "
+        "collide; do not use it"
     )
 
 

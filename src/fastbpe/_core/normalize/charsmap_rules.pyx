@@ -49,8 +49,8 @@ cdef class Rules:
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
         if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
             raise FormatError(
-                f"precompiled_charsmap: {n} bytes cannot hold a trie of {n_trie} bytes, which must be a multiple of "
-                "1024, and replacements after it"
+                f"precompiled_charsmap: {n} bytes do not contain a trie of {n_trie} bytes, which must be a "
+                "multiple of 1024, and replacements after it"
             )
         if data[n - 1]:
             raise FormatError("precompiled_charsmap: the last replacement does not end with a NUL")
@@ -116,7 +116,7 @@ cdef class Rules:
     cdef size_t _check(
         self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* bases, uint32_t* todo
     ) noexcept nogil:
-        """Return 1 + a reachable unit that points to an invalid place; 0 if there is none."""
+        """Return 1 + a reachable unit that points to an invalid place; 0 if all places are valid."""
         cdef size_t depth = 0, at = 0, base = below(self.units, 0)
         if base >= self.n_units:
             return 1

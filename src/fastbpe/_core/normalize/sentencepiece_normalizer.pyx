@@ -300,7 +300,7 @@ cdef class Normalizer:
         cdef int failed
         cdef list offsets
         if with_offsets and n > 0xFFFFFFFF:
-            raise OverflowError(f"offsets of {n} bytes of text: up to 2**32 - 1 can be counted; cut the text")
+            raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 1; cut the text")
         memset(&out, 0, sizeof(out))
         out.with_offsets = with_offsets
         try:

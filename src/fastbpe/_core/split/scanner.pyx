@@ -66,7 +66,7 @@ cdef const fb_path* _choose_path(str path) except NULL:
     path = path or os.environ.get("FASTBPE_SIMD") or None
     chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
     if chosen == NULL:
-        raise ValueError(f"FASTBPE_SIMD={path!r}: this machine has {', '.join(paths())}")
+        raise ValueError(f"FASTBPE_SIMD={path!r}: choose an instruction set of this machine: {', '.join(paths())}")
     return chosen
 
 
@@ -212,7 +212,7 @@ cdef class RunScanner(Splitter):
         """
         cdef uint32_t first, last, block
         cdef Py_ssize_t n_pages = 1
-        cdef uint8_t[N_BLOCKS] owner  # number of the set that has all of the block, or SEVERAL; 0: none has any
+        cdef uint8_t[N_BLOCKS] owner  # number of the set that has all of the block, or SEVERAL; 0: no set has any
         cdef uint16_t[SEVERAL] page_of_set  # by number of the set
         cdef uint8_t number
         cdef bint is_whole

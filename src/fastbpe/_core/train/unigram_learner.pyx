@@ -152,7 +152,7 @@ cdef class UnigramLearner:
         cdef size_t i
         cdef float least = INFINITY
         if self.n_pieces == 0:
-            raise SpecError("no piece is left: the text is too small to learn from", "no pieces are loaded.")
+            raise SpecError("no piece is left: the text is too short; pass more text", "no pieces are loaded.")
         for i in range(self.n_pieces):
             self._trie.units[self._nodes[i]].score = self._scores[i]
             self._trie.units[self._nodes[i]].id = <uint32_t> i
@@ -497,7 +497,7 @@ cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogi
 
 
 cdef bint _leave_whole_out(Lattice* lattice, uint32_t piece) noexcept nogil:
-    """Give the node of a piece that is the whole text the worst score; return False if there is no such node."""
+    """Set the worst score for the node of a piece that is the whole text; return False without such a node."""
     cdef size_t i
     for i in range(lattice.first[0], lattice.first[1]):
         if lattice.nodes[i].id == piece and lattice.nodes[i].end == lattice.n:

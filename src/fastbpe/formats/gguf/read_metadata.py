@@ -40,7 +40,7 @@ def parse(
     kind = keys.text("model", None)
     if kind is None:
         raise FormatError(
-            f"{where}: GGUF: there is no {PREFIX}model: it holds no tokenizer; pass the file of its model"
+            f"{where}: GGUF: it contains no tokenizer (no {PREFIX}model); pass the GGUF file of the language model"
         )
     if kind not in _KINDS:
         raise FormatError(
@@ -102,8 +102,8 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
         return PreTokenizer(pattern)  # type: ignore[arg-type]  # resolved with the model
     if name is None:
         warnings.warn(
-            f"{keys.where}: GGUF: {PREFIX}pre is missing, so text is split by llama.cpp's default pattern, which "
-            "few models were trained with; pass the split pattern as pattern=...",
+            f"{keys.where}: GGUF: {PREFIX}pre is missing, so fastbpe splits text by llama.cpp's default pattern, "
+            "which few models were trained with; pass the split pattern of the model as pattern=...",
             FormatWarning,
             stacklevel=2,
         )
@@ -111,7 +111,8 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     known = ", ".join(PRE_TOKENIZERS)
     keys.fail(
         "pre",
-        f"{name!r:.60} is not known: it names the split pattern; pass it as pattern=... Known are {known}",
+        f"{name!r:.60} is not the name of a split pattern that fastbpe knows ({known}); pass the pattern itself "
+        "as pattern=...",
     )
     raise AssertionError
 
@@ -158,7 +159,7 @@ def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
         triple = ids.get(left), ids.get(right), ids.get(left + right)
         if None in triple:
             keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens whose concatenation is a token")
-        merges.append(triple)  # type: ignore[arg-type]  # none is None
+        merges.append(triple)  # type: ignore[arg-type]  # no member is None
     return pack_merges(merges)
 
 

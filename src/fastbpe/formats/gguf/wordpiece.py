@@ -122,8 +122,8 @@ def settings_of(model: Model) -> tuple[bool, bool]:
             return lowers, strips
     kinds = [step["type"] for step in (*model.normalizers, *model.pre_tokenizers)]
     raise FormatError(
-        f"a GGUF file holds WordPiece with the steps of BERT only (BertNormalizer, BertPreTokenizer, the prefix "
-        f"{CONTINUES!r}), but this tokenizer has the steps {', '.join(kinds) or 'none'}; "
+        f"a GGUF file can store WordPiece only with the steps of BERT (BertNormalizer, BertPreTokenizer, the "
+        f"prefix {CONTINUES!r}), but this tokenizer has the steps {', '.join(kinds) or 'none'}; "
         "export it as native or huggingface"
     )
 

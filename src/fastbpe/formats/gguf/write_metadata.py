@@ -17,7 +17,7 @@ from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
 
 _NEVER = -1e30  # score of a piece that is never on the best path
 _UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
-#: Options of a sentencepiece model that a GGUF file has no place for, with the values that need none.
+#: Options of a sentencepiece model that a GGUF file cannot store, with the values that it need not store.
 _OFF = {
     "remove_extra_whitespaces": (False, "the removal of extra white space"),
     "escape_whitespaces": (True, "spaces that are not escaped as U+2581"),
@@ -97,8 +97,8 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
     for token in added_tokens:
         if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
             raise FormatError(
-                f"a GGUF file cannot hold how the added token {token.content!r:.60} is found; export it as native "
-                "or huggingface"
+                f"a GGUF file cannot store the flags of the added token {token.content!r:.60}; export it as "
+                "native or huggingface"
             )
 
 
@@ -115,19 +115,18 @@ def dump_code_points(model: CodePointModel) -> bytes:
         if plain.normalizer[name] != off:
             drops = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
             way_out = "" if name == "escape_whitespaces" else drops
-            raise FormatError(f"a GGUF file cannot hold {what}; export it as native{way_out}")
+            raise FormatError(f"a GGUF file cannot store {what}; export it as native{way_out}")
     if plain.trainer["treat_whitespace_as_suffix"]:
         raise FormatError(
-            "a GGUF file cannot hold spaces at the end of words (treat_whitespace_as_suffix); export it as native"
+            "a GGUF file cannot store spaces at the end of words (treat_whitespace_as_suffix); export it as native"
         )
     if plain.trainer["model_type"] == "char" and any(
         kind == PieceType.NORMAL and len(piece.decode("utf-8", "replace")) > 1
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
     ):
         raise FormatError(
-            "a GGUF file cannot hold a character model with pieces of several characters, which llama.cpp would "
-            "merge; "
-            "export it as native"
+            "a GGUF file cannot store a character model with pieces of several characters, which llama.cpp would "
+            "merge; export it as native"
         )
     if PieceType.BYTE not in plain.types:
         raise FormatError("a GGUF file needs byte_fallback, which this tokenizer lacks; export it as native")
@@ -156,7 +155,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     symbols = [i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED and i not in added]
     if symbols:
         raise FormatError(
-            f"a GGUF file cannot hold the user-defined piece {model.piece(symbols[0])!r} of a unigram model: "
+            f"a GGUF file cannot store the user-defined piece {model.piece(symbols[0])!r} of a unigram model: "
             "llama.cpp cuts such pieces out of the text first; export it as native or sentencepiece"
         )
     lost = ""
@@ -171,7 +170,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     elif PieceType.BYTE in model.types:
         lost = "byte_fallback of a unigram model, which llama.cpp does not have"
     if lost:
-        raise FormatError(f"a GGUF file cannot hold {lost}; export it as native or sentencepiece")
+        raise FormatError(f"a GGUF file cannot store {lost}; export it as native or sentencepiece")
     scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     charsmap = spec["precompiled_charsmap"]
     rules = {"precompiled_charsmap": Typed(metadata.UINT8, list(charsmap), True)} if charsmap else {}

@@ -513,7 +513,7 @@ cdef bint _stands_for_byte(str text) noexcept:
 def read(data, bint needs_merges=True):
     """Read a tokenizer.json; None if the slow twin must read it.
 
-    needs_merges: give up if there are none, as in a WordPiece or WordLevel.
+    needs_merges: give up without merges, as in a WordPiece or WordLevel.
     """
     cdef Entries entries = Entries()
     entries._data = bytes(data)

@@ -283,7 +283,7 @@ def lay_out(
             continue  # whisper has an empty token, which no text becomes
         data = bytes_of(token)
         if data is None and (whole_piece_first or token_id in used):
-            model.fail(f"token {token!r:.60} is not written in GPT-2's stand-ins of bytes", "vocab")
+            model.fail(f"token {token!r:.60} is not spelled in GPT-2's characters for bytes", "vocab")
         tokens[token_id] = token.encode() if data is None else data
     misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
     if not tokens:

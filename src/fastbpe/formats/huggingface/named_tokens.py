@@ -66,7 +66,7 @@ class NamedTokens(NamedTuple):
         silenced: roles that have no token according to a file.
         has_extra: `extra` comes from extra_special_tokens, which transformers reads before a vocabulary.
         is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens are used too.
-        settings: settings of the class that the folder names; None: there are none for this class.
+        settings: settings of the class that the folder names; None: this class has no settings.
     """
 
     decoder: Mapping[int, Definition] = _NONE
@@ -188,8 +188,8 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
             or not isinstance(entry, dict)
         ):
             raise FormatError(
-                f"{where}: {_DECODER}: {number!r:.40} is not an id of a token: {entry!r:.80}; transformers takes "
-                "ids and objects with content and flags"
+                f"{where}: {_DECODER}: {number!r:.40} is not an id of a token: {entry!r:.80}; transformers "
+                "accepts ids and objects with content and flags"
             )
         found[int(number)] = _token(entry, where, f"{_DECODER}.{number}")
 
@@ -282,7 +282,7 @@ class _Values:
         place = places.get(_EXTRA, self.where)
         if others is not None and not isinstance(others, list):
             raise FormatError(
-                f"{place}: {key}: transformers takes a list or an object of tokens, not {others!r:.80}"
+                f"{place}: {key}: transformers accepts a list or an object of tokens, not {others!r:.80}"
             )
         extra = [_special(value, place, f"{key}[{number}]") for number, value in enumerate(others or ())]
         return {name: token for name, token in named.items() if token.content}, extra
@@ -303,7 +303,7 @@ def _special(value: object, where: str, key: str) -> Definition:
     if isinstance(value, dict) and value.get("__type") == "AddedToken":
         return _token(value, where, key)
     raise FormatError(
-        f'{where}: {key}: transformers takes a text, or an object with "__type": "AddedToken", not {value!r:.80}'
+        f'{where}: {key}: transformers accepts a text, or an object with "__type": "AddedToken", not {value!r:.80}'
     )
 
 

@@ -83,7 +83,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if not n_byte_level:
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
     if n_byte_level > 1:
-        top.fail("two ByteLevel steps: the second would show bytes of bytes; leave one out", "pre_tokenizer")
+        top.fail("two ByteLevel steps: the second would spell bytes twice; leave one out", "pre_tokenizer")
     step_parts.check_byte_decoder(top.part("decoder"))
     whole_piece_first = model.get("ignore_merges", bool, False)
     tokens, tables = None, None
@@ -148,7 +148,7 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
         found = -1 if token in added else vocabulary.get(token, -1)
         if found >= 0 and not found > vocabulary.get(text_of(token.encode()), -1) >= 0:
             model.fail(
-                f"token {token!r} is not written in GPT-2's stand-ins of bytes, {text_of(token.encode())!r}",
+                f"token {token!r} is not spelled in GPT-2's characters for bytes, as {text_of(token.encode())!r}",
                 "vocab",
             )
 

@@ -35,7 +35,7 @@ def parse(
     named: NamedTokens | None = None,
     entries: _vocab_json.Entries | None = None,
 ) -> Model:
-    """Read the model in a file's bytes. Takes the arguments of `read.parse`.
+    """Read the model in a file's bytes. Accepts the arguments of `read.parse`.
 
     Raises:
         FormatError: a damaged file, or one that tokenizers refuses.
@@ -45,7 +45,7 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
-    """Create the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")

@@ -55,7 +55,7 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:
-    """Create the model of a parsed file. Takes the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -220,8 +220,8 @@ def _find_symbols(
     )
     if expected != top.value["pre_tokenizer"]:
         top.fail(
-            "with ignore_merges, and spaces that are U+2581, it must find tokens that no merging makes, and cut "
-            "those that must not stand alone, as fastbpe writes it",
+            "with ignore_merges and spaces that are U+2581, only the pre-tokenizer that fastbpe writes is "
+            "supported: it finds tokens that no merge makes, and cuts tokens that must not be found whole",
             "pre_tokenizer",
         )
 
@@ -271,8 +271,8 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
     needed = [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}]
     if values not in (needed, [*needed, STRIP]):
         part.fail(
-            "not one that is supported: Metaspace, or Replace, ByteFallback and Fuse, with or without a Strip "
-            "of one space"
+            "not supported; it must be Metaspace, or Replace, ByteFallback and Fuse, with or without a Strip of "
+            "one space"
         )
     return "ByteFallback", STRIP in values
 
@@ -305,7 +305,7 @@ def _types(
     if unknown >= 0:
         types[unknown] = PieceType.UNKNOWN
     elif not named:
-        model.fail("without byte_fallback, it must be given: characters would be lost", "unk_token")
+        model.fail("it is missing: without it and byte_fallback, characters would be lost", "unk_token")
     in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
     for token in added:
         never_left = in_all_text and token.normalized and not token.single_word
@@ -327,7 +327,7 @@ def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges
         merges: packed merges.
     """
     pieces, unknown = bytes(piece_bytes), model.get("unk_token", str, "").encode()
-    # Such a merge makes a token that begins or ends with the name. Nearly all vocabularies have none.
+    # Such a merge makes a token that begins or ends with the name. Nearly all vocabularies have no such merge.
     n_bytes = types.count(PieceType.BYTE)
     if not (unknown and pieces.count(unknown) > 1) and not (n_bytes and pieces.count(b"<0x") > n_bytes):
         return
@@ -341,7 +341,7 @@ def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges
 
 
 def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
-    """Return the id for unknown characters; -1 if there is none."""
+    """Return the id for unknown characters; -1 without an unknown token."""
     name = model.get("unk_token", str, "")
     if not name:
         return -1
@@ -367,7 +367,7 @@ def _is_made(name: str, vocabulary: _Vocabulary, merges: bytes) -> bool:
 
 
 def _meta(model: Part, types: bytearray, find: Callable[[str], int]) -> dict[str, Any]:
-    """Return the ids of `<unk>`, `<s>`, `</s>` and `<pad>`, as options of sentencepiece's trainer; -1 for none."""
+    """Return the ids of `<unk>`, `<s>`, `</s>` and `<pad>`, as options of sentencepiece's trainer; -1: missing."""
     names = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
     found: dict[str, Any] = {f"{key}_id": find(name) for key, name in names.items()}
     if PieceType.UNKNOWN in types:

@@ -68,7 +68,7 @@ def parse(
     named: NamedTokens | None = None,
     entries: Entries | None = None,
 ) -> Model | None:
-    """Read the model in a file's bytes. Takes the arguments of `read.parse`.
+    """Read the model in a file's bytes. Accepts the arguments of `read.parse`.
 
     Returns:
         None if the file has a model of another type.

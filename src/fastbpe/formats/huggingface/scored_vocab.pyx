@@ -119,7 +119,7 @@ cdef class ScoredVocab:
 
 
 cdef const uint8_t* _value_of(const uint8_t* at, const uint8_t* end, const char* name) noexcept:
-    """Return the position of a member of the object at `at`; NULL if it has none, or two, or keys with escapes."""
+    """Return the position of a member of the object at `at`; NULL: missing, repeated, or escaped keys."""
     cdef const uint8_t* found = NULL
     cdef String key
     at = read_sign(skip_space(at, end), end, c'{')

@@ -29,7 +29,7 @@ _NUMBER = "an integer from 0 to 2**64 - 1"
 
 
 def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
-    """Write the JSON of "truncation" or "padding" as tokenizers writes it; None if there is none.
+    """Write the JSON of "truncation" or "padding" as tokenizers writes it; None if it is not set.
 
     Args:
         name: "truncation" or "padding".

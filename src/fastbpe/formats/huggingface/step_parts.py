@@ -119,7 +119,7 @@ class Part:
 
 
 def dropout_of(model: Part) -> float | None:
-    """Return the dropout of a model; None: it has none. Raises FormatError for a value that tokenizers refuses."""
+    """Return the dropout of a model; None: no dropout. Raises FormatError for a value that tokenizers refuses."""
     value = model.value.get("dropout")
     if value is not None and (type(value) not in (int, float) or not 0 <= value <= 1):
         model.fail(f"must be a number from 0 to 1, or null, not {value!r:.60}", "dropout")
@@ -141,8 +141,8 @@ def warn_of_settings(top: Part) -> None:
     asked = [key for key in kinds if settings.canonical(key, top.value.get(key), top.where) is not None]
     if asked:
         warnings.warn(
-            f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode gives all "
-            "ids of a text and no others; use truncate(text, n), and pad where batches are made",
+            f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode returns "
+            "all ids of a text, without padding; use truncate(text, n), and pad batches yourself",
             FormatWarning,
             stacklevel=2,
         )

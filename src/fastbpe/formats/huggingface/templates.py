@@ -198,7 +198,7 @@ def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -
 
 
 def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return a TemplateProcessing that puts the same ids around texts; None if there are none.
+    """Return a TemplateProcessing that puts the same ids around texts; None if it puts no ids.
 
     Args:
         templates: the templates for one text and for two.
@@ -241,7 +241,7 @@ def renumbered(described: Any, new_ids: Mapping[int, int]) -> Any:
     """Renumber the ids in a description of post-processors. Raises KeyError for an id without a new one.
 
     Args:
-        described: the part of a tokenizer.json; None: there is none.
+        described: the part of a tokenizer.json; None: the file lacks it.
         new_ids: old id → new id.
     """
     if not isinstance(described, dict):

@@ -109,7 +109,7 @@ def _after_prompt(model: Model, where: Path, config: Mapping[str, Any], names: t
 
 
 def _special_id(model: Model, role: str) -> int | None:
-    """Return the id of the token with a role; None if there is none."""
+    """Return the id of the token with a role; None if no token has the role."""
     return model.special_tokens.get(model.roles.get(role, ""))
 
 
@@ -126,7 +126,7 @@ def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) 
 
 
 def _special_name(model: Model | CodePointModel, token_id: int) -> str | None:
-    """Return the special or added token with an id; None if there is none."""
+    """Return the special or added token with an id; None if no such token has the id."""
     names = {token.id: token.content for token in model.added_tokens}
     if isinstance(model, Model):
         names |= {i: name for name, i in model.special_tokens.items()}
@@ -158,7 +158,7 @@ def write_folder(
     for name in _OLDER:
         if (folder / name).exists():
             raise FormatError(
-                f"{path}: it holds a {name} of another tokenizer, which transformers reads too; "
+                f"{path}: it contains a {name} of another tokenizer, which transformers reads too; "
                 "remove it, or pass another folder"
             )
     with own_folder(os.fspath(folder)) as made:

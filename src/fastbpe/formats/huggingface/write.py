@@ -73,7 +73,7 @@ BPE_DEFAULTS: Mapping[str, Any] = {
 
 
 def write_document(**parts: Any) -> bytes:
-    """Return the bytes of a file. Takes the arguments of `document`."""
+    """Return the bytes of a file. Accepts the arguments of `document`."""
     return json.dumps(document(**parts), ensure_ascii=False, indent=2).encode()
 
 
@@ -108,7 +108,7 @@ def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
         if token and vocabulary.setdefault(text_of(token), token_id) != token_id:
             raise FormatError(
                 f"tokens {vocabulary[text_of(token)]} and {token_id} are both {token!r}; a tokenizer.json can "
-                "hold it only once: export it as native"
+                "store it only once: export it as native"
             )
     return vocabulary
 

@@ -91,7 +91,7 @@ def _symbols(
         )
         text = first + bad
         raise FormatError(
-            f"a tokenizer.json cannot hold user-defined pieces together with the piece {bad!r}: in the text "
+            f"a tokenizer.json cannot store user-defined pieces together with the piece {bad!r}: in the text "
             f"{text!r} tokenizers might find it where sentencepiece does not; export it as sentencepiece"
         )
     return described
@@ -270,7 +270,7 @@ def _check_rules(model: CodePointModel) -> None:
         cannot("pieces of type UNUSED")
     if spec["precompiled_charsmap"]:
         raise FormatError(
-            f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
+            f"a tokenizer.json cannot store the rules of normalization {spec['name']!r}"
             f"{shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
         )
 

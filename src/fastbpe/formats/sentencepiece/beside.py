@@ -108,9 +108,9 @@ def _with_flags(
     if unlike is not None:
         token = next(token for token in added if not _is_plain(token, model))
         raise FormatError(
-            f"{where}: the files beside it name the added token {token.content!r:.60} with flags of its own, "
-            f"which fastbpe does not run on a model with {unlike}; pass the tokenizer.json of this model, or its "
-            ".model by its own path"
+            f"{where}: the files next to it set flags of the added token {token.content!r:.60} that fastbpe "
+            f"does not support in a model with {unlike}; pass the tokenizer.json of this model, or "
+            "its .model by its own path"
         )
     made = _with_pieces(model, new)
     types = bytearray(made.types)

@@ -213,7 +213,7 @@ def _check_scored(model: CodePointModel, where: str) -> None:
 
 
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
-    """Raise FormatError unless there is at most one unknown piece, and byte pieces are all 256 or none.
+    """Raise FormatError unless there is at most one unknown piece, and there are 256 byte pieces or no byte piece.
 
     any_text: a byte may be missing if its character is a piece, as in files of Gemma 1 and 2.
     """
@@ -250,14 +250,14 @@ def dump(model: CodePointModel) -> bytes:
     """
     lost = _lost(model)
     if lost:
-        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
+        raise FormatError(f"a .model file cannot store {lost}: export it as native or huggingface")
     if model.conventions is not None:
         _check(model, "as a .model file")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
 def _lost(model: CodePointModel) -> str:
-    """Name an option of a model that only a tokenizer.json can express; "" if there is none."""
+    """Name an option of a model that only a tokenizer.json can express; "" if a .model can express all."""
     if model.merges:
         return "a list of merges"
     for token in model.added_tokens:
@@ -267,7 +267,7 @@ def _lost(model: CodePointModel) -> str:
     if conventions is None:
         return ""
     if conventions.prefix:
-        return "a space before those texts only that begin with none"
+        return "a space before only those texts that do not begin with a space"
     if conventions.splits:
         return "that pieces end before each U+2581"
     if not conventions.fuses:

@@ -94,7 +94,7 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
 
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
-    """Read the plain piece at p[at]. Returns its end, or 0 if there is none."""
+    """Read the plain piece at p[at]. Returns its end, or 0 if no plain piece is there."""
     cdef size_t end, to
     if not _enter(p, &at, n, &end):
         return 0

@@ -106,13 +106,13 @@ class Boundaries:
         self._done = start  # all up to here are found
 
     def last(self, low: int, high: int) -> int | None:
-        """Find the last boundary in (low, high]; None if there is none."""
+        """Find the last boundary in (low, high]; None if the range contains no boundary."""
         self._find(high)
         at = bisect_right(self._found, high) - 1
         return self._found[at] if at >= 0 and self._found[at] > low else None
 
     def first(self, low: int, high: int) -> int | None:
-        """Find the first boundary in [low, high); None if there is none."""
+        """Find the first boundary in [low, high); None if the range contains no boundary."""
         self._find(low)
         while True:
             at = bisect_left(self._found, low)

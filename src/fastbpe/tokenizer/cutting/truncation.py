@@ -207,7 +207,8 @@ def _next_chunk(
             return new_start, _end(encoder, text, new_start, end, new_end, max_tokens, found)
         if not overlap:
             raise ValueError(
-                f"max_tokens={max_tokens}: the character {text[end]!r} at {end} alone has more tokens"
+                f"max_tokens={max_tokens}: the character {text[end]!r} at position {end} alone has more tokens; "
+                "raise max_tokens"
             )
         overlap //= 2
 

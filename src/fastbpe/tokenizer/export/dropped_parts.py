@@ -40,7 +40,7 @@ def checked(drop: Iterable[str]) -> tuple[str, ...]:
 def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
     """Return the tokenizer without its normalizer, and a function that normalizes a text.
 
-    Raises FormatError if there is none.
+    Raises FormatError if it has no normalizer.
     """
     source = tokenizer._family.model
     if isinstance(source, CodePointModel):

@@ -95,7 +95,7 @@ def format_for(path: str | os.PathLike[str], tokenizer: Exportable) -> Format:
 
 
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
-    """Return a sentence about texts that get other ids in the library that owns the format; "" if there are none.
+    """Return a sentence about texts that get other ids in the library that owns the format; "" if no text does.
 
     Args:
         tokenizer: the tokenizer that was written.
@@ -133,7 +133,7 @@ def _is_known(files: Files, tokenizer: Exportable) -> bool:
 
 
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
-    """Return the arguments that `load` needs for the parts that a format lacks, as text; "" if it lacks none.
+    """Return the arguments that `load` needs for the parts that a format lacks, as text; "" if it lacks nothing.
 
     >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
@@ -148,7 +148,7 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     """Return the files of a byte-level tokenizer. Raises FormatError if no such format can store it."""
     if format == "sentencepiece":
         raise FormatError(
-            "format='sentencepiece' cannot hold a byte-level vocabulary; choose one of "
+            "format='sentencepiece' cannot store a byte-level vocabulary; choose one of "
             f"{', '.join(map(repr, FORMATS))}, or train with mode='codepoint'"
         )
     if format not in _EXPORTERS:
@@ -186,7 +186,7 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
     what = "a vocabulary of characters"
     if kind != "BPE":
         what = f"a {kind} model, which does not merge"
-    raise FormatError(f"format={format!r} cannot hold {what}; choose one of {', '.join(map(repr, choices))}")
+    raise FormatError(f"format={format!r} cannot store {what}; choose one of {', '.join(map(repr, choices))}")
 
 
 def dump_code_points(model: CodePointModel, format: str) -> Files:
@@ -203,7 +203,7 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
     if format not in FORMATS:
         raise FormatError(choose_one_of("format", format, _CODE_POINT_FORMATS))
     raise FormatError(
-        f"format={format!r} cannot hold a vocabulary of code points; choose one of "
+        f"format={format!r} cannot store a vocabulary of code points; choose one of "
         f"{', '.join(map(repr, _CODE_POINT_FORMATS))}"
     )
 
@@ -217,7 +217,7 @@ def _tiktoken(tokenizer: Exportable) -> Files:
 
 
 def _empty(tokenizer: Exportable) -> int | None:
-    """Return the id of the empty token; None if there is none."""
+    """Return the id of the empty token; None if no token is empty."""
     found: int | None = model_of(tokenizer).huggingface.get("empty_token")
     return found
 
@@ -247,7 +247,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
         tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
     )
     raise FormatError(
-        f"this vocabulary merges by a list of pairs; {what} holds ranks only, which would give other ids"
+        f"this vocabulary merges by a list of pairs; {what} stores only ranks, which would give other ids"
         f"{_witness(tokenizer, ranked)}: export it as native"
     )
 
@@ -321,13 +321,15 @@ def _boundless(tokenizer: Exportable) -> Files:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, "a .model of BoundlessBPE")
     if isinstance(model.pattern, (list, tuple)):
-        raise FormatError("a .model of BoundlessBPE holds one split pattern, and this tokenizer has several")
+        raise FormatError(
+            "a .model of BoundlessBPE stores one split pattern, but this tokenizer has several; export as native"
+        )
     _, pattern = resolve_pattern(model.pattern)
     assert pattern is None or isinstance(pattern, str)
     if pattern is not None and (left := _left_out_by(pattern)):
         raise FormatError(
-            "a .model of BoundlessBPE leaves out text that the split pattern does not match, which is a piece "
-            f"here: {left!r} is such a text; train with a pattern that matches all text"
+            "a .model of BoundlessBPE leaves out text that the split pattern does not match, such as "
+            f"{left!r}, but this tokenizer encodes it; train with a pattern that matches all text"
         )
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     words = _made_by_merging(tokenizer) if listed is None else listed
@@ -336,7 +338,7 @@ def _boundless(tokenizer: Exportable) -> Files:
 
 
 def _left_out_by(pattern: str) -> str:
-    """Return a character that a split pattern removes from a text of all characters; "" if there is none."""
+    """Return a character that a split pattern removes from a text of all characters; "" if it keeps all."""
     from fastbpe.splitting import make_splitter
 
     text = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000))))

@@ -376,7 +376,7 @@ def is_text(token: bytes) -> bool:
 
 
 def text_of(token: bytes) -> str:
-    r"""Return the text of a token. If its bytes are not UTF-8, return a text that contains them, if there is one.
+    r"""Return the text of a token. If its bytes are not UTF-8, return a text that contains them, if possible.
 
     >>> text_of(b"ab"), text_of(b"\xe6\xbc"), text_of(b"\xff")
     ('ab', '漀', '\ufffd')

@@ -26,7 +26,7 @@ class SentencePieceDecoding:
 
     Args:
         parts: tables of the model.
-        rules: rules for decoded text; None: there are none.
+        rules: rules for decoded text; None: no rules.
     """
 
     def __init__(self, parts: Parts, rules: Normalizer | None) -> None:

@@ -101,7 +101,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         drops_bytes=False,
     )
     if is_unigram:
-        code_points.expand([[unknown]] * len(code_points.expanded))  # none of them is found in text
+        code_points.expand([[unknown]] * len(code_points.expanded))  # no text contains them
     elif code_points.expanded:
         code_points.expand(
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
@@ -345,7 +345,7 @@ def make_normalizer(
 
 
 def make_denormalizer(model: CodePointModel) -> Normalizer | None:
-    """Return the rules for decoded text; None if the model has none (most have none)."""
+    """Return the rules for decoded text; None if the model has no rules, as most models."""
     spec = model.denormalizer
     if spec is None or not spec["precompiled_charsmap"]:
         return None
@@ -417,7 +417,7 @@ def _leading(
 
 
 class _Expansions:
-    """Ids for symbols that have none: an unused piece becomes the ids of its parts, a character its bytes."""
+    """Ids for symbols without an id: an unused piece becomes the ids of its parts, a character its bytes."""
 
     def __init__(
         self,

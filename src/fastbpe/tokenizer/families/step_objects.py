@@ -130,7 +130,7 @@ _MARKS = ("\u2581", " ")  # characters that may begin words
 
 
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
-    """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if there is none.
+    """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if no character does.
 
     No merge crosses the place before it, and neither does a run of unknown characters, because it is a token. So
     pieces may be cut there, unless whole pieces are looked up or the ends of pieces are spelled differently.
@@ -153,7 +153,7 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
-    """Return the normalizer of texts, and a function that normalizes a token's text; None if there is none."""
+    """Return the normalizer of texts, and a function that normalizes a token's text; None without a normalizer."""
     if not model.normalizers and not model.prefix_space:
         return None, None
     from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
@@ -220,7 +220,7 @@ def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[st
     try:
         steps = [_split(regex) for regex in published or map(to_oniguruma, regexes)]
     except PatternError as error:
-        raise FormatError(f"a tokenizer.json cannot hold how this tokenizer splits text: {error}") from None
+        raise FormatError(f"a tokenizer.json cannot store how this tokenizer splits text: {error}") from None
     return [*steps, {"type": "ByteLevel", "use_regex": use_regex}]
 
 
@@ -245,6 +245,6 @@ def check_plain(model: Model, what: str) -> None:
     if named is not None:
         way_out = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
         raise FormatError(
-            f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface"
+            f"{what} cannot store the {named} of this tokenizer; export it as native or huggingface"
             + (way_out if model.normalizers else "")
         )

@@ -37,7 +37,7 @@ def encode_files(
 
     Args:
         tokenizer: the tokenizer.
-        cut: function that finds safe cuts of long documents; None: there are none.
+        cut: function that finds safe cuts of long documents; None: documents are not cut.
         facts: the tokenizer's fingerprint, n_vocab and special_tokens.
         inputs and the others: as for `Tokenizer.encode_files`; options: as for `job_of`.
     """

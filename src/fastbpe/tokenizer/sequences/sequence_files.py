@@ -23,7 +23,7 @@ from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
 
-FIELD = "input_ids"  # the field or column that holds a sequence
+FIELD = "input_ids"  # the field or column that contains a sequence
 _JSON = (".jsonl", ".ndjson")
 _TABLES = (".parquet", ".arrow")
 _SUFFIXES = (".npy", ".bin", ".idx", *_JSON, *_TABLES, ".txt")
@@ -44,7 +44,7 @@ def files_of(inputs: Any) -> list[Path]:
     found: list[Path] = []
     for item in items:
         if not isinstance(item, (str, os.PathLike)):
-            raise TypeError(f"an input is {type(item).__name__}, not a path; encode_batch takes sequences")
+            raise TypeError(f"an input is {type(item).__name__}, not a path; encode_batch accepts sequences")
         path = Path(item)
         here = [path]
         if path.is_dir():
@@ -118,7 +118,7 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
             if field not in value:
                 raise FormatError(
                     f"{where}: no field {field!r}; its fields are {', '.join(map(repr, value))}; use field= "
-                    "to choose the one that holds the sequence"
+                    "to choose the one that contains the sequence"
                 )
             value = value[field]
         if not isinstance(value, list):
@@ -139,7 +139,7 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
             if field not in schema.names:
                 raise FormatError(
                     f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; use "
-                    "field= to choose the column that holds the sequences"
+                    "field= to choose the column that contains the sequences"
                 )
             kind = schema.field(field).type
             if not hasattr(kind, "value_type") or not arrow.types.is_integer(kind.value_type):
@@ -156,9 +156,7 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise FormatError(
-            f"{path}: not a {path.suffix} file that can be read: {error}; copy or make it again"
-        ) from None
+        raise FormatError(f"{path}: not a valid {path.suffix} file: {error}; copy or make it again") from None
 
 
 def _arrow(path: Path) -> Any:
@@ -177,7 +175,7 @@ def _array(path: Path) -> Any:
     try:
         array = numpy.load(path, allow_pickle=False, mmap_mode="r")
     except (ValueError, EOFError) as error:
-        raise FormatError(f"{path}: not a numpy array that can be read: {error}") from None
+        raise FormatError(f"{path}: not a valid .npy file: {error}") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
             f"{path}: an array of {array.ndim} dimensions of {array.dtype}; it must have one or two dimensions, "

@@ -73,14 +73,16 @@ def encode_files(
         options: its other arguments.
     """
     if is_remote(out):
-        raise FormatError(f"{os.fspath(out)}: ids of sequences are written on this machine; copy the result")
+        raise FormatError(
+            f"{os.fspath(out)}: ids of sequences can only be written on this machine; copy the result there"
+        )
     path = Path(out)
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; pass the path of a file")
     if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(path.parent))
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
     if path.suffix in TABLES:
         require_pyarrow(path)
     check_header(job["header"], path)
@@ -120,7 +122,7 @@ def export(
     if tokenizer.base_size != _BYTES:
         raise FormatError(
             f"{os.fspath(path)}: {chosen} stores bytes as symbols, but this tokenizer has {tokenizer.base_size} "
-            'integers; format="native" (.fbpe) holds them'
+            'integers; format="native" (.fbpe) stores them'
         )
     special = tokenizer.special_tokens
     of_bytes = Tokenizer.from_merges(tokenizer.merges, pattern=None, special_tokens=special)

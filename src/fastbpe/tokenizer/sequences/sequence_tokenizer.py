@@ -193,7 +193,7 @@ class SequenceTokenizer:
         """Decode ids to the symbols of a sequence.
 
         Args:
-            ids: a sequence of ids, in the forms that `encode` takes.
+            ids: a sequence of ids, in the forms that `encode` accepts.
             skip_special_tokens: leave special tokens out; otherwise they are an error, because they represent no
                 symbols.
 
@@ -263,7 +263,7 @@ class SequenceTokenizer:
         return tuple(self.decode([token_id]))
 
     def token_to_id(self, token: Integers | str) -> int | None:
-        """Find the id of a token by its symbols: the lowest id if there are several, None if there is none.
+        """Find the id of a token by its symbols: the lowest id if there are several, None if no token has them.
 
         A str is the name of a special token. A symbol that cannot be in a sequence is an error, as in `encode`.
 

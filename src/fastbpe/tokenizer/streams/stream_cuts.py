@@ -1,6 +1,6 @@
 """Cuts of a text that grows: positions before which no later text changes ids.
 
-Most split patterns have safe cuts (`_core/text/safe_cuts` has the proof). If they have none, the vocabulary may
+Most split patterns have safe cuts (`_core/text/safe_cuts` has the proof). Without them, the vocabulary may
 have some: between two bytes that are adjacent in no token. Let x and y be such bytes.
 
 - A merge makes a token, and a token across this position would contain x next to y. So no merge crosses it, and
@@ -41,7 +41,7 @@ Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
 class PairCuts:
-    """Cuts between bytes that are adjacent in none of the given tokens.
+    """Cuts between bytes that are not adjacent in any given token.
 
     tokens: bytes of each token.
     """

@@ -141,7 +141,7 @@ class StreamEncoder:
             raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
 
     def _cut(self, new: str) -> int | None:
-        """Find the last cut, as an index into the new text; None if there is none.
+        """Find the last cut, as an index into the new text; None without a cut.
 
         A cut at 0 is next to the last character of the earlier text. The new text, which may be long, is not
         copied.

@@ -285,6 +285,6 @@ def _check_flags(token: AddedToken, model: CodePointModel) -> None:
     flags = [flag for flag in _FLAGS[1:] if getattr(token, flag)]
     if flags:
         raise SpecialTokenError(
-            f"added token {token.content!r} has the flag {flags[0]}, which a sentencepiece model cannot hold; "
+            f"added token {token.content!r} has the flag {flags[0]}, which a sentencepiece model cannot store; "
             "export it as a tokenizer.json, load that, and add the token there"
         )

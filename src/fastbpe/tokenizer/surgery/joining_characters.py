@@ -15,7 +15,7 @@ from fastbpe.vocabularies.makers import Makers
 
 
 class CharacterJoining(ByteJoining):
-    """Joining of the ordinary tokens of two character-level tokenizers. Takes the arguments of `ByteJoining`.
+    """Joining of the ordinary tokens of two character-level tokenizers. Accepts the arguments of `ByteJoining`.
 
     Raises VocabularyError: the two mark the positions of characters differently, or with a prefix.
     """

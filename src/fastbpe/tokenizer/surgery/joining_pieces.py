@@ -111,7 +111,7 @@ def _scored(model: CodePointModel) -> CodePointModel:
     if scored.merges or (symbols and scored.types != model.types):
         raise VocabularyError(
             "the merges of this tokenizer.json cannot be expressed as scores, so its pieces cannot be ranked "
-            "together with others"
+            "together with others; with_tokens adds tokens without merges"
         )
     return scored
 

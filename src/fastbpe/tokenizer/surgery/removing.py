@@ -97,8 +97,8 @@ class Remover(Generic[TokenizerT]):
         if keep is not None:
             if not len(always) <= keep <= len(ranked):
                 raise ValueError(
-                    f"keep={keep}: not in {len(always)}..{len(ranked)}, from the tokens that always stay (the "
-                    "base and the special tokens) to all that there are"
+                    f"keep={keep}: must be at least {len(always)}, the tokens that always stay (the base and the "
+                    f"special tokens), and at most {len(ranked)}, all tokens"
                 )
             if counts is not None:
                 ranked = sorted(ranked, key=lambda i: -counts.get(i, 0))

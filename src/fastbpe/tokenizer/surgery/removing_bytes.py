@@ -113,8 +113,8 @@ class ByteRemoval:
         bad = next((i for i in (*drop, *lost) if i in self._uncovered), None)
         if bad is not None:
             raise VocabularyError(
-                f"the token {bad} has a byte that is not a token of this vocabulary: without it, that byte would "
-                "be left out of text"
+                f"the token {bad} cannot be removed: one of its bytes is not a token by itself, so texts would "
+                "lose this byte; keep the token"
             )
         new_ids = renumber({*drop, *lost})
         for i in lost:
@@ -162,7 +162,7 @@ class ByteRemoval:
 
 
 def _are_in(ids: Mapping[bytes, int], tokens: Sequence[bytes], some: Iterable[int]) -> bool:
-    """Tell whether the ids still belong to their tokens: none is removed, and merges make each."""
+    """Tell whether the ids still belong to their tokens: no token is removed, and merges make each."""
     return all(ids.get(tokens[i]) == i for i in some)
 
 

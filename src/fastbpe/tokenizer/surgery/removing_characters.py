@@ -16,7 +16,7 @@ from fastbpe.vocabularies.makers import Makers
 
 
 class CharacterRemoval(ByteRemoval):
-    """Removal of tokens from a character-level vocabulary. Takes the arguments of `ByteRemoval`.
+    """Removal of tokens from a character-level vocabulary. Accepts the arguments of `ByteRemoval`.
 
     With continuing_subword_prefix, a token whose makers are removed is not remade, but removed too.
     """
