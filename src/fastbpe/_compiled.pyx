@@ -1,4 +1,4 @@
-"""The shared object that holds all compiled modules, and the finder that imports them from it.
+"""The shared object that contains all compiled modules, and the finder that imports them from it.
 
 A shared object per module takes half as much room again, and Python opens each of them: figures in ARCHITECTURE.md.
 The loader is Python's own. It takes any number of modules from one file, as PEP 489 describes.

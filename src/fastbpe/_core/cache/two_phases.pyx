@@ -12,7 +12,7 @@ The second phase merges the ids of the first. Each superword consists of ids of 
 Two neighbouring ids that are not adjacent in any superword are never joined, so the ids are cut between them, into
 stretches of a few ids. Omitting a cut is exact too, so one bit, found by a hash, says whether two ids may join.
 The merges of the second phase have a small pair table of their own. No merge of the first phase is left to do:
-none of its pairs remains, and later merges do not create any.
+no pair of it remains, and later merges do not create any.
 
 In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that are one id each after the
 first phase. The piece cache contains the pieces, which are words. Runs are cut in the same way, and a text is cut
@@ -43,7 +43,7 @@ cdef class TwoPhases:
 
     words: Vocabulary – the tokens of the first phase, with their ids in the whole vocabulary.
     joins: uint64 array – left id << 32 | right id of each two ids that are adjacent in a superword.
-    superwords: Vocabulary – the merges of the second phase. None: there are none yet.
+    superwords: Vocabulary – the merges of the second phase. None: not learned yet.
     joins_pieces: bool – these merges join whole pieces; otherwise ids within a piece.
     members: sequence of int – ids; any two of them may be adjacent in a superword. If given, joins is ignored.
     """

@@ -16,7 +16,7 @@ cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 
 cdef inline int reserve(
     void** items, size_t* capacity, size_t wanted, size_t item_size, size_t least
 ) except -1 nogil:
-    """Make space for `wanted` items; growing at least doubles the capacity, and takes `least` as the minimum."""
+    """Make space for `wanted` items; growing at least doubles the capacity, to `least` or more."""
     cdef size_t n
     if wanted <= capacity[0]:
         return 0

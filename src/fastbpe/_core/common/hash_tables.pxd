@@ -4,7 +4,7 @@ Both use open addressing with linear probing. The number of slots is a power of 
 are full, so a probe sequence always ends at an empty slot. The ranked table is probed one cache line at a time:
 all eight slots of the home line, starting at the home slot and wrapping around, then the slots of the next line.
 
-`.fbpe` files hold these tables byte for byte: if the layout or a hash changes, rename the section of the file.
+`.fbpe` files contain these tables byte for byte: if the layout or a hash changes, rename the section of the file.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -43,9 +43,9 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
-    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids for which a ranked table is possible; all ones is not an id
+    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # limit on ids for a ranked table; all ones is not an id
     LINE = 8  # slots of the ranked table in a cache line of 64 bytes
-    MAX_RUN = 4096  # longest run of full slots; a vocabulary with a longer one, made to collide, is refused
+    MAX_RUN = 4096  # longest run of full slots; Vocabulary refuses a longer one: it was made to collide
     NO_KEY = 0x7FFFFFFF  # key of a pair that is not in the ranked table; greater than any other key
 
 
@@ -184,7 +184,7 @@ cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) 
     """Look a pair up in the ranked table: its rank << 6, or NO_KEY. The low 6 bits are for the caller.
 
     Requires: pairs.ranked != NULL. Compares the first four slots without a branch, because the length of a probe
-        sequence cannot be predicted. The loop of ranked_slot() runs only if none of the four decides.
+        sequence cannot be predicted. The loop of ranked_slot() runs only if the four do not decide.
     """
     cdef const uint64_t* slots = pairs.ranked
     cdef size_t i = pair_home(left, right, pairs.shift), k

@@ -62,9 +62,9 @@ cdef class Decoder(IdReader):
     Args:
         vocabulary: Vocabulary of the ordinary tokens.
         special_tokens: list of (id, bytes) that take precedence over ordinary tokens; the bytes may be empty.
-        leading: which spaces to leave out at the beginning of a text of code points. None: none. False: one space
-            at the beginning of the first token. True: all leading tokens that are only a space, and one space of
-            the next token.
+        leading: spaces to leave out at the beginning of a text of code points. None: keep all. False: one space at
+            the beginning of the first token. True: all leading tokens that are only a space, and one space of the
+            next token.
         space_keepers: frozenset of int – ids that keep their leading space.
         joins: True: bytes before and after an empty token may form one character.
         takes_bools: accept False and True as the ids 0 and 1; otherwise they raise TypeError.
@@ -208,7 +208,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
-        """Decode ids to text. Takes the arguments of `Tokenizer.decode`."""
+        """Decode ids to text. Accepts the arguments of `Tokenizer.decode`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)

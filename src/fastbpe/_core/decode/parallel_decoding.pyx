@@ -229,7 +229,7 @@ cdef class Decoding:
         set_flag(&self._over)
 
     cdef void _run_tasks(self, int kind, uint8_t* block) noexcept nogil:
-        """Run tasks of a kind until none is left. block: for FILL, working space of this thread."""
+        """Run tasks of a kind until no task is left. block: for FILL, working space of this thread."""
         cdef size_t task, i
         while True:
             task = add(&self._next[kind], 1)

@@ -106,7 +106,7 @@ cdef class StreamDecoder:
 
     @cython.critical_section
     def push(self, ids):
-        """Return the text that an id, or a sequence of ids, completes; "" if it completes none.
+        """Return the text that an id, or a sequence of ids, completes; "" if no text is complete.
 
         An error leaves the stream unchanged.
 

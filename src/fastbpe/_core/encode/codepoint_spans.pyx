@@ -2,8 +2,8 @@
 
 Each id determines how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown
 id stands for the bytes of one unknown character, or of several consecutive ones; the byte ids of a character are
-adjacent and together stand for its bytes. The normalizer records for each byte that it writes the offset of its
-source.
+adjacent and together stand for its bytes. For each byte that it writes, the normalizer records the offset of
+its source.
 """
 
 cimport cython
@@ -144,7 +144,7 @@ cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogi
 
 
 cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
-    """Return the offset of the character before the one at `at`; 0 if there is none."""
+    """Return the offset of the character before the one at `at`; 0 at the start."""
     if at:
         at -= 1
     while at and text[at] & 0xC0 == 0x80:

@@ -2,7 +2,7 @@
 
 The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of
 the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes to try are
-those that single tokens would add if they began anywhere inside the tail.
+bytes that single tokens would add if they began anywhere inside the tail.
 
 tiktoken splits and encodes the tail again for each of these tokens (100,000 of them after a space). Here a long
 piece inside the tail is merged once. If a long piece continues after the tail, only its end is merged again

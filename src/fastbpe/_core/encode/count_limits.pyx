@@ -98,7 +98,8 @@ cdef size_t _count_part(
 def furthest_place(
     Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t far, size_t limit
 ):
-    """Find the position closest to far, from there towards near, for which `count_part` is at most limit, or near.
+    """Search from far towards near for the first position whose `count_part` is at most limit; near if there is no
+    other.
 
     Tries every position except between the two surrogates of a pair, because counts need not grow with the length.
     """
@@ -162,7 +163,7 @@ cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogi
 def cut_range(
     Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward
 ):
-    """Find the safe cuts between which a part of a text comes to exceed n_ids ids; return (near, n_near, far).
+    """Find the safe cuts between which the count of a part of a text exceeds n_ids; return (near, n_near, far).
 
     start, end: the part, in characters.
     n_ids: the limit.
@@ -415,7 +416,7 @@ cdef inline size_t _distance(size_t near, size_t far) noexcept nogil:
 
 
 cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t last, size_t step) noexcept nogil:
-    """Find a cut about `step` units from near towards last; last if that is near; near if there is no cut."""
+    """Find a cut about `step` units from near towards last; last if it is closer; near if there is no cut."""
     cdef size_t end, cut
     if _distance(near, last) <= step:
         return last
@@ -428,13 +429,13 @@ cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t 
 
 
 cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
-    """Find a cut about halfway between two positions; the greater of them if there is none."""
+    """Find a cut about halfway between two positions; if there is no cut, return the greater position."""
     cdef size_t start = min(near, far), end = max(near, far)
     return _cut_within(pipeline, text, start, start + (end - start) // 2, end)
 
 
 cdef size_t _cut_within(Pipeline pipeline, const Text* text, size_t start, size_t near, size_t end) noexcept nogil:
-    """Return the last cut in (start, near]; if there is none, the first in (near, end); otherwise end."""
+    """Return the last cut in (start, near]; otherwise the first in (near, end); otherwise end."""
     cdef Text bounded
     cdef size_t position
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:

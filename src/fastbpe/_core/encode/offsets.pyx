@@ -190,7 +190,7 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
 
 
 cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
-    """Return the index of the character that contains a byte of the text's UTF-8; the number of bytes if none."""
+    """Return the index of the character that contains a byte of the text's UTF-8; n_bytes if no character does."""
     cdef Cursor cursor = Cursor(0, 0, 0, 0)
     return move_to(text, &cursor, byte)
 
@@ -233,7 +233,7 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
     """Return the number of ids up to the end of each token and piece of a text, and the tokens in `Words.found`.
 
-    Of each of these tokens, returns (index of the id, text). Pieces without ids count, too. In code-point mode,
+    For each of these tokens, returns (index of the id, text). Pieces without ids count, too. In code-point mode,
     the text between two tokens is one piece, which counts if it has ids.
 
     allowed: matcher of special tokens that become ids; None: no tokens.

@@ -235,7 +235,7 @@ cdef class Jobs:
         return 0
 
     def _work(self):
-        """Do jobs until none are left: the main function of every thread."""
+        """Do jobs until no job is left: the main function of every thread."""
         cdef Scratch* scratch
         add(&self._n_working, 1)
         try:
@@ -380,7 +380,7 @@ cdef class Jobs:
     cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil:
         """Store a job's ids in _out, then the ids of later jobs whose offset becomes known by this.
 
-        scratch: has the ids of the first of these jobs, unless that job owns its ids; inherits the memory of jobs
+        scratch: has the ids of the first of these jobs, unless that job owns its ids; receives the memory of jobs
             that own their ids.
 
         Requires: the job's n_known has just become 2.

@@ -23,7 +23,7 @@ cdef class Pipeline:
     cdef readonly Normalizing normalizing
     cdef readonly Stage stages  # stages that change the pieces of the splitter; None: no stages
     cdef Stage cut_stages  # the same stages, with pieces cut where no merge crosses
-    cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has none
+    cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has no superwords
     cdef bint joins_pieces  # superwords join whole pieces
     cdef Widths widths  # made if spans of code points are requested; see widths_of_ids()
     cdef int _has_widths  # atomic

@@ -44,7 +44,7 @@ cdef class ScratchPool:
 
     vocabulary: the pipeline's vocabulary.
     cache_bytes: bytes that the piece caches of all threads together may take.
-    phases: the phases of a vocabulary with superwords; None: it has none.
+    phases: the phases of a vocabulary with superwords; None: it has no superwords.
     """
 
     def __cinit__(self, Vocabulary vocabulary not None, size_t cache_bytes, *, TwoPhases phases=None):

@@ -1,8 +1,8 @@
 """Encodes pieces whose best path may depend on the pieces before them, as in sentencepiece's unigram models.
 
-The piece cache stores for each piece the path that is best without rounding, and how sure it is (see
-merge.segmented). The total continues from piece to piece: the scores of cached paths are added one by one, in
-sentencepiece's order. Pieces that are not sure at their total, and long pieces, are searched from it.
+For each piece, the cache stores the path that is best without rounding, and its margin (see merge.segmented).
+The total continues from piece to piece: the scores of cached paths are added one by one, in sentencepiece's order.
+Long pieces, and pieces whose margin is too small at their total, are searched again from this total.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

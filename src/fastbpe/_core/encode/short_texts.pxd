@@ -9,7 +9,7 @@ cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
 cdef enum:
-    SHORT_UNITS = 1 << 8  # longest text that short_list() takes, in characters
+    SHORT_UNITS = 1 << 8  # longest text that short_list() accepts, in characters
 
 
 cdef inline bint is_short(Pipeline pipeline, object text) noexcept:

@@ -471,7 +471,7 @@ cdef inline PyObject** _place(const Shared* shared, const Span* span) noexcept n
 cdef Shared _shared_tuples(const Ints* ints) noexcept:
     """Return the tuples that lists share, and allocate their places at the first call. Requires: the GIL.
 
-    There are none if memory is short, or if no ints are cached: without a GIL no place may be written.
+    Returns no places if memory is short, or if no ints are cached: without a GIL no place may be written.
     """
     cdef PyObject** places
     if not _shared.n_starts and ints.n:

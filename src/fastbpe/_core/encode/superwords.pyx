@@ -153,7 +153,7 @@ cdef inline size_t _next_bit(const uint64_t* bits, size_t i, size_t n, uint64_t 
 
 
 cdef size_t n_complete(const Phases* phases, const uint8_t* data, const Ends* ends, size_t first) noexcept nogil:
-    """Count the pieces of a text up to the last border that no superword crosses; 0 if there is none.
+    """Count the pieces of a text up to the last border that no superword crosses; 0 without such a border.
 
     first: borders before this piece are known to be crossed.
 

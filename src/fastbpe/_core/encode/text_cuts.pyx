@@ -1,7 +1,7 @@
 """Parts of a text between safe cuts, each encoded as a part of the whole text.
 
-`Pipeline.cut` finds the cuts, and `Pipeline.may_cut` tells whether cutting is allowed. Whether a position is a cut
-depends only on the two characters around it, so a cut remains one when text is added on either side.
+`Pipeline.cut` finds the cuts, and `Pipeline.may_cut` tells whether cutting is allowed. Only the two
+characters around a position decide whether it is a cut, so a cut remains one when text is added on either side.
 """
 
 from fastbpe._core.common.hash_tables cimport NONE
@@ -23,7 +23,7 @@ def may_cut(Pipeline pipeline not None, SpecialMatcher allowed, SpecialMatcher d
 def cut_near(Pipeline pipeline not None, str text not None, size_t start, size_t near):
     """Return the last safe cut in (start, near], or else the next one, or else the text's length.
 
-    Whether a position is a cut depends only on the two characters around it.
+    Only the two characters around a position decide whether it is a cut.
     """
     cdef Text view
     text_of(text, &view)

@@ -157,7 +157,7 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 
 
 cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
-    """Reuse the memory of an array of spans_array() in the same way; NULL if there is none that fits."""
+    """Reuse the memory of an array of spans_array() in the same way; NULL if no array fits."""
     cdef size_t held
     return <int64_t*> _take_spare(&_spares[1], n_units, capacity, &held)
 
@@ -217,7 +217,7 @@ cdef Array int64_array(size_t n):
 cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_units=0):
     """Make an array of n integers of memory that malloc gave.
 
-    capacity: integers that the memory holds; 0: unknown.
+    capacity: integers that fit into the memory; 0: unknown.
     n_units: length of the text, for take_spare_int64s(); 0: do not reuse the memory.
     """
     cdef Array array = Array.__new__(Array)

@@ -52,7 +52,7 @@ cdef class CodePoints:
     cdef readonly bint marks_spaces  # U+2581 becomes a space before merging
     cdef readonly bint by_words  # no piece has a space after another character, so words are merged separately
     cdef readonly size_t n_pieces  # the first n_pieces symbols are pieces, the others characters
-    cdef readonly bytes token_bytes  # bytes of the symbols, in the form that a Vocabulary takes
+    cdef readonly bytes token_bytes  # bytes of the symbols, in the form that a Vocabulary accepts
     cdef readonly bytes token_ends
     cdef readonly list expanded  # symbols that stand for several ids; expand() sets these
     cdef bytes _ids  # memory of characters.ids

@@ -32,7 +32,7 @@ class CodePoints:
 
     @property
     def token_bytes(self) -> bytes:
-        """Bytes of the symbols, in the form that a Vocabulary takes."""
+        """Bytes of the symbols, in the form that a Vocabulary accepts."""
 
     @property
     def token_ends(self) -> bytes:

@@ -1,6 +1,6 @@
 """Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
 
-A Vocabulary builds no tables. It takes four buffers, from table_builder.build_tables() or from a memory-mapped
+A Vocabulary builds no tables. It uses four buffers, from table_builder.build_tables() or from a memory-mapped
 file, checks that no look-up can read outside of them or loop for ever, and keeps them alive. `SpelledSymbols` says
 how to spell base symbols that are characters.
 """
@@ -30,7 +30,7 @@ cdef struct Tables:
     const Characters* characters  # for a code-point vocabulary, whose ids are symbols; NULL: byte-level
     const Spelling* spelling  # for a vocabulary whose base symbols are characters; NULL: any other
     const Segmenting* segmenting  # for a vocabulary that does not merge; NULL: it merges
-    int32_t tied_key  # lowest key (rank << 6) of a symbol that shares its priority; NO_KEY: none does
+    int32_t tied_key  # lowest key (rank << 6) of a symbol that shares its priority; NO_KEY: no symbol does
 
 
 cdef class Vocabulary:

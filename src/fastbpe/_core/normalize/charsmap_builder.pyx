@@ -52,7 +52,7 @@ cdef struct Layout:
     uint32_t* units
     size_t n
     size_t capacity
-    size_t head  # first free unit; n: none is free
+    size_t head  # first free unit; n: no unit is free
     uint32_t next[N_OPEN]  # doubly linked ring of the free units
     uint32_t before[N_OPEN]
     uint8_t is_taken[N_OPEN]
@@ -179,7 +179,7 @@ cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
 
 
 cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
-    """Return the node with these edges; append it if there is none yet."""
+    """Return the node with these edges; append it if it does not exist yet."""
     cdef size_t i, at
     cdef void* grown
     edges[n - 1].is_last = True
@@ -306,7 +306,7 @@ cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_
 
 
 cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size_t first) noexcept nogil:
-    """Return the first base at which the edges of a node fit; the end of the array if there is none."""
+    """Return the first base at which the edges of a node fit; the end of the array if they fit nowhere."""
     cdef size_t unit = layout.head, base
     if unit < layout.n:
         while True:

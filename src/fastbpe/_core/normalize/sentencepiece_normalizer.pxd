@@ -39,7 +39,7 @@ cdef class Normalizer:
         bint _dummy_prefix, _trim, _escape, _suffix, _metaspace_to_space
         Rules _rules  # or None
         SpecialMatcher _symbols
-        uint8_t* _starts  # bits by code point: 1 if a rule or symbol may begin with the character; NULL: none does
+        uint8_t* _starts  # bits by code point: 1 if a rule or symbol may begin with the character; NULL: all 0
         uint8_t _symbol_starts[256]  # bool by byte: a symbol begins with it
         uint8_t _ascii[128]  # replacement if ASCII or nothing follows; LOOK: search rules and symbols
         readonly bint gives_utf8  # each replacement and each symbol is UTF-8, and so is all output
@@ -63,7 +63,7 @@ cdef class Normalizing:
     cdef readonly bint dummy_prefix  # if there is no normalizer: put a space before each text
     cdef readonly bint prefix_always  # put a space before each text between tokens, unless it begins with one
     cdef readonly bint prefix_first  # the same, only at the beginning of a text
-    cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
+    cdef readonly SpecialMatcher symbols  # user-defined symbols; None: no such symbols
     cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between them
     cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 when spans are requested
     cdef readonly bint as_tokenizers  # return the spans of tokenizers; False: sentencepiece's

@@ -148,7 +148,7 @@ cdef class Mapped(TextStep):
         return True
 
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil:
-        """Return the offset of the first character that is replaced; n if there is none."""
+        """Return the offset of the first character that is replaced; n if no character is."""
         cdef size_t at = 0, n_bytes
         while at < n:
             if data[at] < 0x80:

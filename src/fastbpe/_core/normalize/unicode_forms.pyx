@@ -70,7 +70,7 @@ cdef class Form(TextStep):
         return self._pages[self._page_of[character >> 8] << 8 | (character & 0xFF)]
 
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil:
-        """Find the next stretch that may have to change, from data[at] on; return False if there is none.
+        """Find the next stretch that may have to change, from data[at] on; return False at the end.
 
         start, end: receive the stretch. Characters outside do not interact with those inside.
 

@@ -86,7 +86,7 @@ cdef inline void _reach(
 cdef bint search_piece(
     const Segmenting* segmenting, bint has_unknown, const uint8_t* text, size_t n, WideStep* steps
 ) noexcept nogil:
-    """Find the best path through a piece as tokenizers does; False if it needs an unknown token but has none.
+    """Find the best path through a piece as tokenizers does; False if it needs an unknown token that is missing.
 
     has_unknown: the model has an unknown token.
     steps: as in search_sentence(); `second` is not set.

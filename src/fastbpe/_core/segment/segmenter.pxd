@@ -1,4 +1,4 @@
-"""Segmenter: how a vocabulary cuts pieces into tokens without merging. Immutable.
+"""Segmenter: rules by which a vocabulary cuts pieces into tokens without merging. Immutable.
 
 Its trie stores the tokens in a double array, which finds all tokens that begin at a position, shortest first. A
 node is a unit of 16 bytes. All children of a node are in one block of 256 units, so a step reads one unit and
@@ -22,10 +22,10 @@ cdef struct Segmenting:
     const Unit* units  # trie of the tokens
     const double* scores  # UNIGRAM: by id
     const float* gains  # SENTENCE: by id, amount added to the total
-    const uint8_t* are_symbols  # SENTENCE: by id, 1 if the piece is user-defined; NULL: none is
+    const uint8_t* are_symbols  # SENTENCE: by id, 1 if the piece is user-defined; NULL: no piece is
     double unknown  # UNIGRAM, SENTENCE: score of a character without a token
     float greatest  # SENTENCE: greatest absolute score, rounded up
-    uint32_t inner  # WORD_PIECE: node after the prefix of tokens inside a piece; NONE: there is none
+    uint32_t inner  # WORD_PIECE: node after the prefix of tokens inside a piece; NONE: no such tokens
     size_t longest  # WORD_PIECE: characters of the longest piece that is not unknown
 
 
@@ -61,7 +61,7 @@ cdef class Trie:
 
 
 cdef inline uint32_t child(const Unit* units, uint32_t node, uint8_t byte) noexcept nogil:
-    """Return the child of a node for a byte, 0 if there is none."""
+    """Return the child of a node for a byte, 0 without a child."""
     cdef uint32_t found = units[node].base ^ byte
     return found if units[found].parent == node else 0
 

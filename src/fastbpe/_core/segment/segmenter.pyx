@@ -1,4 +1,4 @@
-"""Segmenter: how a vocabulary cuts pieces into tokens without merging. Immutable.
+"""Segmenter: rules by which a vocabulary cuts pieces into tokens without merging. Immutable.
 
 Its trie stores the tokens in a double array, which finds all tokens that begin at a position, shortest first. A
 node is a unit of 16 bytes. All children of a node are in one block of 256 units, so a step reads one unit and
@@ -28,7 +28,7 @@ cdef class Segmenter:
     """Rules by which a vocabulary cuts pieces into tokens.
 
     kind: "Unigram", "sentence" (unigram with the sums of sentencepiece), "WordPiece" or "WordLevel".
-    token_bytes, token_ends: the tokens, in the form that a Vocabulary takes.
+    token_bytes, token_ends: the tokens, in the form that a Vocabulary accepts.
     ids: uint32 array, the id of each token; NONE: it is not found in text. None: the index of each token.
     scores: array of doubles, the score of each id of "Unigram".
     gains: array of floats, the amount that each id of "sentence" adds to a total: with byte fallback, the id of
@@ -119,7 +119,7 @@ cdef struct Builder:
 cdef class Trie:
     """Trie of tokens by their bytes.
 
-    token_bytes, token_ends: the tokens, in the form that a Vocabulary takes.
+    token_bytes, token_ends: the tokens, in the form that a Vocabulary accepts.
     ids: uint32 array, the id of each token; NONE leaves it out. Of equal tokens the last one counts.
     scores: float array, the score of each token.
 
@@ -263,7 +263,7 @@ cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) exce
 
 
 cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* bytes_, size_t n) noexcept nogil:
-    """Find a unit of a block for the first byte such that the units of the others are free, too; NONE if none is.
+    """Find a unit of a block for the first byte such that the units of the others are free, too; or return NONE.
 
     The unit of another byte differs from it by the xor of both bytes. Few bytes are tried for one unit after
     another. For many, the bits of the block are permuted by this xor, 64 bits at a time: its two high bits choose

@@ -90,9 +90,9 @@ static inline size_t fb_run(const uint8_t *text, size_t n, size_t i, unsigned se
     return i;
 }
 
-/* The length of an English contraction ('s 't 'm 'd 'll 've 're) at i, which is its apostrophe; 0 if there is none.
- * fold: ignore case, like Unicode case folding: the long s, U+017F, is an s; no other character outside ASCII folds to
- * one of these letters. */
+/* The length of an English contraction ('s 't 'm 'd 'll 've 're) at i, which is an apostrophe; 0 if no contraction
+ * begins there. fold: ignore case, like Unicode case folding: the long s, U+017F, is an s; no other character
+ * outside ASCII folds to one of these letters. */
 static inline size_t fb_contraction(const uint8_t *text, size_t n, size_t i, int fold) {
     if (n - i < 2) return 0;
     uint8_t a = text[i + 1], b;

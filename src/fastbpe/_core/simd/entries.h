@@ -27,8 +27,8 @@
 #endif
 
 enum {
-    FB_ENTRY_PLAIN = 3,   /* most ids in an entry without packing */
-    FB_ENTRY_IDS = 6,     /* most ids in an entry */
+    FB_ENTRY_PLAIN = 3,   /* limit on ids in an entry without packing */
+    FB_ENTRY_IDS = 6,     /* limit on ids in an entry */
     FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater ids go to the arena, but no published vocabulary has any */
 };
 

@@ -37,7 +37,7 @@ typedef struct {
 } fb_merge_tables;
 
 enum {
-    FB_MAX_PIECES = 128, /* most pieces of a call */
+    FB_MAX_PIECES = 128, /* limit on pieces of a call */
     FB_ABREAST = 32,     /* pieces that take turns: their states fit into the first-level cache */
     FB_PLACES = 64       /* symbols that the state of a piece has space for */
 };

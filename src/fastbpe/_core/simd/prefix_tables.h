@@ -1,4 +1,4 @@
-/* The tables of prefixes.h, for modules that hold them but do not search, and so compile without intrinsics. */
+/* The tables of prefixes.h, for modules that contain them but do not search, and so compile without intrinsics. */
 #ifndef FASTBPE_PREFIX_TABLES_H
 #define FASTBPE_PREFIX_TABLES_H
 

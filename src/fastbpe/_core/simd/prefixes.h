@@ -65,7 +65,7 @@ static inline int fb_has_vectors(void) { return fb_processor_has(FB_AVX2); }
 static inline int fb_has_vectors(void) { return 0; }
 #endif
 
-/* Return the first offset, `at` or greater, at which a string may begin; n if there is none.
+/* Return the first offset, `at` or greater, at which a string may begin; n if no string can.
  * has_vectors: the result of fb_has_vectors(). */
 static inline size_t fb_next_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at, int has_vectors) {
     return has_vectors ? fb_next_begin_avx2(p, data, n, at) : fb_next_begin_scalar(p, data, n, at);

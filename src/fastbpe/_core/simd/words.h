@@ -24,7 +24,7 @@ FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
 /* Split from *at on, character by character: up to `stop` and on to the next ASCII character or the end of the text, or
  * until `room` ends have been written. Returns the number of ends.
  * at: where to begin; receives the position where it stopped.
- * last: the character before *at, 0x110000 if there is none; receives the character before the new *at. */
+ * last: the character before *at, 0x110000 at the start; receives the character before the new *at. */
 static size_t fb_words_by_character(const uint8_t *text, size_t n, size_t *at, size_t stop, uint32_t *last,
                                     size_t *ends, size_t room, const fb_words *w) {
     size_t here = *at, n_ends = 0, n_bytes;

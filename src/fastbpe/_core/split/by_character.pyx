@@ -10,7 +10,7 @@ from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 
 cdef enum:
     N_BLOCKS = 0x1100  # blocks of 256 code points
-    ANY = 0  # script number of characters that go with any script
+    ANY = 0  # script number of characters that may follow any script
 
 
 @cython.final
@@ -48,8 +48,8 @@ cdef class ByScript(Splitter):
     """Splitter that begins a piece where the script changes. Text before the first script is a gap.
 
     index: bytes – for each block of 256 code points, the number of its row.
-    rows: bytes – rows of 256 numbers, the script of each code point; 0: the character goes with the text before
-        it.
+    rows: bytes – rows of 256 numbers, the script of each code point; 0: the character is in the piece of the
+        text before it.
     """
 
     cdef tuple _owners

@@ -55,7 +55,7 @@ cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_
 cdef inline size_t one_member(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """Return the end of the character at `at` if there is one and it is in the set; otherwise NONE.
+    """Return the end of the character at `at` if it is in the set; otherwise NONE.
 
     number: number of the set.
     """

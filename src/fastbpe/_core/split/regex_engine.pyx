@@ -195,7 +195,7 @@ cdef class Engine(Splitter):
         return n
 
     cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, MatchState* state) except? 0 nogil:
-        """Return the end of the match that begins at `begin`; `begin` itself if there is none."""
+        """Return the end of the match that begins at `begin`; `begin` itself without a match."""
         cdef const uint32_t* code = self._code
         cdef const uint32_t* words = code + 1
         cdef size_t at = begin, low, size

@@ -44,7 +44,7 @@ cdef extern from "simd/classes.h" nogil:
 
 
 cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil:
-    """Return the last cut in (start, near]; if there is none, the first in (near, end); otherwise end.
+    """Return the last cut in (start, near]; otherwise the first in (near, end); otherwise end.
 
     text: a str as units, or bytes of UTF-8.
     start, near, end: in units.
@@ -140,7 +140,7 @@ cdef inline bint _is_space_or_stop(uint32_t c) noexcept nogil:
 
 
 def last_safe_cut(text, const uint8_t[::1] crossed=None):
-    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 if there is none.
+    """Return the last safe cut inside a text, as a byte offset into its UTF-8; 0 without a safe cut.
 
     crossed: bytes or None – by border_of(): 1 if a token may cross that border between two pieces, so that it is
         not a safe cut. None: tokens never cross pieces.
@@ -164,11 +164,11 @@ def last_safe_cut(text, const uint8_t[::1] crossed=None):
 
 
 def nearest_safe_cut(text, size_t start, size_t near):
-    """Find the safe cut before a space or stop that is nearest to a position; the text's length if there is none.
+    """Find the safe cut before a space or stop that is nearest to a position; the text's length without one.
 
     text: a str, whose cuts are counted in characters, or bytes of UTF-8.
     start: the cut is after it.
-    near: at or after start. The function takes the last cut up to it, or if there is none the next one.
+    near: at or after start. The function takes the last cut up to it, or else the next one.
     """
     cdef Text view
     text_of(text, &view)

@@ -21,7 +21,7 @@ cdef class SeparatedTexts:
         self._end = self._at + PyBytes_GET_SIZE(block)
 
     cdef const uint8_t* _find(self, const uint8_t* at) noexcept nogil:
-        """Find the next separator; NULL if there is none."""
+        """Find the next separator; NULL after the last."""
         cdef const uint8_t* found
         while at < self._end and <size_t> (self._end - at) >= self._n_mark:
             found = <const uint8_t*> memchr(at, self._mark[0], <size_t> (self._end - at) - self._n_mark + 1)

@@ -55,7 +55,7 @@ cdef extern from "simd/classes.h" nogil:
 cdef class SpecialMatcher:
     """Matcher of special or added tokens: the leftmost match first, and the longest of those that begin there.
 
-    tokens: UTF-8 of each; all different, none empty.
+    tokens: UTF-8 of each; all different, not empty.
     ids: the id of each.
     flags: a byte for each token, the sum of 1 (includes the white space before it), 2 (includes the white space
         after it), 4 (found only if no word character is next to it), 8 (passed over: neither the token nor tokens
@@ -176,7 +176,7 @@ cdef class SpecialMatcher:
         return NONE
 
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the first token in data[at:n], whatever its flags. Returns False if there is none.
+        """Find the first token in data[at:n], whatever its flags. Returns False if no token is found.
 
         Requires: data[:n] is valid UTF-8.
         Ensures: on True, start, end, index and id of match are set; resume does not change.
@@ -198,7 +198,7 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
-        """Find the next token by the rules of its flags. Returns False if there is none.
+        """Find the next token by the rules of its flags. Returns False if no token is found.
 
         match: as the previous call left it; for the first call, with end and resume 0.
 
@@ -248,7 +248,7 @@ cdef class SpecialMatcher:
         return low < self._n_words and self._words[2 * low] <= character
 
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """Find the longest token that begins at data[at], whatever its flags. Returns False if there is none.
+        """Find the longest token that begins at data[at], whatever its flags. Returns False if no token does.
 
         Ensures: on True, start, end, index and id of match are set; resume does not change.
         """

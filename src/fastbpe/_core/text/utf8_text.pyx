@@ -257,7 +257,7 @@ cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, 
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
-    """Return the offset of the first byte that is not part of well-formed UTF-8; n if there is none."""
+    """Return the offset of the first byte that is not part of well-formed UTF-8; n if all bytes are."""
     cdef size_t i = 0, n_bytes
     while i < n:
         if data[i] >= 0x80:
@@ -277,7 +277,7 @@ cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
 
 
 cdef inline size_t _valid_sequence(const uint8_t* p, size_t n) noexcept nogil:
-    """Return the length of the well-formed character at the start of p[:n]; 0 if there is none.
+    """Return the length of the well-formed character at the start of p[:n]; 0 if no such character is there.
 
     Requires: p[0] is not ASCII.
     """

@@ -1,7 +1,7 @@
 """Choice of a language in parity-aware training, like that of tokenizers' ParityBpeTrainer.
 
-In a case in which tokenizers searches for a language for ever, this module takes the neediest language: see
-`_choose_within_window`. With ratios, tokenizers also loops for ever if the last languages with pairs left are
+In one case tokenizers searches for a language forever; this module chooses the neediest language instead: see
+`_choose_within_window`. With ratios, tokenizers also loops forever if the last languages with pairs left are
 followed by languages without text; here these count as exhausted from the start.
 """
 
@@ -22,9 +22,9 @@ cdef class LanguageChoice:
     """Choice of the language that needs the next merge most.
 
     n_symbols: list of int – symbols of the text of each language, before the first merge.
-    ratio: list of float, or None – the language whose text shrank the least needs a merge: symbols before by
-        symbols now, relative to its ratio. A language without text is exhausted. None: the language with the most
-        symbols.
+    ratio: list of float, or None – the language whose text shrank least relative to its ratio needs a merge; a
+        text shrinks by symbols before / symbols now. A language without text is exhausted. None: the language with
+        the most symbols needs a merge.
     window: int or None – number of recent merges of which no language has a larger share than alpha / number of
         languages.
     alpha: float – see window.
@@ -115,9 +115,9 @@ cdef class LanguageChoice:
     cdef int _choose_within_window(self) noexcept nogil:
         """Choose the neediest language that the window has room for.
 
-        If there is none, tokenizers takes the least needy one. If a language is exhausted, it takes the first one
-        instead, exhausted or not. If the window has no room for that one and a later language is exhausted,
-        tokenizers searches for ever; this function then takes the neediest language.
+        If the window has room for no language, tokenizers chooses the least needy language; but if a language is
+        exhausted, it chooses the first language, exhausted or not. If the window has no room for that language and
+        a later language is exhausted, tokenizers searches forever; this function then chooses the neediest.
         """
         cdef int neediest = self._neediest(), found = neediest, last = neediest
         while found != NOBODY:

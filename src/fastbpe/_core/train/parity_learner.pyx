@@ -42,9 +42,9 @@ cdef class ParityLearner:
     n_merges: int – number of merges to learn.
     dev: list of PieceCounter or Sequences, or None – texts whose symbols show which language needs a merge; None:
         the languages themselves.
-    ratio: list of float, or None – compare symbols before the first merge by symbols now, relative to this number,
-        for the words of the languages; None: compare the numbers of symbols.
-    window: int or None – of the last `window` choices, a language has at most alpha / len(languages).
+    ratio: list of float, or None – compare (symbols before the first merge) / (symbols now), relative to this
+        number, for the words of the languages; None: compare the numbers of symbols.
+    window: int or None – of the last `window` choices, a language has at most the share alpha / len(languages).
     whole: PieceCounter or Sequences, or None – the words of all languages, for global_merges.
     global_merges: int – number of merges before the first choice of a language, by the counts in all languages.
     min_count: int – merge only pairs that occur at least this often.

@@ -218,7 +218,7 @@ cdef class PieceCounter(PieceTable):
     cdef int _count_group(
         self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
     ) except -1 nogil:
-        """Count the pieces of one group. Takes the arguments of count_pieces().
+        """Count the pieces of one group. Accepts the arguments of count_pieces().
 
         Requires: 1 <= n_ends <= GROUP_PIECES; reserve_group() was called.
         """

@@ -8,7 +8,7 @@ cdef enum:
     INHERITED = 0  # the character has the script of the previous one
     METASPACE_CLASS = 1  # U+2581, which stands for a space
     ALONE = 2  # no piece has the character together with another one
-    ANY = 3  # goes with every script
+    ANY = 3  # may share a piece with every script
     FIRST_SCRIPT = 4  # from here on, numbered by training.codepoint_counting
 
 cdef enum:

@@ -4,8 +4,8 @@ sentencepiece joins all sentences, each ended by a NUL, builds the suffix array 
 nodes of the suffix tree: strings that are followed by at least two different bytes. Here suffixes of the distinct
 units (see sentence_store) are sorted, each with the count of its unit: a unit contains everything that decides
 about a string that can be a piece. A string that is a whole unit also has a node with a NUL at its end, if
-different sentences follow; sentencepiece adds the count of that node to the string's, so that it counts twice, and
-so does this module.
+different sentences follow; sentencepiece adds the count of that node to the string's, so that it counts twice.
+This module does the same.
 
 Suffixes are divided among threads: those that begin with the same two bytes go to the same thread. A string that
 can be a piece has at least two characters, so all its occurrences are there.
@@ -134,7 +134,7 @@ cdef class SeedFinder:
         self._free()
         self._units = None
         for table in found:
-            of_chunk.append(table)  # strings of different parts begin with different bytes, so none is in both
+            of_chunk.append(table)  # strings of different parts begin with different bytes: all differ
         if len(self._found):
             self._found.add_table(of_chunk)
             self._found.settle()
@@ -289,7 +289,7 @@ cdef class SeedFinder:
 
         order: space for all strings; `at` receives their indices.
 
-        Returns how many of the first n_best there are. The others are unordered.
+        Returns the number of ordered strings, at most n_best. The others are unordered.
         """
         cdef const PieceCount* piece
         cdef size_t i, run, n = self._found.n_pieces

@@ -5,7 +5,7 @@ from fastbpe._core.train.piece_table cimport PieceTable
 
 cdef enum:
     SENTENCE_END = 0xFF  # after the last word of a sentence, when words are counted; UTF-8 never has this byte
-    NO_SENTENCE = 0xFE  # used as the next sentence's first byte if none follows; never in UTF-8 either
+    NO_SENTENCE = 0xFE  # used as the next sentence's first byte if no sentence follows; never in UTF-8 either
 
 
 cdef class KnownCharacters:

@@ -56,7 +56,7 @@ cdef class WordCounter:
     normalizer: Normalizer – normalizes each sentence.
     classes: bytes, one per code point – classes of characters, as in scripts.pxd.
     symbols: SpecialMatcher or None – user-defined symbols of normalized text; no piece crosses one.
-    delimiter: bytes – no piece crosses this text either; b"": none.
+    delimiter: bytes – no piece crosses this text either; b"": no delimiter.
     max_bytes: int – leave out longer sentences.
     split_by_whitespace: bool – end a word at each space.
     treat_whitespace_as_suffix: bool – a space belongs to the word before it, not to the one after it.
