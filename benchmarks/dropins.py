@@ -28,8 +28,8 @@ Method = Callable[[Any], Any]
 
 
 class Row(NamedTuple):
-    """One method: the call of the drop-in, fastbpe's own method (None if there is none), and the inputs of the
-    calls."""
+    """One method: the call of the drop-in, fastbpe's own method (None: it has no such method), and the inputs of
+    the calls."""
 
     call: Callable[[Any, Any], Any]
     own: Method | None

@@ -36,7 +36,7 @@ class Timing:
 
 @dataclass
 class Outcome:
-    """Results of a row: timings by peer, and for other peers the reason why they have none."""
+    """Results of a row: timings by peer, and for other peers the reason why they were not timed."""
 
     row: Row
     timings: dict[str, Timing] = field(default_factory=dict)

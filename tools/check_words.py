@@ -5,9 +5,10 @@
     python tools/check_words.py --glossary ARCHITECTURE.md    compare the glossary with the sources
 
 A docstring begins with an imperative or a noun phrase, a test is named by what must hold, and a limit is called
-MAX_. A sentence of a page has at most MAX_SENTENCE words, and none of the words in tools/prose.txt. The glossary
-has every term of CANDIDATES that occurs more than MIN_COUNT times in SOURCES, and no rarer term.
-Prints a line for each finding, and exits with 1 if there is one.
+MAX_. HARD_PHRASE lists phrases that comments and docstrings must not contain. A sentence of a page has at most
+MAX_SENTENCE words, and none of the words in tools/prose.txt. The glossary has every term of CANDIDATES that occurs
+more than MIN_COUNT times in SOURCES, and no rarer term. Prints a line for each finding, and exits with 1 if there
+are findings.
 """
 
 from __future__ import annotations
@@ -33,6 +34,11 @@ BAD_TEST_NAME = re.compile(
     r"^\s*(?:async )?def (test_(?:what|how|where|whether|another|others|none)_\w*)", re.MULTILINE
 )
 BAD_CONSTANT = re.compile(r"\b_?MOST_[A-Z0-9_]+\b")
+#: Phrase of a comment or a docstring in which "none" or "takes" stands for the words that a reader needs.
+HARD_PHRASE = re.compile(
+    r"\b(?:[Tt]here (?:is|are)|has|have|had|holds?) none\b(?! of)|\bif they are none\b"
+    r"|\bin (?:the|a) form that \w+ takes?\b".replace(" ", r"\s+(?:[#*]+:?\s+)?")  # also across lines
+)
 
 #: Terms of this project, or with a narrower sense here. A reader knows the terms of the field (token, id, rank,
 #: merge, vocabulary, batch, slot, probe …) without a glossary.
@@ -89,6 +95,10 @@ def findings(folder: Path) -> list[str]:
                     lines[number] = f"a docstring begins with {word[1]}: {docstring.splitlines()[0][:60]}"
         for match in BAD_TEST_NAME.finditer(text):
             lines[_line(text, match.start(1))] = f"{match[1]} does not say what must hold"
+        for match in HARD_PHRASE.finditer(text):
+            lines[_line(text, match.start())] = (
+                f"{match[0]!r}: name the thing that is missing, or say what it accepts"
+            )
         first_of_name = {match[0]: match.start() for match in reversed([*BAD_CONSTANT.finditer(text)])}
         for name, start in first_of_name.items():
             lines[_line(text, start)] = f"{name}: call a limit MAX_"

@@ -24,7 +24,7 @@ def trained(kind: type[minbpe.Tokenizer]) -> minbpe.Tokenizer:
 
 
 def plainly(tokenizer: minbpe.Tokenizer, data: bytes) -> list[int]:
-    """Encode by the functions of `base`: the first of the pairs that merge lowest, until there is none."""
+    """Encode by the functions of `base`: the first of the pairs that merge lowest, until no pair is left."""
     ids = [*data]
     while known := [pair for pair in base.get_stats(ids) if pair in tokenizer.merges]:
         pair = min(known, key=lambda one: tokenizer.merges[one])

@@ -39,7 +39,7 @@ def observe(call: Any, tokenizer: Any, caplog: pytest.LogCaptureFixture) -> tupl
 
 
 def compare(call: Any, ours: Any, stock: Any, caplog: pytest.LogCaptureFixture) -> str:
-    """Tell the first difference of answers, texts of errors, messages, or settings left; "" if there is none."""
+    """Tell the first difference of answers, texts of errors, messages, or settings left; "" if all are equal."""
     expected, messages = observe(call, stock, caplog)
     found, told = observe(call, ours, caplog)
     if told != messages:

@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE.parent))
 
 #: Limits of one input: seconds, MiB of memory. ASan itself takes a part of the memory.
 MAX_SECONDS, MAX_MEBIBYTES, MAX_BYTES = 60, 2048, 4096
-#: Target → the words of its format; others have none.
+#: Target → the words of its format; other targets have no dictionary.
 DICTIONARIES = {
     "huggingface": "json", "model_folder": "json", "tekken": "json", "jsonl": "json", "manifest": "json",
     "gpt2": "json", "gguf": "gguf", "regex": "regex",

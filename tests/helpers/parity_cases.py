@@ -18,7 +18,7 @@ class Case:
     """Texts and options of one training.
 
     languages: texts of each language.
-    dev: dev texts of each language; None: there are none.
+    dev: dev texts of each language; None: no dev texts.
     ratio: a number for each language, or None.
     n_merges, window, alpha, global_merges, min_count: as for the slow twin.
     """

@@ -98,7 +98,7 @@ def all_splitters() -> list[Splitter]:
 
 
 def fault(splitter: Splitter, data: bytes) -> str | None:
-    """Describe an end that does not rise, or that lies outside the bytes; None if there is none."""
+    """Describe an end that does not rise, or that is outside the bytes; None if all ends are right."""
     ends = splitter.ends_in(data)
     if ends == sorted(set(ends)) and ends[-1:] == ([len(data)] if data else []):
         return None

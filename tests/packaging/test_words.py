@@ -34,9 +34,10 @@ def test_bad_words_are_found_by_line(check_words: ModuleType, tmp_path: Path) ->
     )
     (tmp_path / "b.pyx").write_text(
         '"""Cells."""\n\ncdef int f(int x) noexcept:  # a comment\n    """How it is done."""\n'
+        f"    # Return 0 if there\n    # is {'none'}.\n    return x  # one has {'none'} of them\n"
     )
     found = [line.removeprefix(f"{tmp_path}/").partition(": ")[0] for line in check_words.findings(tmp_path)]
-    assert found == ["a.py:1", "a.py:3", "a.py:6", "b.pyx:4"]
+    assert found == ["a.py:1", "a.py:3", "a.py:6", "b.pyx:4", "b.pyx:5"]
 
 
 @pytest.mark.daily

@@ -36,7 +36,7 @@ def removable(tokenizer: Any) -> list[int]:
 
 
 def removed(rng: random.Random, tokenizer: Tokenizer) -> tuple[Any, list[int]] | None:
-    """Remove some tokens at random; None: that is refused, or there are none."""
+    """Remove some tokens at random; None: removing is refused, or no token can be removed."""
     ids = removable(tokenizer)
     some = rng.sample(ids, min(len(ids), rng.choice([1, 1, 2, 4])))
     keep_ids = tokenizer.mode == "byte" and rng.random() < 0.4

@@ -32,7 +32,7 @@ elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
 
 **One merge makes each token**, whatever the ranks or the list. Let any rule give pairs of tokens priorities,
 or none (the rank of what a pair spells, its place in a list, a score), and let the best pair be merged, the
-leftmost of equals, one at a time, until there is none. Then all pairs that are ever merged to the bytes of a
+leftmost of equals, one at a time, until no pair is left. Then all pairs that are ever merged to the bytes of a
 token t, in any piece, are one and the same pair: that which is merged last where the bytes of t are merged by
 themselves.
 

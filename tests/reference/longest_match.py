@@ -10,7 +10,7 @@ Token = tuple[int, int, int]  # id, begin and end in characters
 def word_piece(
     word: str, vocabulary: Mapping[str, int], unknown: str, prefix: str = "##", longest: int = 100
 ) -> list[Token]:
-    """Take the longest token at each place of a word. If some place has none, the whole word is unknown.
+    """Take the longest token at each place of a word. If no token begins at a place, the whole word is unknown.
 
     Args:
         word: one piece; not empty.

@@ -55,8 +55,8 @@ def train(
     [Step(left='b', right='b', language=0), Step(left='d', right='d', language=1),
     Step(left='a', right='bb', language=0)]
 
-    The first `global_merges` merges take the pair that is most frequent in all languages together. If there is
-    none, training ends.
+    The first `global_merges` merges are of the pair that is most frequent in all languages together. If no
+    pair is left, training ends.
 
     Then the language is chosen that has the most symbols, the first of equal ones. Symbols are those of `dev`, or
     else of `languages` themselves. With `ratio` it is the language whose text shrank the least: symbols before the

@@ -117,7 +117,7 @@ def _backwards(best: Mapping[int, Candidate], end: int) -> list[Candidate]:
 class ScoredPieces:
     """Unigram model of tokenizers, which cuts one piece at a time.
 
-    unknown: id of the unknown token; None: there is none.
+    unknown: id of the unknown token; None: no unknown token.
 
     >>> ScoredPieces([("<unk>", 0.0), ("a", -1.5), ("aa", -3.5)], 0).encode("aaxxa")
     [(1, 0, 1), (1, 1, 2), (0, 2, 4), (1, 4, 5)]

@@ -17,7 +17,7 @@ from fastbpe import SequenceTokenizer, Tokenizer
 from fastbpe._compiled import MODULES
 from fastbpe.tokenizer import tokenizer as tokenizer_module
 
-#: Packages that the examples of methods need: tests of a wheel have none.
+#: Packages that the examples of methods need: tests of a wheel install no packages.
 NEEDED = {"to_arrow": "pyarrow", "export": "tokenizers"}
 
 

@@ -22,8 +22,8 @@ def find(folder: Path) -> Chat | None:
     """Find the chat templates of a folder, and the tokens that they may refer to.
 
     Returns:
-        The templates in separate files if there are any, else those in tokenizer_config.json; None if there are
-        none.
+        The templates in separate files, or else the templates in tokenizer_config.json; None if the folder has
+        no template.
 
     Raises:
         FormatError: one of the files is damaged or too large.

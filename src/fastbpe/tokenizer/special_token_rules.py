@@ -46,8 +46,8 @@ class SpecialTokens:
             token with the text of an ordinary token.
         decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them,
             such as "é", as bytes; False: each decodes to its text.
-        empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: there is
-            none.
+        empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no
+            such token.
         every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
 
         Raises:

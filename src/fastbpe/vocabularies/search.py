@@ -92,7 +92,7 @@ def search_tokens(
     if order not in _ORDERS:
         raise ValueError(choose_one_of("order", order, _ORDERS))
     if order == "rarest" and corpus is None:
-        raise ValueError("order='rarest' needs a corpus to count in")
+        raise ValueError("order='rarest' counts the tokens in a corpus; pass corpus=")
     material = material_of(tokenizer)
     counts = None
     read = Corpus.given(corpus, separator=separator, text_field=text_field, format=format)

@@ -108,7 +108,7 @@ def test_ids_without_a_token_are_left_out() -> None:
     [
         ({"regex": "("}, r"regex '\(': "),
         ({"order": "shortest"}, "order='shortest': choose"),
-        ({"order": "rarest"}, "order='rarest' needs a corpus"),
+        ({"order": "rarest"}, "order='rarest' counts the tokens in a corpus"),
     ],
 )
 def test_bad_conditions_raise_value_error(options: dict[str, str], message: str, tokenizer: Tokenizer) -> None:

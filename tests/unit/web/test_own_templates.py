@@ -145,7 +145,7 @@ def test_damaged_template_raises_format_error(tmp_path: Path, data: bytes) -> No
 
 @pytest.fixture
 def client(small: Tokenizer) -> TestClient:
-    """Client of a page with a tokenizer that has a template, and one that has none."""
+    """Client of a page with a tokenizer that has a template, and one without a template."""
     template = OwnTemplate("<|end|>{{ messages[0].content }}<|end|>", {})
     shelf = Shelf([("with", small), ("without", small)], {"with": template})
     return TestClient(Guard(make_app(shelf), port=8123), base_url="http://127.0.0.1:8123")

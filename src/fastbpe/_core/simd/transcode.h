@@ -200,8 +200,8 @@ FB_EACH_WIDTH(fb_avx2_transcode)
 FB_TARGET_END
 #endif
 
-/* Choose the function for this processor. path: SIMD path that the user requests, "" for the best. NULL: there is
-   none. */
+/* Choose the function for this processor. path: SIMD path that the user requests, "" for the best. NULL:
+   no function for this path and processor. */
 static fb_transcode_fn fb_choose_transcode(const char *path) {
 #ifdef FB_X86
     if (fb_is_path_of(path, "avx512") && fb_processor_has(FB_AVX512BW | FB_AVX512VBMI2))
