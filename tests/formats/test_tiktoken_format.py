@@ -14,7 +14,7 @@ from tiktoken.load import load_tiktoken_bpe
 import fastbpe
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import rank_lines
-from fastbpe.formats.tiktoken import list_tokens, parse_ranks
+from fastbpe.formats.tiktoken import dump, list_tokens, parse_ranks
 from fastbpe.model import Model
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, data_file, published, ranks_of
@@ -154,6 +154,8 @@ def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
         (b"YWJjZA== 16777216", "is not a number from 0 to 16777215"),
         (b"YWJjZA== 99999999999999999999999999", "is not a number from 0 to 16777215"),
         (b"YWJjZA== " + b"9" * 10_000, "is not a number from 0 to 16777215"),
+        (b"YWJjZA== " + b"0" * 20 + b"9" * 10, "is not a number from 0 to 16777215"),
+        (b"YWJjZA== " + b"0" * 20 + b"9" * 5000, "is not a number from 0 to 16777215"),
         (b"==== 400", "base64|empty"),
         (b"YWI= 400", r"token b'ab' is already on line 257; re-export"),
         (b"YWJjZA== 256", r"rank 256 is already on line 257; re-export"),
@@ -259,6 +261,13 @@ def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path
     twice.export(path, format="native")
     assert fastbpe.load(path).token_to_id(b"ab") == 256
     assert fastbpe.load(path).decode([257]) == "ab"
+
+
+def test_empty_token_is_written_in_its_place_and_hides_no_repetition() -> None:
+    assert dump([b"a", b"", b"b"], empty=1) == b"YQ== 0\n= 1\nYg== 2\n"
+    assert dump([b"a"], empty=2) == b"YQ== 0\n= 2\n"
+    with pytest.raises(FormatError, match="tokens 0 and 2 are both b'a'"):
+        dump([b"a", b"", b"a"], empty=1)
 
 
 # The fast reader of lines and its slow twin.

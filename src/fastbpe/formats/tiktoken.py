@@ -73,8 +73,6 @@ def parse(
             f"that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'pattern=..., and its special tokens as special_tokens=...; "none" means no splitting'
         )
-    if known is not None and len(data) != known.file.n_bytes:
-        data = bytes(data).replace(b"\r\n", b"\n")
     tokens: list[bytes] | None = None
     tables: dict[str, Buffer] | None = None
     empty: int | None = None
@@ -89,6 +87,7 @@ def parse(
         known_special = {}
     else:
         known_special = known.special_tokens()
+        # The caller's special tokens also replace the leading ones, which then stay ordinary.
         if known.n_leading and tables is not None and special_tokens is None:
             tables, leading = _split_off(tables, known.n_leading)
             known_special |= leading
@@ -107,8 +106,9 @@ def parse(
 def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     """Return a model with the tokens that the other files of its folder name.
 
-    As in transformers, a token of added_tokens_decoder keeps its id, and unused ids between become reserved
-    tokens.
+    As in transformers, tokens with an id in these files come in the order of their ids, and an unused id between
+    the last rank and the greatest of these ids becomes a reserved token. A token that already exists needs no id,
+    so the ids of later tokens are smaller than in the files.
     """
     from fastbpe.formats.huggingface import byte_vocabulary  # here: in most folders there are no other files
     from fastbpe.formats.huggingface.named_tokens import Definition
@@ -125,21 +125,24 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
             f"{where}: the files next to it name an added token with the id {last}, far beyond its {n_tokens} "
             f"ranks; the ids between become reserved tokens, and fastbpe accepts at most {_MAX_RESERVED}"
         )
+    # As in transformers, ids in the files replace the published special tokens.
     published = {} if named.decoder else model.special_tokens
     own = {i: AddedToken(name, i, special=True) for name, i in published.items()}
     own |= {
         i: named.decoder.get(i, Definition(f"<|reserved_token_{i}|>")).token() for i in range(n_tokens, last + 1)
     }
     numbered: dict[str, AddedToken] = {}
-    following = n_tokens
+    next_id = n_tokens
+    # Published tokens keep their ids. All others are numbered without gaps; -1: a token without an id.
     for i, token in [
         *sorted(own.items()),
         *((-1, extra.token()) for extra in (named.extra if named.has_extra else ())),
     ]:
         if token.content and token.content not in ids and token.content not in numbered:
-            following = max(following, i) if i > last else following
-            numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else following)
-            following += i >= n_tokens or i < 0
+            next_id = max(next_id, i) if i > last else next_id
+            numbered[token.content] = token._replace(id=i if i < n_tokens and i >= 0 else next_id)
+            next_id += i >= n_tokens or i < 0
+    # is_older=False: `numbered` already has the tokens of the files.
     added = named._replace(is_older=False).add([*numbered.values()], ids.get, n_tokens)
     special, others = byte_vocabulary.plain_special(added, ids.get, {*ids.values()})
     return model._replace(
@@ -207,9 +210,10 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
         token = base64.b64decode(fields[0], validate=True) if fields[0] != b"=" else b""  # as in Whisper's file
     except binascii.Error as error:
         raise FormatError(f"{where}: {fields[0]!r} is not base64: {error}") from None
-    if not fields[1].isdigit() or int(fields[1][:20]) > _MAX_RANK:
-        raise FormatError(f"{where}: rank {fields[1]!r} is not a number from 0 to {_MAX_RANK}")
-    return token, int(fields[1])
+    digits = fields[1].lstrip(b"0") or fields[1][-1:]
+    if not digits.isdigit() or int(digits[:20]) > _MAX_RANK:
+        raise FormatError(f"{where}: rank {fields[1][:40]!r} is not a number from 0 to {_MAX_RANK}")
+    return token, int(digits)
 
 
 def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
@@ -219,12 +223,15 @@ def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
         tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
         empty: id of the empty token; None: no such token.
     """
-    if empty is not None:
-        before, behind = dump(tokens[:empty]), [b""] * (empty + 1) + [*tokens[empty + 1 :]]
-        return before + b"= %d\n" % empty + dump(behind)
     check_tokens(tokens)
+    if empty is not None and empty >= len(tokens):
+        tokens = [*tokens, *[b""] * (empty + 1 - len(tokens))]
     as_base64 = partial(binascii.b2a_base64, newline=False)
-    return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)
+    return b"".join(
+        b"%s %d\n" % (b"=" if rank == empty else as_base64(token), rank)
+        for rank, token in enumerate(tokens)
+        if token or rank == empty
+    )
 
 
 def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:

@@ -20,7 +20,7 @@ _METASPACE = "\u2581".encode()
 
 
 class WordTokens:
-    """Tokens of one text, with the methods of `Tokens`."""
+    """Tokens of one text, with the methods of `codepoint_pieces.Tokens` that `LoadedModel` calls."""
 
     def __init__(
         self, text: bytes, normalized: bytes, places: list[int], ids: list[int], ends: list[int], unknown_id: int
@@ -30,7 +30,8 @@ class WordTokens:
         Args:
             text: the text, as UTF-8.
             normalized: the normalized text.
-            places: origin in the text of each byte of `normalized` and of its end; [] if offsets are not needed.
+            places: origin, in bytes of the text, of each byte of `normalized` and of its end; [] if no offsets
+                are needed.
             ids: the ids.
             ends: end of each token in `normalized`.
             unknown_id: id whose piece is the text itself.
@@ -81,11 +82,11 @@ class WordEncoder:
     """
 
     def __init__(self, model: CodePointModel, normalizer: Normalizer) -> None:
-        known = (PieceType.NORMAL, PieceType.USER_DEFINED)
+        known = (PieceType.NORMAL, PieceType.USER_DEFINED)  # sentencepiece finds no other pieces in text
         pieces = zip(model.pieces, model.types, strict=True)
         self._ids = {piece: i for i, (piece, type_) in enumerate(pieces) if type_ in known}
         self._normalizer = normalizer
-        self._unknown_id = model.types.find(PieceType.UNKNOWN)
+        self._unknown_id = model.types.find(PieceType.UNKNOWN)  # every model of words has this piece
         self._byte_ids: list[int] | None = None
         if model.trainer["byte_fallback"]:
             every = {piece: i for i, piece in enumerate(model.pieces) if model.types[i] == PieceType.BYTE}
@@ -140,7 +141,7 @@ class WordModel(LoadedModel):
     def arrays_of_all(self, texts: list[Text], num_threads: int | None) -> list[memoryview]:
         return [self.array(text, num_threads) for text in texts]
 
-    def serialized(self, text: Text, tokens: WordTokens) -> bytes:  # type: ignore[override]  # of this class
+    def serialized(self, text: Text, tokens: WordTokens) -> bytes:  # type: ignore[override]  # WordTokens, not Tokens
         data = to_bytes(text)
         pieces, offsets = tokens.byte_pieces(self.model.pieces), tokens.offsets(in_characters=False)
         found = zip(pieces, tokens.ids(), offsets, tokens.have_surface(), strict=True)

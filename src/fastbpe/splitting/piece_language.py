@@ -1,10 +1,10 @@
 r"""Automaton that accepts every piece that a split pattern can make, to prove that a text is not in any piece.
 
 The automaton may accept texts that are not pieces, but never rejects a piece. It is exact for characters,
-sequences, alternations and repetitions. Look-arounds, possessive and atomic groups only make a pattern match less,
-so it ignores them; a back-reference counts as any text. It also takes into account that the first branch that
-matches wins: if a branch without those parts matches the beginning of a text, no later branch matches there, and
-the text between two matches does not begin there.
+sequences, alternations and up to 32 repetitions. Look-arounds, possessive repetitions and atomic groups only make
+a pattern match less, so it ignores them; a back-reference counts as any text. The first branch that matches wins:
+if an exact branch (`_Branch.is_exact`) matches the beginning of a text, no later branch matches there. Text
+between two matches may be a piece, too (see `make_splitter`), but does not begin there either.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fastbpe.splitting.syntax import parse
 MAX_STATES = 4096  # states of the automaton of a pattern; larger patterns are read as "any text"
 _MAX_COPIES = 32  # repetitions that are told apart: x{100} is read as x{32,}
 
-#: States that the automaton of each pattern may be in; an empty set: the text is in no piece.
+#: For each pattern, the states in which its automaton may be.
 States = tuple[frozenset[int], ...]
 
 
@@ -74,7 +74,7 @@ class _Branch:
             self.is_exact = False
             self.empty[start].append(end)
             self.moves[end].append((ANY, end))
-        else:  # an atomic group, or a group that a back-reference names
+        else:  # an atomic group
             self.is_exact = False
             for child in children(node):
                 self.add(child, start, end)
@@ -108,7 +108,12 @@ class _Branch:
 
 
 class _Automaton:
-    """Deterministic automaton of the pieces of one pattern. State 0 is the start of a piece."""
+    """Deterministic automaton of the pieces of one pattern. State 0 is the start of a piece.
+
+    nexts: by state and class of characters: the next state; -1: no piece continues so.
+    accepted: states in which a piece may end.
+    useful: states from which a piece can still end.
+    """
 
     def __init__(self, pattern: str) -> None:
         node = simplified(parse(pattern))
@@ -152,14 +157,15 @@ class _Automaton:
                     todo.append(state)
         return frozenset(found)
 
-    def _step(self, state: tuple[frozenset[int], ...], character: int) -> tuple[frozenset[int], ...]:
+    def _step(self, sets: tuple[frozenset[int], ...], class_: int) -> tuple[frozenset[int], ...]:
+        """Return the sets of states, one for each branch, after a character of a class."""
         out: list[frozenset[int]] = []
         is_won = False  # an earlier branch has matched here
-        for number, states in enumerate(state):
-            moved = {end for one in states for members, end in self._moves[number][one] if character in members}
+        for number, states in enumerate(sets):
+            moved = {end for one in states for members, end in self._moves[number][one] if class_ in members}
             out.append(self._closed(number, moved) if moved and not is_won else frozenset())
             is_won = is_won or (self.branches[number].is_exact and 1 in out[-1])
-        # A branch that had matched by itself keeps the later ones out: their sets are empty by now and stay so.
+        # After an exact branch has matched, the sets of later branches are empty, and stay empty.
         return tuple(out)
 
     def _find_states(self) -> None:
@@ -169,8 +175,8 @@ class _Automaton:
         nexts: list[list[int]] = []
         while len(nexts) < len(listed) <= MAX_STATES:
             row = []
-            for character in range(self.n_classes):
-                state = self._step(listed[len(nexts)], character)
+            for class_ in range(self.n_classes):
+                state = self._step(listed[len(nexts)], class_)
                 if not any(state):
                     row.append(-1)
                     continue
@@ -192,7 +198,7 @@ class _Automaton:
                 break
             useful |= more
         self.nexts = [[to if to in useful else -1 for to in row] for row in nexts]
-        self.all = frozenset(useful)
+        self.useful = frozenset(useful)
 
 
 def _branch(node: Node) -> _Branch:
@@ -202,7 +208,7 @@ def _branch(node: Node) -> _Branch:
 
 
 def _gap(branches: Iterable[_Branch]) -> _Branch:
-    """Create the automaton of text between matches, which has no character that is a match by itself."""
+    """Create the automaton of text between matches, which contains no character that a branch matches."""
     singles = [characters for branch in branches if branch.is_exact for characters in _single_characters(branch)]
     left = ~CharSet.from_ranges(ends for characters in singles for ends in characters.ranges)
     gap = _Branch()
@@ -213,7 +219,7 @@ def _gap(branches: Iterable[_Branch]) -> _Branch:
 
 
 def _single_characters(branch: _Branch) -> Iterator[CharSet]:
-    """Yield the sets of the characters that the branch matches by themselves."""
+    """Yield the sets of characters that the branch matches alone."""
 
     def reached(state: int) -> set[int]:
         found, todo = {state}, [state]
@@ -245,7 +251,7 @@ class PieceLanguage:
         patterns = (pattern,) if isinstance(pattern, str) else pattern or ()
         self._automata = [_automaton(each) for each in patterns]
         #: States anywhere in a piece.
-        self.anywhere: States = tuple(each.all for each in self._automata)
+        self.anywhere: States = tuple(each.useful for each in self._automata)
         #: States at the start of a piece.
         self.start: States = self.anywhere[:-1] + ((frozenset((0,)),) if self._automata else ())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from fastbpe.vocabularies.id_map import NONE, IdMap
 
-#: Kind and bytes of a token. "text": merging makes it; "name": found in text before merging, or never; "byte": a
+#: Kind and bytes of a token. "text": ordinary text; "name": found in text before merging, or never; "byte": a
 #: byte of byte fallback.
 Entry = tuple[str, bytes]
 Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each

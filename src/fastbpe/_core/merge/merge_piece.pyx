@@ -4,8 +4,9 @@ Three methods give the same result:
 
 - _merge_ranked(), up to 64 bytes of a ranked vocabulary: rank and position of a pair fit into one 32-bit key, so
   the best pair is the minimum of an array, which the compiler vectorizes. A bit mask marks the remaining symbols.
-- _merge_short(), up to 64 bytes of other vocabularies: arrays that shrink, and a linear search.
-- merge_long, longer pieces: a linked list and a priority queue, because a linear search takes quadratic time.
+- _merge_short(), up to 64 bytes of other byte-level vocabularies, or with a limit: arrays that shrink, and a linear
+  search.
+- merge_long, all other pieces: a linked list and a priority queue, because a linear search takes quadratic time.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -27,7 +28,8 @@ from heapq import heappop, heappush
 
 cdef enum:
     MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask
-    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays are padded to whole vectors
+    MAX_SCAN_SYMBOLS = 64  # the same for a token as symbols
+    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays have whole vectors, and one key of padding at least
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
@@ -50,10 +52,10 @@ cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes
 cdef int merge_piece(
     const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append the ids that merging yields for a piece, even if the whole piece is a token.
+    """Append the ids that merging yields for a piece. Does not look the whole piece up.
 
-    limit: merge only pairs whose priority is below it. NONE: merge all pairs; required for a vocabulary of
-        characters.
+    limit: merge only pairs whose priority is below it. NONE: merge all pairs; required if `tables.spelling` is
+        set, because merge_spelled() has no limit.
     """
     if tables.spelling != NULL:
         return merge_spelled(tables, piece, n_bytes, False, out)
@@ -132,7 +134,11 @@ cdef size_t _merge_short(
 
 
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
-    """Return the ids that merging yields for a piece, even if the whole piece is a token."""
+    """Return the ids that merging yields for one piece; NONE for a byte without a token.
+
+    Does not look the whole piece up. A piece of a code-point vocabulary must be valid UTF-8. Raises ValueError if
+    the vocabulary does not merge.
+    """
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef list out = []
     cdef size_t k
@@ -154,9 +160,11 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
 
     `tests/reference/__init__.py` proves that it is the only one. A token is missing if merging its bytes does not
     yield it: such a token occurs only as a whole piece. For a vocabulary that does not merge the dict is empty.
+    In a code-point vocabulary the keys are symbols and the two parts are ids, and a symbol is missing if merges of
+    lower priority do not leave two parts.
 
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
-        vocabulary of ranks, in which the priority is the id.
+        vocabulary of ranks, in which the priority is the id, or in a code-point vocabulary that of the symbol.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
@@ -180,6 +188,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
                     tables.characters != NULL or find_merge(&tables.pairs, ids.items[0], ids.items[1]).id == i
                 ):
                     out[i] = (ids.items[0], ids.items[1])
+                # More than two: a part has a greater rank than the token. (Of code points `ids` are not symbols.)
                 elif ids.n > 2 and tables.characters == NULL:
                     last = _last_pair(tables, &ids)
                     if last is not None:
@@ -225,7 +234,10 @@ cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t le
 
 
 cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right) noexcept nogil:
-    """Look a pair up. With a ranked table of symbols, the priority of a pair is its merged symbol."""
+    """Look a pair up.
+
+    A ranked table has the merged symbol as the priority. Symbols with equal scores share a priority, from `ties`.
+    """
     cdef Merge pair = find_merge(&tables.pairs, left, right)
     if pair.id != NONE and tables.characters != NULL and tables.pairs.ranked != NULL:
         pair.priority = tables.characters.ties[pair.id]
@@ -235,8 +247,8 @@ cdef inline Merge _find_pair(const Tables* tables, uint32_t left, uint32_t right
 def symbol_makers(Vocabulary vocabulary not None):
     """Return {symbol: (left symbol, right symbol)}: for each symbol, the only merge that makes it.
 
-    Like recover_merges(), but for a code-point vocabulary and in symbols. The parts of a symbol may have any
-    priorities.
+    Like recover_merges(), but for a code-point vocabulary and in symbols. It also finds a merge with a part whose
+    priority is greater than the symbol's.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length
@@ -261,7 +273,7 @@ def symbol_makers(Vocabulary vocabulary not None):
                 symbols.items[symbols.n] = symbol_at(tables, at, &n_bytes)
                 symbols.n += 1
                 at += n_bytes
-            if symbols.n > MAX_SCAN_BYTES:
+            if symbols.n > MAX_SCAN_SYMBOLS:
                 last = _last_pair(tables, &symbols)
                 if last is not None:
                     out[i] = last
@@ -273,8 +285,8 @@ def symbol_makers(Vocabulary vocabulary not None):
 
 
 cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32_t* last) noexcept nogil:
-    """Merge at most MAX_SCAN_BYTES symbols in place; store the last pair. Returns False if several are left."""
-    cdef Merge pairs[MAX_SCAN_BYTES]
+    """Merge at most MAX_SCAN_SYMBOLS symbols in place; store the last pair. Returns False if several are left."""
+    cdef Merge pairs[MAX_SCAN_SYMBOLS]
     cdef size_t i, at
     for i in range(n - 1):
         pairs[i] = _find_pair(tables, symbols[i], symbols[i + 1])
@@ -298,7 +310,7 @@ cdef bint _merge_whole(const Tables* tables, uint32_t* symbols, size_t n, uint32
 
 
 def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
-    """Return for each piece (bytes) the tuple of ids that merging yields, even if the whole piece is a token.
+    """Return for each piece (bytes) the tuple of ids that merging yields. Does not look whole pieces up.
 
     Bytes without a token are left out. Pieces of a code-point vocabulary must be valid UTF-8.
     """

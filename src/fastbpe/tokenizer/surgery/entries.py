@@ -1,4 +1,4 @@
-"""Entries of a tokenizer, with which `Tokenizer.id_map` finds the tokens that two tokenizers share."""
+"""Entries of a tokenizer (see `between.Entry`): `Tokenizer.id_map` finds by them the tokens of two tokenizers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _KINDS = {
 }
 
 #: (mode of the new tokenizer, mode of the old one) → change of the bytes of a token, for entries and for spelling.
+#: It applies to names, too: a user-defined symbol that sentencepiece finds in text stores spaces as U+2581. In
+#: character mode, tokens are spelled as in their file, so that none is changed.
 _TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
     ("codepoint", "byte"): lambda token: token.replace(METASPACE_UTF8, b" "),
     ("byte", "codepoint"): lambda token: token.replace(b" ", METASPACE_UTF8),
@@ -53,11 +55,11 @@ def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterat
 
 def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
     """Yield the id and the entry of each piece."""
-    names = {token.id for token in special.added}
+    added_ids = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
         kind = _KINDS[PieceType(number)]
-        if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in names:
-            kind = "text"  # a piece that no merge makes
+        if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in added_ids:
+            kind = "text"  # it is not found in text by its name
         yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>
     yield from _named(special)
 
@@ -72,7 +74,7 @@ def byte_level_speller(vocabulary: Vocabulary) -> Speller:
     """Return the function that encodes the bytes of tokens with a byte-level vocabulary."""
 
     def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
-        merged = merge_pieces(vocabulary, tokens)
+        merged = merge_pieces(vocabulary, tokens)  # a token that no merge makes is found as a whole
         found = map(vocabulary.find, tokens)
         return [ids if whole is None else (whole,) for ids, whole in zip(merged, found, strict=True)]
 
@@ -80,7 +82,7 @@ def byte_level_speller(vocabulary: Vocabulary) -> Speller:
 
 
 def character_speller(vocabulary: Vocabulary, spelling: Spelling) -> Speller:
-    """Return the function that encodes tokens with a character-level vocabulary, including marks of position."""
+    """Return the function that encodes tokens, with their prefix or suffix, with a vocabulary of characters."""
     return lambda tokens: [tuple(spell_token(token, vocabulary, spelling)) for token in tokens]
 
 
@@ -90,7 +92,7 @@ def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
     It never returns the unknown id: an embedding row for unknown characters says nothing about a token.
     """
     usable = merged_ids(model)
-    merges_all = PieceType.UNUSED not in model.types
+    merges_all = PieceType.UNUSED not in model.types  # merge_pieces() would spell an unused piece by its parts
     symbol_ids = parts.symbol_ids()
 
     def spell_one(token: bytes) -> list[int]:
@@ -100,12 +102,11 @@ def codepoint_speller(model: CodePointModel, parts: Parts) -> Speller:
             return [] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in token]
 
     def spell(tokens: list[bytes]) -> list[tuple[int, ...]]:
-        as_one = [merges_all and n_valid(token) == len(token) for token in tokens]
+        is_fast = [merges_all and n_valid(token) == len(token) for token in tokens]
         spell_all = merge_pieces if parts.vocabulary.segmenter is None else best_ids
-        merged = iter(spell_all(parts.vocabulary, [*compress(tokens, as_one)]))
+        merged = iter(spell_all(parts.vocabulary, [*compress(tokens, is_fast)]))
         spelled = [
-            next(merged) if is_text else tuple(spell_one(token))
-            for token, is_text in zip(tokens, as_one, strict=True)
+            next(merged) if fast else tuple(spell_one(token)) for token, fast in zip(tokens, is_fast, strict=True)
         ]
         if parts.byte_ids is not None:
             return spelled
