@@ -21,7 +21,11 @@ from helpers import folder_grid
 from helpers.sampling import SEED, n_rounds
 
 #: What fastbpe refuses although transformers loads it; docs/formats.md lists it.
-LIMITS = ("is normalized and strips white space", "a normalizer, where normalized")
+LIMITS = (
+    "is normalized and strips white space",
+    "a normalizer, where normalized",
+    "which would put a space before each piece",
+)
 RANKS = ("ranks", "tiktoken.model")
 
 

@@ -35,7 +35,16 @@ NAMES = (
 )
 ROLES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
-CLASSES = ("GPT2Tokenizer", "CodeGenTokenizer", "GPTNeoXTokenizer", "Qwen2TokenizerFast", "RobertaTokenizerFast")
+CLASSES = (
+    "GPT2Tokenizer",
+    "CodeGenTokenizer",
+    "GPTNeoXTokenizer",
+    "Qwen2TokenizerFast",
+    "RobertaTokenizerFast",
+    "LukeTokenizer",
+    "BlenderbotTokenizer",
+    "CohereTokenizer",
+)
 OWN = [
     tokenizer_json.added(262, "<s>", special=True),
     tokenizer_json.added(263, "<t>"),

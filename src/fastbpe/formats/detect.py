@@ -57,7 +57,7 @@ def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
     from fastbpe.formats import folder, json_object
-    from fastbpe.formats.huggingface import class_settings, named_tokens, tokenizer_config
+    from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
 
     paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
@@ -71,7 +71,12 @@ def _read_folder(
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
     settings = class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
-    if is_pieces and name in class_settings.MOVE_IDS:
+    if is_pieces and name in piece_classes.CLASSES:
+        from fastbpe.formats import piece_folders  # here: few folders have no tokenizer.json
+
+        _check_no_pattern(pattern, paths[0])
+        return piece_folders.read(where, paths[0], config, name, special_tokens)
+    if is_pieces and class_settings.has_own_pieces(name):
         raise FormatError(
             f"{paths[0]}: the class {name}Tokenizer gives other ids than this model: "
             f"{class_settings.WAY_OUT}; for the model's own ids, pass the path of this file"
@@ -85,8 +90,9 @@ def _read_folder(
         model = _read_pair((paths[0], paths[1]), pattern, special_tokens, counting, settings, name)
     else:
         model = _read_beside(paths[0], pattern, special_tokens, counting)
-    if len(paths) == 2 and settings is not None and config.get("add_prefix_space") and isinstance(model, Model):
-        if settings.normalizers and settings.pattern != "gpt2":
+    prefixes = settings is not None and config.get("add_prefix_space", settings.prefix_space)
+    if len(paths) == 2 and settings is not None and prefixes and isinstance(model, Model):
+        if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
                 f"{where}: add_prefix_space is not supported for the class that tokenizer_config.json names, "
                 "which would put a space before each piece"

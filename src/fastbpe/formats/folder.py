@@ -7,14 +7,16 @@ from pathlib import Path
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
-# In the order in which they count.
-_ALONE = (
+#: Files that hold a tokenizer, in the order in which they count.
+ALONE = (
     "tokenizer.json",
     "tokenizer.model",
     "tekken.json",
     "tiktoken.model",
     "spiece.model",
     "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "spm.model",
 )
 BERT_VOCABULARY = "vocab.txt"
 #: Files that are a part of a tokenizer only → what fastbpe can do with them.
@@ -33,7 +35,7 @@ def find(folder: str) -> tuple[str, ...]:
         FormatError: the folder contains no tokenizer, or several of one kind.
     """
     where = Path(folder)
-    for name in _ALONE:
+    for name in ALONE:
         if (where / name).is_file():
             return (str(where / name),)
     for pair in gpt2.ALL_NAMES:
@@ -52,7 +54,7 @@ def find(folder: str) -> tuple[str, ...]:
         if found:
             return (str(found[0]),)
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
-    looked_for = ", ".join([*_ALONE, *pairs, BERT_VOCABULARY, *_PATTERNS])
+    looked_for = ", ".join([*ALONE, *pairs, BERT_VOCABULARY, *_PATTERNS])
     for name, way_out in _HALVES.items():
         if (where / name).is_file():
             raise FormatError(f"{folder}: no tokenizer in this folder that fastbpe reads; {name} is {way_out}")

@@ -172,6 +172,7 @@ def parse(
     name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
     if settings is not None and settings.pattern:
         known_pattern = settings.pattern
+    steps = settings.pre_tokenizers if settings is not None and pattern is None else ()
     if pattern is None and known_pattern is None:
         raise FormatError(
             f"{where[1]}: a list of merges does not store its split pattern, and this one is not a published "
@@ -200,7 +201,8 @@ def parse(
     return Model(
         tokens=None,
         tables={"token_bytes": flat, "token_ends": ends},
-        pattern=known_pattern if pattern is None else pattern,
+        pattern=None if steps else known_pattern if pattern is None else pattern,
+        pre_tokenizers=steps,
         special_tokens=special_tokens,
         added_tokens=added,
         normalizers=() if settings is None else settings.normalizers,

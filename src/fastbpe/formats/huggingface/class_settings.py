@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _END = "<|endoftext|>"
 _GPT2_ROLES = dict.fromkeys(("bos", "eos", "unk"), _END)
-_ROBERTA_ROLES = {
+ROBERTA_ROLES = {
     "bos": "<s>",
     "eos": "</s>",
     "unk": "<unk>",
@@ -36,21 +36,33 @@ class Settings(NamedTuple):
             sentencepiece.
         normalizers: normalizers as in a tokenizer.json, for a vocabulary in two files.
         resets_flags: the flags of special tokens in the files are ignored.
+        makes_special: tokens that have no role are special, whatever the files say.
         puts_around: the tokens of the roles cls and sep are put around texts.
         before: tokens that are put before a text, with eos after it, for a vocabulary in two files.
+        pre_tokenizers: pre-tokenizers as in a tokenizer.json, instead of a pattern.
+        prefix_space: a text gets a space at the start if tokenizer_config.json does not set add_prefix_space.
+        mask: flags of the token of the role mask, if a file has only its text.
+        specific: name of a token in tokenizer_config.json that only this class has → token.
+        extra: names of such tokens that are also special tokens without a role.
     """
 
     roles: Mapping[str, str]
     pattern: str = "gpt2"
     normalizers: tuple[Mapping[str, Any], ...] = ()
     resets_flags: bool = False
+    makes_special: bool = False
     puts_around: bool = False
     before: tuple[str, ...] = ()
+    pre_tokenizers: tuple[Mapping[str, Any], ...] = ()
+    prefix_space: bool = False
+    mask: Mapping[str, bool] = {}
+    specific: Mapping[str, str] = {}
+    extra: tuple[str, ...] = ()
 
 
 _NFC = ({"type": "NFC"},)
 _GPT2 = Settings({**_GPT2_ROLES, "pad": ""})
-_ROBERTA = Settings(_ROBERTA_ROLES, puts_around=True)
+_ROBERTA = Settings(ROBERTA_ROLES, puts_around=True)
 _DEBERTA_ROLES = {
     "bos": "[CLS]",
     "eos": "[SEP]",
@@ -69,36 +81,58 @@ CLASSES: Mapping[str, Settings] = {
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,
+    "Qwen3_5": _QWEN2._replace(pattern="qwen35", resets_flags=False),
+    "Cohere": Settings(
+        {
+            "unk": "<UNK>",
+            "bos": "<BOS_TOKEN>",
+            "eos": "<|END_OF_TURN_TOKEN|>",
+            "pad": "<PAD>",
+            "cls": "<CLS>",
+            "sep": "<SEP>",
+            "mask": "<MASK_TOKEN>",
+        },
+        normalizers=_NFC,
+        makes_special=True,
+        pre_tokenizers=(
+            {"type": "Digits", "individual_digits": True},
+            {"type": "ByteLevel", "use_regex": True},
+        ),
+    ),
+    "Blenderbot": Settings(ROBERTA_ROLES, prefix_space=True, mask={"lstrip": True}),
+    "Luke": Settings(
+        ROBERTA_ROLES,
+        puts_around=True,
+        specific={
+            "entity_1_token": "<ent>",
+            "entity_2_token": "<ent2>",
+            "entity_unk_token": "[UNK]",
+            "entity_pad_token": "[PAD]",
+            "entity_mask_token": "[MASK]",
+            "entity_mask2_token": "[MASK2]",
+        },
+        extra=("entity_1_token", "entity_2_token"),
+    ),
     "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
     "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),
 }
 # Name as above → split pattern of ranks, for a model whose own code reads them.
 RANKS: Mapping[str, str] = {"TikToken": "kimi"}
-#: Classes that move the ids of their sentencepiece model, or take ids from another file.
-MOVE_IDS = frozenset(
-    (
-        "Bartpho",
-        "Camembert",
-        "LayoutXLM",
-        "M2M100",
-        "MBart",
-        "MBart50",
-        "Nllb",
-        "PLBart",
-        "Pegasus",
-        "SeamlessM4T",
-        "Speech2Text",
-        "XGLM",
-        "XLMRoberta",
-    )
-)
 #: Names that say nothing about a tokenizer's rules.
 ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
+#: Classes that encode texts with a sentencepiece model as sentencepiece does. Llama's, Code Llama's and Gemma's of
+#: transformers 5 do so except in runs of spaces: they order merges by id instead of by score.
+_AS_SENTENCEPIECE = (*ANY_CLASS, "BertGeneration", "CodeLlama", "FNet", "Gemma", "Llama", "Parakeet")
 #: What a user can do with the files of another class.
 WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
     "with transformers if it writes none"
 )
+
+
+def has_own_pieces(name: str) -> bool:
+    """Tell whether a class of transformers gives other ids than the sentencepiece model of its folder."""
+    return model_types.is_class(name) and name not in _AS_SENTENCEPIECE
 
 
 def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:

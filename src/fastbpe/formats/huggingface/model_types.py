@@ -70,6 +70,11 @@ def class_of(model_type: object) -> str | None:
     return _classes().get(_plain(model_type))
 
 
+def is_class(name: str) -> bool:
+    """Tell whether transformers has a class of this name for some model type."""
+    return name in _classes().values()
+
+
 def corrects(model_type: object) -> bool:
     """Tell whether the class for a model type replaces the one that a tokenizer_config.json names."""
     return _plain(model_type) in _CLASS_COUNTS

@@ -143,6 +143,8 @@ class NamedTokens(NamedTuple):
             if token.content and token.content not in taken and once not in seen:
                 seen.add(once)
                 yield token.token(token.content in special)
+        if self.settings is not None and self.settings.makes_special:
+            yield from (token.token(special=True) for token in self.extra if token.content)
         if self.settings is not None and self.settings.resets_flags:
             for content in dict.fromkeys(token.content for token in others if token.content):
                 yield AddedToken(content, special=True)
@@ -175,7 +177,24 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
     has_extra = _EXTRA in values.values
     silenced = [role for role in ROLES if values.values.get(f"{role}_token", "") is None]
     named, extra = values.tokens({} if settings is None else settings.roles)
+    if settings is not None:
+        named, extra = _with_class(named, extra, settings)
     return NamedTokens(decoder, named, extra, silenced, has_extra, _DECODER not in config, settings)
+
+
+def _with_class(
+    named: Mapping[str, Definition], extra: list[Definition], settings: Settings
+) -> tuple[dict[str, Definition], list[Definition]]:
+    """Return named and other tokens with those of the class, in transformers' order."""
+    roles = {name: token for name, token in named.items() if name in _NAMED}
+    mask = roles.get("mask_token")
+    if mask is not None and mask.is_text and settings.mask:
+        roles["mask_token"] = Definition(mask.content, **{"special": False, **settings.mask})
+    specific = {name: Definition(content, is_text=True) for name, content in settings.specific.items()}
+    known = {token.content for token in extra}
+    names = [settings.specific[name] for name in settings.extra]
+    own = [Definition(name, special=False) for name in names if name not in known]
+    return {**roles, **specific, **named, **roles}, [*extra, *own]
 
 
 def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> None:

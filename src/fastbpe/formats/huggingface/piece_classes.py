@@ -1,0 +1,235 @@
+"""Rules of those classes of transformers that build their tokenizer from the pieces of a sentencepiece model.
+
+Such a class takes only the pieces, their scores and the normalization rules from the model. It moves ids as
+fairseq does, adds the codes of languages, and has normalizers and a pre-tokenizer of its own.
+tests/conformance/test_piece_folders.py compares these rules with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    Steps = list[dict[str, Any]]
+
+_MBART_LIST = (
+    "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "
+    "nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN"
+)
+_MBART50_LIST = (
+    "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF pt_XX sv_SE sw_KE "
+    "ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI"
+)
+_MBART_CODES = tuple(_MBART_LIST.split())
+_FAIRSEQ = ("bos", "pad", "eos", "unk")
+_ALBERT_ROLES = {
+    "bos": "[CLS]",
+    "eos": "[SEP]",
+    "unk": "<unk>",
+    "sep": "[SEP]",
+    "pad": "<pad>",
+    "cls": "[CLS]",
+    "mask": "[MASK]",
+}
+_IN_BERT = ("cls $A sep", "cls $A sep $B:1 sep:1")
+_IN_ROBERTA = ("bos $A eos", "bos $A eos eos $B eos")
+
+
+class Rules(NamedTuple):
+    """Rules of a class.
+
+    Attributes:
+        settings: the class's settings for the other files of the folder.
+        normalizers: function from (tokenizer_config.json, rules of the model as Precompiled, or []) to a list.
+        splits_words: text is split at white space before spaces become U+2581.
+        template: template for a text and for two texts: roles, "lang" for the source language, and texts; a type
+            id other than 0 follows ":". Empty: add_bos_token and add_eos_token decide.
+        unknown: id of the unknown token; "piece": the id in the model; "listed": the place of the role's token, or
+            else `unknown_else`; "scored": the same, for a token with the score 0.
+        unknown_else: such an id; -1: the id in the model.
+        head: roles of the tokens that replace the first `n_replaced` pieces.
+        codes: codes of languages, after the pieces.
+        ends_with_mask: the token of the role mask follows the codes.
+        language: the source language if no file names one.
+        merges: the model merges, in the order of ids.
+        splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
+        has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
+        is_early: the class makes the template before it adds tokens, and replaces it if tokenizer_config.json sets
+            add_bos_token or add_eos_token.
+    """
+
+    settings: Settings
+    normalizers: Callable[[Mapping[str, Any], Steps], Steps]
+    splits_words: bool = False
+    template: tuple[str, ...] = ()
+    unknown: int | str = 3
+    unknown_else: int = -1
+    head: tuple[str, ...] = ()
+    n_replaced: int = 0
+    codes: tuple[str, ...] = ()
+    ends_with_mask: bool = False
+    language: str = ""
+    merges: bool = False
+    splits_punctuation: bool = False
+    has_prefix: bool = False
+    is_early: bool = False
+
+
+def precompiled(charsmap: bytes) -> Steps:
+    """Return the normalization rules of a model as a normalizer."""
+    if not charsmap:
+        return []
+    return [{"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}]
+
+
+def _replace(kind: str, pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+_SPACES = _replace("Regex", " {2,}", " ")
+_QUOTES = [_replace("String", "``", '"'), _replace("String", "''", '"')]
+_LOWER = {"type": "Lowercase"}
+_PLAIN = [
+    _replace("Regex", r"\s{2,}|[\n\r\t]", " "),
+    {"type": "NFC"},
+    {"type": "Strip", "strip_left": False, "strip_right": True},
+]
+
+
+def _own(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return rules
+
+
+def _own_and_spaces(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return [*rules, _SPACES]
+
+
+def _spaces_if_own(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return [*rules, _SPACES] if rules else []
+
+
+def _pegasus(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return [*(rules or [_replace("Regex", r"\n", " ")]), _SPACES]
+
+
+def _bare(*, keeps_accents: Any, lowers: Any) -> Steps:
+    """Return the normalizers of ALBERT and its relatives that remove accents and upper case."""
+    accents = [] if keeps_accents else [{"type": "NFKD"}, {"type": "StripAccents"}]
+    return accents + ([_LOWER] if lowers else [])
+
+
+def _albert(config: Mapping[str, Any], rules: Steps) -> Steps:
+    bare = _bare(keeps_accents=config.get("keep_accents", False), lowers=config.get("do_lower_case", True))
+    return [*_QUOTES, *bare, *rules]
+
+
+def _xlnet(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return [*_QUOTES, *_bare(keeps_accents=False, lowers=config.get("do_lower_case", False)), *rules]
+
+
+def _rembert(config: Mapping[str, Any], rules: Steps) -> Steps:
+    bare = _bare(keeps_accents=config.get("keep_accents", True), lowers=config.get("do_lower_case", False))
+    return [*_QUOTES, _SPACES, *bare, *rules]
+
+
+def _deberta(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return ([_LOWER] if config.get("do_lower_case", False) else []) + _PLAIN
+
+
+_LEFT = Settings(ROBERTA_ROLES, mask={"lstrip": True})
+_FAIRSEQ_RULES = Rules(Settings(ROBERTA_ROLES), _own, head=_FAIRSEQ, n_replaced=3, ends_with_mask=True)
+_XLM_ROBERTA = _FAIRSEQ_RULES._replace(splits_words=True, template=_IN_ROBERTA, has_prefix=True)
+_MBART = _FAIRSEQ_RULES._replace(
+    settings=_LEFT,
+    normalizers=lambda config, rules: [],
+    splits_words=True,
+    template=("$A eos lang", "$A $B eos lang"),
+    codes=_MBART_CODES,
+    language="en_XX",
+)
+#: Classes that take a unigram model only. The others score the pieces of any model.
+UNIGRAM_ONLY = ("Barthez", "Camembert")
+#: Name without "Tokenizer" and "Fast" → rules.
+CLASSES: Mapping[str, Rules] = {
+    "XLMRoberta": _XLM_ROBERTA,
+    "MBart": _MBART,
+    "MBart50": _MBART._replace(
+        settings=_LEFT._replace(roles={role: name for role, name in ROBERTA_ROLES.items() if role != "bos"}),
+        normalizers=_own_and_spaces,
+        splits_words=False,
+        template=("lang $A eos", "lang $A $B eos"),
+        head=("cls", "pad", "eos", "unk"),
+        codes=(*_MBART_CODES, *_MBART50_LIST.split()),
+    ),
+    "Camembert": _XLM_ROBERTA._replace(
+        settings=Settings(ROBERTA_ROLES, mask={"lstrip": True, "special": True}),
+        head=("<s>NOTUSED", "pad", "</s>NOTUSED", "unk", "<unk>NOTUSED"),
+        n_replaced=1,
+        unknown="listed",
+        unknown_else=0,
+    ),
+    "Nllb": Rules(
+        Settings(ROBERTA_ROLES, mask={"lstrip": True, "special": True, "normalized": True}),
+        _spaces_if_own,
+        template=("lang $A eos", "lang $A $B eos"),
+        head=_FAIRSEQ,
+        language="eng_Latn",
+        merges=True,
+    ),
+    "Reformer": Rules(Settings({"eos": "</s>", "unk": "<unk>"}, makes_special=True), _spaces_if_own, merges=True),
+    "Barthez": Rules(_LEFT, lambda config, rules: _PLAIN, has_prefix=True),
+    "BigBird": Rules(
+        _LEFT._replace(roles={**_ALBERT_ROLES, "bos": "<s>", "eos": "</s>"}),
+        lambda config, rules: [_replace("Regex", " {2,}", "▁")],
+        template=_IN_BERT,
+        unknown="scored",
+        unknown_else=100,
+        has_prefix=True,
+    ),
+    "Albert": Rules(
+        Settings(_ALBERT_ROLES),
+        _albert,
+        splits_words=True,
+        template=_IN_BERT,
+        unknown=1,
+        has_prefix=True,
+        is_early=True,
+    ),
+    "RemBert": Rules(Settings(_ALBERT_ROLES, makes_special=True), _rembert, unknown=2, has_prefix=True),
+    "DebertaV2": Rules(
+        Settings({**_ALBERT_ROLES, "unk": "[UNK]", "pad": "[PAD]"}),
+        _deberta,
+        template=_IN_BERT,
+        unknown="scored",
+        splits_punctuation=True,
+        has_prefix=True,
+    ),
+    "XLNet": Rules(
+        _LEFT._replace(roles={**ROBERTA_ROLES, "sep": "<sep>", "cls": "<cls>"}),
+        _xlnet,
+        splits_words=True,
+        template=("$A sep cls:2", "$A sep $B:1 sep:1 cls:2"),
+        unknown="piece",
+    ),
+    "T5": Rules(
+        Settings({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}),
+        _own,
+        splits_words=True,
+        template=("$A eos", "$A eos $B eos"),
+        unknown=2,
+    ),
+    "Pegasus": Rules(
+        Settings({"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}),
+        _pegasus,
+        template=("$A eos", "$A $B eos"),
+        unknown="scored",
+        n_replaced=2,
+    ),
+}

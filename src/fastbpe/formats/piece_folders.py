@@ -1,0 +1,279 @@
+"""Folders with a sentencepiece `.model` whose class in transformers takes only the pieces from it.
+
+The class moves ids, adds tokens, and normalizes and splits texts by rules of its own (`piece_classes`). This
+module combines them and the model into a tokenizer.json, as transformers does, for the readers of such files.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.huggingface import named_tokens, piece_classes, read_characters, read_segmented
+from fastbpe.formats.huggingface import tokenizer_config as config_file
+from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
+from fastbpe.formats.huggingface.piece_classes import Rules
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
+
+_Scored = list[tuple[str, float]]
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+_N_EXTRA, _N_RESERVED = 100, 103  # extra_ids of T5, and offset of Pegasus
+
+
+def read(
+    folder: str,
+    path: str,
+    config: Mapping[str, Any],
+    class_name: str,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Model | CodePointModel:
+    """Read the model of a folder.
+
+    Args:
+        folder: the folder.
+        path: its `.model`.
+        config: content of its tokenizer_config.json.
+        class_name: one of `piece_classes.CLASSES`.
+        special_tokens: name → id; they replace the special tokens of the files.
+
+    Raises:
+        FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
+        OSError: the file cannot be read.
+    """
+    made = _Made(folder, path, config, class_name)
+    described = json.dumps(made.describe()).encode()
+    if made.rules.merges:
+        model: Model | None = read_characters.parse(described, path, special_tokens=special_tokens)
+    else:
+        model = read_segmented.parse(described, path, special_tokens=special_tokens)
+    assert model is not None
+    model = model._replace(roles={**model.roles, **made.named.roles})
+    return config_file.with_own_tokens(model, folder, made.named, is_bare=False)
+
+
+class _Made:
+    """A tokenizer.json in the making."""
+
+    def __init__(self, folder: str, path: str, config: Mapping[str, Any], class_name: str) -> None:
+        self.where, self.config, self.class_name = path, config, class_name
+        self.rules: Rules = piece_classes.CLASSES[class_name]
+        pieces = model_file.parse(map_file(path), path, any_text=True)
+        self.pieces: _Scored = [
+            (piece.decode("utf-8", "surrogateescape"), score)
+            for piece, score in zip(pieces.pieces, array("f", pieces.scores), strict=True)
+        ]
+        if class_name in piece_classes.UNIGRAM_ONLY and pieces.trainer["model_type"] != "unigram":
+            self._fail("its type is not unigram")
+        self.charsmap: bytes = pieces.normalizer["precompiled_charsmap"]
+        self.unknown_piece: int = pieces.trainer["unk_id"]
+        self.extra = [
+            Definition(piece, special=kind == PieceType.CONTROL, normalized=False)
+            for (piece, _), kind in zip(self.pieces, pieces.types, strict=True)
+            if kind in (PieceType.CONTROL, PieceType.USER_DEFINED)
+        ]
+        self.named = self._with_rules(named_tokens.read(folder, self.rules.settings, beside_pieces=True))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the tokenizer.json."""
+        rules = self.rules
+        listed = [] if rules.merges else self._listed()
+        vocab = self._numbered() if rules.merges else {piece: i for i, (piece, _) in enumerate(listed)}
+        added = self.named.add((), vocab.get, len(vocab) if rules.merges else len(listed))
+        scheme = "always" if not rules.has_prefix or self.config.get("add_prefix_space", True) else "never"
+        if self.class_name == "DebertaV2" and scheme == "never":
+            scheme = "first"
+        spaces = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
+        before = [{"type": "WhitespaceSplit"}] if rules.splits_words else []
+        if rules.splits_punctuation and self.config.get("split_by_punct"):
+            before = [{"type": "Punctuation", "behavior": "Isolated"}]
+        normalizers = rules.normalizers(self.config, piece_classes.precompiled(self.charsmap))
+        return {
+            "version": "1.0",
+            "added_tokens": [
+                {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
+                for token in added
+            ],
+            "normalizer": {"type": "Sequence", "normalizers": normalizers} if normalizers else None,
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, spaces]},
+            "post_processor": self._around(added, vocab),
+            "decoder": spaces,
+            "model": self._merging(vocab) if rules.merges else self._scored(listed),
+        }
+
+    def _fail(self, what: str) -> NoReturn:
+        raise FormatError(
+            f"{self.where}: transformers cannot make a {self.class_name}Tokenizer from this model: {what}; the "
+            "class in tokenizer_config.json may be wrong; for the model's own ids, pass the path of this file"
+        )
+
+    def _text(self, role: str) -> str:
+        """Return the token of a role; "None" if a file says that there is none, as transformers does."""
+        if role not in self.rules.settings.roles:
+            return role
+        return self.named.roles.get(role, "None")
+
+    def _number(self, name: str, default: int) -> int:
+        value = self.config.get(name, default)
+        if type(value) is not int or not 0 <= value <= 1 << 16:
+            raise FormatError(
+                f"{self.where}: {named_tokens.CONFIG} beside it: {name}: not a number: {value!r:.60}"
+            )
+        return value
+
+    def _with_rules(self, named: NamedTokens) -> NamedTokens:
+        """Return the tokens that the files name, with those that the class adds."""
+        self.states_mask = "mask_token" in named.named or "mask" in named.silenced
+        if self.class_name == "Pegasus" and not self.states_mask:
+            named = named._replace(named={**named.named, "mask_token": Definition("<mask_2>", is_text=True)})
+        if not named.has_extra:
+            named = named._replace(extra=self._extra(named))
+        return named
+
+    def _extra(self, named: NamedTokens) -> list[Definition]:
+        """Return the special tokens without a role."""
+        extra, known = self.extra, {token.content for token in self.extra}
+        if self.class_name == "MBart":
+            codes = self.rules.codes
+            return [*_texts(codes), *(token for token in extra if token.content not in codes)]
+        if self.class_name == "MBart50":
+            return [*extra, *_texts(self.rules.codes)]
+        if self.class_name == "T5":
+            n, found = self._number("extra_ids", _N_EXTRA), sum("<extra_id_" in name for name in known)
+            if found and n and found != n:
+                self._fail(f"it has {found} tokens <extra_id_…>, but extra_ids is {n}")
+            return extra if found else [*extra, *_texts(f"<extra_id_{i}>" for i in range(n))]
+        if self.class_name == "Pegasus":
+            sentence = self.config.get("mask_token_sent", "<mask_1>")
+            reserved = [f"<unk_{i}>" for i in range(2, self._number("offset", _N_RESERVED))]
+            return _texts([*([] if sentence is None else [sentence]), *reserved])
+        return extra
+
+    def _listed(self) -> _Scored:
+        """Return the pieces and scores by id, for a class that scores pieces."""
+        rules = self.rules
+        if not (rules.head or rules.n_replaced):
+            return self.pieces + self._extra_ids()
+        head = [(self._text(name), -100.0 if name == "<unk>NOTUSED" else 0.0) for name in rules.head]
+        if self.class_name == "Pegasus":
+            head = self._pegasus_head()
+        tail = [*rules.codes, *([self._text("mask")] if rules.ends_with_mask else [])]
+        return [*head, *self.pieces[rules.n_replaced :], *((name, 0.0) for name in tail)]
+
+    def _numbered(self) -> dict[str, int]:
+        """Return piece → id, for a class that merges: the others follow those that the class puts first."""
+        if not self.rules.head:
+            return {piece: i for i, (piece, _) in enumerate(self.pieces)}
+        found = {self._text(name): i for i, name in enumerate(self.rules.head)}
+        for piece, _ in self.pieces:
+            found.setdefault(piece, len(found))
+        return found
+
+    def _extra_ids(self) -> _Scored:
+        if self.class_name != "T5":
+            return []
+        return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._number("extra_ids", _N_EXTRA)))]
+
+    def _pegasus_head(self) -> _Scored:
+        """Return the pieces before those of the model. transformers exchanges the defaults of the masks here."""
+        mask = self.named.roles.get("mask", "None") if self.states_mask else "<mask_1>"
+        sentence = str(self.config.get("mask_token_sent", "<mask_2>"))
+        masks = [mask] if mask != "None" else []
+        if sentence not in ("None", mask):
+            masks.append(sentence)
+        reserved = range(2, self._number("offset", _N_RESERVED))
+        names = [self._text("pad"), self._text("eos"), *masks]
+        return [*((name, 0.0) for name in names), *((f"<unk_{i}>", -100.0) for i in reserved)]
+
+    def _scored(self, listed: _Scored) -> dict[str, Any]:
+        """Return the "model" for a class that scores pieces."""
+        unknown = self.rules.unknown
+        if isinstance(unknown, str):
+            name = self._text("unk")
+            start = 1 if self.class_name == "Pegasus" else 0
+            places = (
+                i
+                for i, (piece, score) in enumerate(listed)
+                if piece == name and i >= start and (unknown == "listed" or not score)
+            )
+            found = None if unknown == "piece" else next(places, None)
+            if found is None and self.class_name == "Pegasus":
+                self._fail(f"{name!r:.60}, the unk_token, is no piece with the score 0 after the first")
+            other = self.rules.unknown_else
+            unknown = found if found is not None else self.unknown_piece if other < 0 else other
+        if not 0 <= unknown < len(listed):
+            self._fail(f"the unknown token has the id {unknown}, but there are {len(listed)} pieces")
+        return {"type": "Unigram", "unk_id": unknown, "vocab": listed, "byte_fallback": False}
+
+    def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
+        """Return the "model" for a class that merges: every piece of two others, in the order of the pieces."""
+        ids = {piece for piece, _ in self.pieces}
+        merges = [
+            (piece[:cut], piece[cut:])
+            for piece in dict.fromkeys(piece for piece, _ in self.pieces)
+            for cut in range(1, len(piece))
+            if piece[:cut] in ids and piece[cut:] in ids
+        ]
+        return {
+            "type": "BPE",
+            "unk_token": self._text("unk"),
+            "fuse_unk": True,
+            "byte_fallback": False,
+            "vocab": vocab,
+            "merges": merges,
+        }
+
+    def _around(self, added: Sequence[AddedToken], vocab: Mapping[str, int]) -> dict[str, Any]:
+        """Return the post-processor."""
+        rules, config = self.rules, self.config
+        template = rules.template
+        ids = {**vocab, **{token.content: token.id for token in added}}
+        if rules.is_early:
+            for role in ("cls", "sep"):
+                self._part(role, vocab, {})  # raises if it is no piece
+        is_stated = "add_bos_token" in config or "add_eos_token" in config
+        if not template or (rules.is_early and is_stated):
+            first, last = (
+                [role] if config.get(f"add_{role}_token") and role in self.named.roles else []
+                for role in ("bos", "eos")
+            )
+            second = [f"{name}:1" for name in (*first, "$B", *last)]
+            template = " ".join([*first, "$A", *last]), " ".join([*first, "$A", *last, *second])
+        found: dict[str, int] = {}
+        single, pair = ([self._part(item, ids, found) for item in text.split()] for text in template)
+        return {
+            "type": "TemplateProcessing",
+            "single": single,
+            "pair": pair,
+            "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in found.items()},
+        }
+
+    def _part(self, item: str, ids: Mapping[str, int], found: dict[str, int]) -> dict[str, Any]:
+        """Return one part of a template, and record the id of its token."""
+        name, _, type_id = item.partition(":")
+        numbered = {"type_id": int(type_id or 0)}
+        if name.startswith("$"):
+            return {"Sequence": {"id": name[1:], **numbered}}
+        if name == "lang":
+            stated = self.config.get("src_lang")
+            content = self.rules.language if stated is None else str(stated)
+            if self.class_name == "MBart50" and content not in self.rules.codes:
+                self._fail(f"src_lang is {content!r:.40}, which is no code of a language")
+            unknown = self.named.roles.get("unk", "")
+            if self.class_name == "MBart" and content not in ids:
+                content = unknown
+            found[content] = ids.get(content, ids.get(unknown, -1))
+        else:
+            content = self.named.roles.get(name, "")
+            found[content] = ids.get(content, -1)
+        if found[content] < 0:
+            self._fail(f"it puts the token {content!r:.60} of {name} around texts, which has no id")
+        return {"SpecialToken": {"id": content, **numbered}}
+
+
+def _texts(names: Any) -> list[Definition]:
+    return [Definition(name, is_text=True) for name in names]

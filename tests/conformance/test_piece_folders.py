@@ -1,0 +1,141 @@
+"""Folders with only a sentencepiece `.model`, whose class takes the pieces and has rules of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import shutil
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("google.protobuf")  # transformers reads such models with it
+pytest.importorskip("sentencepiece")
+
+import sentencepiece
+import transformers
+
+import fastbpe
+from fastbpe import FormatError
+from fastbpe.formats import folder
+from fastbpe.formats.huggingface import piece_classes
+from helpers.sampling import SEED, n_rounds
+
+WORDS = ["The cat sat (on the mat), and the dog's 12,345 bones ﬁt in Zürich's gardens.", "a cat can count to 12"]
+TEXTS = (
+    "The cat  sat\n\non the\tmat ",
+    "  Zürich ÉTÉ ﬁ １２ ½ cafe\u0301",
+    "日本語 العربية हिन्दी 한국어 emoji 😀 \u200b\u00a0z",
+    "<s>x</s> <mask> y<pad><unk> [MASK][CLS] z <extra_id_3> <mask_1> xyz en_XX",
+    "``quoted'' text, 12,345",
+    "▁▁a ▁",
+    "",
+)
+MODELS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "merges": {"model_type": "bpe"},
+    "symbols": {
+        "user_defined_symbols": ["[CLS]", "xyz", "(", ")"],
+        "control_symbols": ["[SEP]", "[MASK]", "<sep>", "<cls>"],
+        "normalization_rule_name": "nfkc_cf",
+    },
+    "t5": {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1},
+    "albert": {
+        "pad_id": 0,
+        "unk_id": 1,
+        "bos_id": -1,
+        "eos_id": -1,
+        "normalization_rule_name": "identity",
+        "control_symbols": ["[CLS]", "[SEP]", "[MASK]"],
+    },
+    "bytes": {"byte_fallback": True, "vocab_size": 340},
+}
+#: Key of tokenizer_config.json → values.
+OPTIONS: dict[str, list[Any]] = {
+    "do_lower_case": [True, False],
+    "keep_accents": [True, False],
+    "add_prefix_space": [True, False],
+    "split_by_punct": [True, False],
+    "extra_ids": [0, 5],
+    "offset": [10],
+    "mask_token_sent": ["<mask_1>", "<mask_2>", None],
+    "src_lang": ["fr_XX", "fra_Latn", None],
+    "add_bos_token": [True, False],
+    "add_eos_token": [True],
+    "mask_token": ["<mask>", "[MASK]", {"__type": "AddedToken", "content": "<fl>", "lstrip": True}],
+    "pad_token": ["<new>", None],
+    "cls_token": ["[CLS]"],
+    "sep_token": ["<sep>"],
+    "additional_special_tokens": [["<x>", "fra_Latn", "eng_Latn"]],
+    "extra_special_tokens": [["<y>"], {"image_token": "<img>"}],
+    "added_tokens_decoder": [
+        {"0": {"content": "<s>", "special": True}, "700": {"content": "<new>", "lstrip": True, "special": False}},
+        {"3": {"content": "<mask>", "lstrip": True, "special": True, "normalized": False}},
+    ],
+}
+
+
+@lru_cache
+def model(name: str) -> bytes:
+    made = io.BytesIO()
+    options = {"vocab_size": 80, "hard_vocab_limit": False, "minloglevel": 2, **MODELS[name]}
+    if options.get("model_type") == "bpe":
+        del options["hard_vocab_limit"]
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(WORDS * 9), model_writer=made, **options)
+    return made.getvalue()
+
+
+def load_both(where: Path) -> tuple[Any, Any]:
+    """Return the tokenizers of fastbpe and of transformers; None instead of one that refuses the folder."""
+    ours = theirs = None
+    with suppress(FormatError):
+        ours = fastbpe.load(where)
+    with suppress(Exception):  # transformers raises anything
+        theirs = transformers.AutoTokenizer.from_pretrained(where)
+    return ours, theirs
+
+
+def file_name(class_name: str) -> str:
+    return str(getattr(transformers, class_name + "Tokenizer").vocab_files_names["vocab_file"])
+
+
+def assert_equal(ours: Any, theirs: Any) -> None:
+    for text in TEXTS:
+        ids = theirs.encode(text, add_special_tokens=False)
+        assert ours.encode(text, allowed_special="all") == ids
+        for skip in (True, False):
+            decoded = theirs.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
+            assert ours.decode(ids, skip_special_tokens=skip) == decoded
+    assert ours.encode_with_template("a cat") == theirs.encode("a cat")
+    assert ours.encode_with_template("a cat", "the dog") == theirs.encode("a cat", "the dog")
+    offsets = theirs("The ﬁt  cat", add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    assert list(map(tuple, ours.encode_with_offsets("The ﬁt  cat")[1])) == offsets
+
+
+@pytest.mark.parametrize("class_name", [*piece_classes.CLASSES])
+def test_ids_are_those_of_the_class(class_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert file_name(class_name) in folder.ALONE
+    n_equal = 0
+    for number in range(len(MODELS) + n_rounds(12, 150)):
+        rng = random.Random(f"{SEED} {class_name} {number}")
+        chosen = [*MODELS][number] if number < len(MODELS) else rng.choice([*MODELS])
+        config: dict[str, Any] = {"tokenizer_class": f"{class_name}Tokenizer"}
+        if number >= len(MODELS):
+            config |= {key: rng.choice(values) for key, values in OPTIONS.items() if rng.random() < 0.15}
+        where = tmp_path / str(number)
+        where.mkdir()
+        (where / file_name(class_name)).write_bytes(model(chosen))
+        (where / "tokenizer_config.json").write_text(json.dumps(config))
+        ours, theirs = load_both(where)
+        assert (ours is None) == (theirs is None), (chosen, config)
+        if ours is not None:
+            assert_equal(ours, theirs)
+            n_equal += 1
+        shutil.rmtree(where)
+    assert n_equal > 1
