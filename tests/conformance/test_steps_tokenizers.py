@@ -252,6 +252,8 @@ _ATOMS = r"""
 \x{1F600} ^ $ \A \z \Z \b \B . a s t ' é 😀 { } ] - (?=a) (?!\s) (?<=a) (?<!\s) (?>a+) (?:a|b) (a|\s) (?<x>a)
 [a-z] [^a-z] [\w'] [^\s\w] [\W\d] [\w] [^\w] [\W] [[\w]a] [a-z&&[^aeiou]] [^a[b]] [\p{Lu}\p{M}] [\d-z] [-a] [a-]
 (?i:s) (?i:'s) (?i:é) (?i:[’é]) (?i:[^É]) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d])
+\R \N \O \e \cJ \Q [\pL] []a] [^]a] (?#a) (?x:a#) (?i) (?-i) (?m) (?im) (?>\R|a) (*FAIL) \k<1> \k<-1>
+\k<x> (?<y>[as]) \k<y>
 (?m:.) (?-i:a) (?:\s|$) (?:^|\s) [[:space:]] [^[:alpha:]] [[:punct:]_-] [[:^word:]a] [:alpha:] [[:alnum:]&&[a-f]]
 """
 POSIX_CLASSES = (
@@ -278,6 +280,9 @@ COUNTS = [
     "{2,}",
     "{,2}",
     "{1,2}?",
+    "{1,2}+",
+    "{2}+",
+    "{2}?",
 ]
 
 
@@ -306,7 +311,12 @@ def test_random_patterns_match_as_in_tokenizers() -> None:
             text = "".join(chooser.choices(characters, k=chooser.randrange(30)))
             data = text.encode()
             found = [data[start:end].decode() for start, end in ours.pieces(text)]
-            expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
+            try:
+                expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
+            except BaseException as error:  # a panic of tokenizers, which gives up
+                if "retry-limit-in-match" not in str(error):
+                    raise
+                continue
             assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
 
 

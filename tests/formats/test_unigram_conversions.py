@@ -105,6 +105,14 @@ def test_model_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "x.json").exists()
 
 
+def test_piece_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.model"
+    of([UNK, SPACE, ("Q", -1.0, NORMAL)]).export(path, format="sentencepiece")
+    path.write_bytes(path.read_bytes().replace(b"\x0a\x01Q", b"\x0a\x01\xff"))
+    with pytest.raises(FormatError, match=r"the piece b'\\xff', which is not UTF-8.*export it as sentencepiece"):
+        fastbpe.load(path).export(tmp_path / "x.json", format="huggingface")
+
+
 # Scores with which sentencepiece cuts five dashes into 3 + 2, and a sum in double precision into 2 + 3.
 TIED = [UNK, SPACE, ("-", -5.0, NORMAL), ("--", -3.3, NORMAL), ("---", -4.9, NORMAL)]
 

@@ -7,12 +7,15 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 - `\Z` matches at the end, or before one last line feed;
 - `\w` (and so `\b`) does not include U+200C and U+200D; outside of brackets it includes ² ³ ¹ ¼ ½ ¾;
 - `[[:alpha:]]` and the like are classes of Unicode, not of ASCII;
-- the flag that lets `.` match a line feed is m.
+- the flag that lets `.` match a line feed is m;
+- `{1,3}+` repeats the repetition, and `{2}?` makes it optional;
+- flags in the middle of a group apply to all that follows in it, also beyond a `|`;
+- with a named group, groups without a name capture nothing.
 
-Parts without a translation, and some that are too rare to translate, raise PatternError: `{1,3}+` (in Ruby's
-syntax a repetition of the repetition), `{2}?` (an optional repetition), `--` within brackets, back-references into
-look-arounds or to groups that are not complete; and, if case is ignored, back-references, classes of letters, and
-all that matches characters such as ß and ligatures, which become several letters in another case.
+Parts without a translation, and some that are too rare to translate, raise PatternError (docs/formats.md lists
+them): among others `--` within brackets, back-references into look-arounds or to groups that are not complete;
+and, if case is ignored, back-references, classes of letters, and all that matches characters such as ß and
+ligatures, which become several letters in another case.
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ _ESCAPES = {
     "b": f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
     "B": f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))",
     "Z": _LAST_LINE_END,
+    "R": r"(?>\r\n|[\n-\r\x{85}\x{2028}\x{2029}])",
+    "N": r"[^\n]",
+    "O": r"[\s\S]",
+    "e": r"\x{1B}",
     **{letter: f"\\{letter}" for letter in ("s", "S", "d", "D", "h", "H", "r", "n", "t", "f", "v", "a", "A", "z")},
 }
 #: Names of POSIX classes → their members.
@@ -54,14 +61,22 @@ _POSIX = {
     "word": _WORD_MEMBERS,
     "xdigit": "0-9A-Fa-f",
 }
-_OUTSIDE_BRACKETS_ONLY = "bBZAz"
+_OUTSIDE_BRACKETS_ONLY = "bBZAzRNO"
+#: Letters that mean themselves after a backslash, outside of brackets and inside.
+_PLAIN_LETTERS = ("ijlmopqEFILJPQTUV", "gijklmopqyzABEFGIJKLNOPQRTUVXYZ")
+_CONTROL = re.compile(r"\\(?:c|C-)([A-Za-z])")
+_FAILS = "(*FAIL)"
 _CODE_POINT = re.compile(r"\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-7][0-9A-Fa-f])|u([0-9A-Fa-f]{4}))")
 _PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
 _POSIX_CLASS = re.compile(r"\[:(\^?)([a-z]+):\]")
 _COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
-_GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<[A-Za-z_][A-Za-z0-9_]*>|([im]*)(?:-([im]*))?([:)])))?")
+_GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<([A-Za-z_][A-Za-z0-9_]*)>|([imx]*)(?:-([imx]*))?([:)])))?")
 _NAMED_GROUP = re.compile(r"\(\?<[A-Za-z_]")
-_LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
+_REFERENCE = re.compile(r"\\k<(?:([A-Za-z_][A-Za-z0-9_]*)|(-?[1-9][0-9]?))>")
+_COMMENT = re.compile(r"\(\?#(?:[^)\\]|\\.)*\)", re.DOTALL)
+_LAYOUT = re.compile(r"[ \t\n\r\v\f]+|#[^\n]*\n?")
+_LOOK_AHEAD, _LOOK_BEHIND = frozenset(("(?=", "(?!")), frozenset(("(?<=", "(?<!"))
+_LOOK_AROUND = _LOOK_AHEAD | _LOOK_BEHIND
 _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
 
 
@@ -108,10 +123,21 @@ class _Translation:
         self.numbers: list[int] = []  # number of each group that captures, else 0
         self.n_groups = 0
         self.closed: set[int] = set()  # numbers that a back-reference may name
+        self.has_names = _NAMED_GROUP.search(pattern) is not None
+        self.names: dict[str, int] = {}
+        self.skips_layout = [False]  # stack, as ignore_case: flag x
+        self.n_inner = [0]  # stack: groups opened for flags in the middle of the group
+        self.starts: list[int] = []  # where in `out` each open group begins
+        self.element = 0  # where in `out` the last element begins
 
     def run(self) -> str:
         while self.at < len(self.pattern):
+            if self.skips_layout[-1] and (found := _LAYOUT.match(self.pattern, self.at)):
+                self.skip(found)
+                continue
             character = self.pattern[self.at]
+            if character not in "*+?{(":
+                self.element = len(self.out)
             if character == "\\":
                 self.escape(in_brackets=False)
             elif character == "[":
@@ -125,12 +151,19 @@ class _Translation:
             elif character == "$":
                 self.give(character, _LINE_END)
             elif character == ")":
-                self.give(character, character)
+                self.give(character, character * (1 + self.n_inner[-1]))
                 if len(self.ignore_case) > 1:  # else fastbpe's parser reports the error
                     self.close()
             else:
                 self.literal(character)
-        return "".join(self.out)
+        return "".join(self.out) + ")" * self.n_inner[0]
+
+    def skip(self, found: re.Match[str]) -> None:
+        """Leave out layout or a comment. A count after it repeats all that is before it: `a+ ?` is `(?:a+)?`."""
+        self.at = found.end()
+        if self.pattern[self.at : self.at + 1] in ("*", "+", "?", "{") and self.element < len(self.out):
+            self.out.insert(self.element, "(?:")
+            self.out.append(")")
 
     def refuse(self, what: str, way_out: str) -> NoReturn:
         shown = self.pattern if len(self.pattern) <= 60 else self.pattern[:57] + "..."
@@ -164,8 +197,16 @@ class _Translation:
         found = _CODE_POINT.match(rest)
         if found is not None:
             self.code_point(found)
-        elif kind and kind in "pP":
+        elif kind and kind in "pP" and rest[2:3] == "{":
             self.property(rest)
+        elif kind and kind in _PLAIN_LETTERS[in_brackets] and rest[2:3] != "{":
+            self.at += 1
+            if in_brackets:
+                self.give(kind, kind)
+            else:
+                self.literal(kind)
+        elif (control := _CONTROL.match(rest)) is not None:
+            self.give(control[0], rf"\x{{{ord(control[1]) & 31:X}}}")
         elif kind in _ESCAPES and not (in_brackets and kind in _OUTSIDE_BRACKETS_ONLY):
             if kind in "wW" and self.ignore_case[-1]:
                 self.refuse(rf"\{kind} where case is ignored", "take it out of the (?i:...)")
@@ -174,6 +215,9 @@ class _Translation:
         elif not in_brackets and kind.isdecimal() and self.refers(rest):
             self.letters = ""
             self.give(rest[:2], rest[:2])
+        elif not in_brackets and (reference := _REFERENCE.match(rest)) and (number := self.referred(reference)):
+            self.letters = ""
+            self.give(reference[0], rf"(?:\{number})")
         elif kind and kind.isascii() and not kind.isalnum():
             self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
@@ -183,8 +227,16 @@ class _Translation:
     def refers(self, rest: str) -> bool:
         """Tell whether an escape refers to a complete group. With named groups, tokenizers captures no others."""
         is_number = rest[1:2] in "123456789" and not rest[2:3].isdecimal()
-        is_plain = is_number and not self.ignore_case[-1] and _NAMED_GROUP.search(self.pattern) is None
+        is_plain = is_number and not self.ignore_case[-1] and not self.has_names
         return is_plain and int(rest[1]) in self.closed
+
+    def referred(self, found: re.Match[str]) -> int:
+        r"""Return the number of the complete group that `\k<name>` or `\k<number>` refers to; 0: there is none."""
+        if self.ignore_case[-1] or (self.has_names and found[2]):
+            return 0
+        number = int(found[2]) if found[2] else self.names.get(found[1], 0)
+        number += self.n_groups + 1 if number < 0 else 0
+        return number if number in self.closed else 0
 
     def code_point(self, found: re.Match[str]) -> None:
         digits = found[1] or found[2] or found[3]
@@ -198,6 +250,8 @@ class _Translation:
             self.refuse(r"expected \p{...} with the name of a category or a script", r"as in \p{Lu} or \p{Greek}")
         if self.ignore_case[-1]:
             self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
+        if found[1].lower().startswith("is"):
+            self.refuse(f"tokenizers knows no property {found[1]!r}", "leave out the 'Is'")
         try:
             CharSet.property(found[1])
         except KeyError:
@@ -222,7 +276,7 @@ class _Translation:
                 self.give(opening, opening)
                 depth += 1
                 if self.pattern.startswith("]", self.at):
-                    self.refuse("']' right after '['", r"write \] for the character")
+                    self.give("]", r"\]")
             elif pair in ("--", "~~"):
                 self.refuse(f"{pair!r} is an operator here but not in tokenizers", r"write \- or \~")
             elif character == "]":
@@ -252,42 +306,84 @@ class _Translation:
         return "-" not in around and _folds_alone(self.pattern[self.at])
 
     def group(self) -> None:
+        comment = _COMMENT.match(self.pattern, self.at)
+        if comment is not None:
+            self.skip(comment)
+            return
+        if self.pattern.startswith(_FAILS, self.at):
+            self.element = len(self.out)
+            self.give(_FAILS, "(?!)")
+            return
         found = _GROUP.match(self.pattern, self.at)
         assert found is not None  # it matches only "("
-        opening, on, off, end = found[0], found[1] or "", found[2] or "", found[3]
+        opening, name, on, off, end = found[0], found[1], found[2] or "", found[3] or "", found[4]
         if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
             self.refuse("this kind of group is unknown to fastbpe, or differs from tokenizers", "use (?:...)")
+        ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
+        skips = (self.skips_layout[-1] or "x" in on) and "x" not in off
         if end == ")":
-            if self.at:
-                self.refuse(
-                    "flags in the middle of a pattern apply to more of it in tokenizers than in fastbpe",
-                    "use (?i:...)",
-                )
-            self.ignore_case[-1] = "i" in on
+            self.flags(opening, on, off)
+            self.ignore_case[-1], self.skips_layout[-1] = ignored, skips
+            return
+        self.ignore_case.append(ignored)
+        self.skips_layout.append(skips)
+        self.n_inner.append(0)
+        self.starts.append(len(self.out))
+        captures = name is not None or (opening == "(" and not self.has_names)
+        is_negative = "(?<!" in self.opened
+        if (
+            (opening in _LOOK_AHEAD and not _LOOK_BEHIND.isdisjoint(self.opened))
+            or (captures and is_negative)
+            or (opening == "(?<!" and "(?<=" in self.opened)
+        ):
+            self.refuse(f"tokenizers refuses {opening!r} within a look-behind", "write it in another way")
+        self.n_groups += captures
+        self.numbers.append(self.n_groups if captures else 0)
+        self.opened.append(opening)
+        if name in self.names:
+            self.refuse(f"a second group of the name {name!r}", "give each group a name of its own")
+        if name is not None:
+            self.names[name] = self.n_groups
+        if end:
+            self.give(opening, _flagged(on, off) + ":")
         else:
-            ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
-            self.ignore_case.append(ignored)
-            self.n_groups += opening == "("
-            self.numbers.append(self.n_groups if opening == "(" else 0)
-            self.opened.append(opening)
-        self.give(opening, opening.replace("m", "s") if end else opening)
+            plain = opening if name is None else "("
+            self.give(opening, "(?:" if plain == "(" and not captures else plain)
+
+    def flags(self, opening: str, on: str, off: str) -> None:
+        """Read flags that apply to the rest of the innermost group."""
+        given = _flagged(on, off)
+        if not self.out:
+            self.give(opening, "" if given == "(?" else given + ")")
+            return
+        self.n_inner[-1] += 1
+        self.give(opening, given + ":")
 
     def close(self) -> None:
         """Leave the innermost group. A look-around may forget what it captured, and a group that ignores case."""
         captures = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
         number = self.numbers.pop()
         self.opened.pop()
+        self.skips_layout.pop()
+        self.n_inner.pop()
+        self.element = self.starts.pop()
         if number and captures:
             self.closed.add(number)
 
     def count(self) -> None:
         found = _COUNT.match(self.pattern, self.at)
         if found is None or not (found[1] or found[3]):
+            self.element = len(self.out)
             self.give("{", "{")
             return
         if found[4] == "+" or (found[4] == "?" and not found[2]):
-            self.refuse(
-                f"{found[0]}{found[4]} repeats the repeated part in tokenizers",
-                f"write (?:...{found[0]}){found[4]}",
-            )
-        self.give(found[0], found[0])
+            self.out.insert(self.element, "(?:")
+            self.give(found[0], found[0] + ")")
+        else:
+            self.give(found[0], found[0])
+
+
+def _flagged(on: str, off: str) -> str:
+    """Return the beginning of a group with flags, in fastbpe's syntax."""
+    on, off = (flags.replace("m", "s").replace("x", "") for flags in (on, off))
+    return f"(?{on}-{off}" if off else f"(?{on}"

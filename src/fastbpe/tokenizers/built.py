@@ -58,7 +58,10 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     model.check_ids()
     try:
         if sampling := model.sampling():
-            raise FastbpeError(f"its model has {sampling}")
+            raise FastbpeError(
+                f"its model has {sampling}, and fastbpe draws no random segmentations of a Unigram model: set "
+                "alpha and nbest_size to None"
+            )
         if is_written(described) or described["model"].get("dropout"):
             return Built(state, WrittenEngine(described, model), False, names)
         if not _has_ids_of_a_file(described):
@@ -78,8 +81,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     except FastbpeError as error:
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
-            f"fastbpe cannot run this tokenizer without the original library ({reason}): "
-            "pip install 'tokenizers>=0.23,<0.24'"
+            f"fastbpe cannot run this tokenizer: {reason}; or use the original library, tokenizers 0.23"
         ) from error
 
 

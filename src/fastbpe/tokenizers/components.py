@@ -249,8 +249,8 @@ def finder(
 
 
 def needs_tokenizers(what: str) -> NoReturn:
-    """Raise the error for a feature that needs the original library."""
-    raise ImportError(f"{what} also needs the original library: pip install 'tokenizers>=0.23,<0.24'")
+    """Raise the error for a feature that only the original library has."""
+    raise ImportError(f"fastbpe lacks {what}; use the original library for it, tokenizers 0.23")
 
 
 #: Type of a step that is an object written in Python, in the place of its JSON.

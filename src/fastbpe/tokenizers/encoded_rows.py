@@ -180,7 +180,7 @@ def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]
     tokens = [names[i] for i in ids]
     found = find_words(setup.native, text, ids, tokens, setup.allowed)
     if found is None:
-        needs_tokenizers("an encoding of the name of a control symbol between user-defined symbols")
+        needs_tokenizers("offsets of the name of a control symbol between user-defined symbols")
     for i, its_text in found.found.items():
         tokens[i] = its_text
     return tokens, found

@@ -35,7 +35,7 @@ def dump(model: CodePointModel) -> bytes:
     spaces = spaces_of(model)
     _check_rules(model)
     check_options(model)
-    pieces = [piece.decode() for piece in model.pieces]
+    pieces = texts_of(model)
     merges = _merges(model, pieces)
     unknown = model.types.find(PieceType.UNKNOWN)
     conventions = model.conventions
@@ -63,6 +63,14 @@ def dump(model: CodePointModel) -> bytes:
             for left, right, _ in merges
         ],
     )
+
+
+def texts_of(model: CodePointModel) -> list[str]:
+    """Return the pieces by id. Raises FormatError for a piece that is not UTF-8."""
+    try:
+        return [piece.decode() for piece in model.pieces]
+    except UnicodeDecodeError as error:
+        cannot(f"the piece {error.object!r:.60}, which is not UTF-8,")
 
 
 def spaces_of(model: CodePointModel) -> Spaces:

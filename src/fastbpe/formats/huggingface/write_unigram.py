@@ -34,7 +34,7 @@ def dump(model: CodePointModel) -> bytes:
     write_llama.check_options(model)
     if len(model.ids) < model.n_pieces:
         write_llama.cannot("equal pieces")
-    pieces = [piece.decode() for piece in model.pieces]
+    pieces = write_llama.texts_of(model)
     spaces = write_llama.spaces_of(model)
     conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=True)
     added = write_llama.added_tokens(model, pieces, conventions)
