@@ -355,7 +355,7 @@ def vocab(**tokens: Any) -> dict[str, Any]:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "a type nobody knows": (model(type="Bigram"), r"model\.type: 'Bigram' is not supported"),
+    "a type nobody knows": (model(type="Bigram"), r"model\.type: 'Bigram' is unknown; known are BPE"),
     "unigram": (model(type="Unigram"), r"model\.vocab: must be a list"),
     "wordpiece": (model(type="WordPiece"), "model: it has no 'unk_token'"),
     "no type, no merges": (

@@ -154,11 +154,12 @@ def step_of(described: Mapping[str, Any]) -> Step:
     """
     match described:
         case {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert}:
+            text = next(iter(pattern.values()))
             return Split(
-                pattern=next(iter(pattern.values())),
+                pattern=text,
                 behavior=_BEHAVIORS[behavior],
                 invert=invert,
-                literal="String" in pattern,
+                literal="String" in pattern and text != "",  # tokenizers makes an empty regex of an empty text
             )
         case {"type": "CharDelimiterSplit", "delimiter": delimiter}:
             return Split(pattern=delimiter, behavior="removed", literal=True)

@@ -203,7 +203,7 @@ class Steps:
         if not isinstance(steps, list):
             raise FormatError(f"Sequence: it has no list {cls.key!r}")
         made: Any = cls.__new__(cls)
-        made._take([cls.find(step) for step in steps])
+        made._take([found_at(f"{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
         return made
 
 
@@ -248,11 +248,23 @@ def finder(
     return find
 
 
+def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
+    """Return the component that a part of a tokenizer.json describes. Raises FormatError with the place."""
+    try:
+        return find(described)
+    except FormatError as error:
+        text = str(error)
+        if text.startswith((f"{place}:", f"{place}.")):
+            raise
+        raise FormatError(f"{place}{'.' if _NESTED.match(text) else ': '}{text}") from None
+
+
 def needs_tokenizers(what: str) -> NoReturn:
     """Raise the error for a feature that only the original library has."""
     raise ImportError(f"fastbpe lacks {what}; use the original library for it, tokenizers 0.23")
 
 
+_NESTED = re.compile(r"[a-z]+\[[0-9]+\]")  # begins the place of a step in a list
 #: Type of a step that is an object written in Python, in the place of its JSON.
 WRITTEN = "Written"
 

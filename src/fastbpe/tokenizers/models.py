@@ -160,7 +160,11 @@ class BPE(CachingModel):
         found: dict[tuple[str, str], None] = {}
         for n, (left, right) in enumerate(merges):
             known = left in self.vocab and right in self.vocab
-            if not known or self.joined(left, right) not in self.vocab:
+            try:
+                made = self.joined(left, right)
+            except ValueError as error:
+                raise FormatError(f"BPE: model.merges[{n}]: {error}") from None
+            if not known or made not in self.vocab:
                 named = f"{left!r:.60} and {right!r:.60}"
                 raise FormatError(
                     f"BPE: model.merges[{n}]: {named}: the vocabulary lacks one of them, or what they become"
@@ -191,7 +195,7 @@ class BPE(CachingModel):
         part = Part(dict(described), "BPE", "model")
         made = cls.__new__(cls)
         listed = part.get("merges", list)
-        split = [[*one.split(" ")] if isinstance(one, str) else one for one in listed if not _is_version(one)]
+        split = _split(listed)
         try:
             dropout_of(part)
             made._set_options(
@@ -291,6 +295,20 @@ class BPE(CachingModel):
         with open(paths[1], "w", encoding="utf-8", newline="\n") as file:
             file.write("#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in self.merges))
         return paths
+
+
+def _split(listed: list[Any]) -> list[list[str]]:
+    """Return the merges of a file as lists of two tokens. Raises FormatError if there are other items."""
+    kind = str if listed and isinstance(listed[0], str) else list  # tokenizers refuses a list with both
+    merges: list[list[str]] = []
+    for n, one in enumerate(listed):
+        if kind is str and _is_version(one):
+            continue
+        pair = one.split(" ") if kind is str and isinstance(one, str) else one
+        if type(pair) is not list or len(pair) != 2 or not isinstance(one, kind):
+            raise FormatError(f"BPE: model.merges[{n}]: must be two tokens, not {one!r:.60}")
+        merges.append(pair)
+    return merges
 
 
 def _is_version(line: Any) -> bool:

@@ -121,7 +121,7 @@ class Tokenizer:
             made._model.take_entries(entries)
         for name, find in _FINDERS.items():
             if read.get(name) is not None:
-                made._components[name] = find(read[name])
+                made._components[name] = components.found_at(name, find, read[name])
         made._added = added_tokens.read(read.get("added_tokens"), made._model)
         made._truncation = document.read_truncation(read.get("truncation"))
         made._padding = document.read_padding(read.get("padding"))

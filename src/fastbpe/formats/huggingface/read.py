@@ -246,7 +246,7 @@ def check_bpe(model: Part) -> None:
     """Refuse models other than BPE, and a dropout that is not from 0 to 1."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
-        model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
+        model.fail(f"{kind!r} is unknown; known are BPE, Unigram, WordPiece and WordLevel", "type")
     step_parts.dropout_of(model)
 
 
