@@ -44,6 +44,22 @@ def load(made: dict[str, Any]) -> Tokenizer:
 # Reading.
 
 
+def test_token_that_is_listed_as_text_and_in_stand_ins_is_written_so_again(tmp_path: Path) -> None:
+    made = small()
+    n = len(made["model"]["vocab"])
+    for token in ("™", "âĦ", "âĦ¢"):  # the sign as text, and as the stand-ins of its bytes
+        made["model"]["vocab"][token] = len(made["model"]["vocab"])
+    made["model"]["merges"] += ["â Ħ", "âĦ ¢"]
+    tokenizer = load(made)
+    assert tokenizer.encode("™") == [n + 2]
+    tokenizer.export(tmp_path / "x.json")
+    written = json.loads((tmp_path / "x.json").read_bytes())["model"]
+    assert (written["vocab"]["™"], written["vocab"]["âĦ¢"]) == (n, n + 2)
+    again = fastbpe.load(tmp_path / "x.json")
+    assert again.encode("™") == [n + 2]
+    assert again.decode([n, n + 2]) == tokenizer.decode([n, n + 2]) == "™™"
+
+
 def test_small_file_loads() -> None:
     tokenizer = load(small([added(262, "<s>", special=True)]))
     assert tokenizer.encode("abc 12<s>", allowed_special="all") == [257, 32, 261, 262]

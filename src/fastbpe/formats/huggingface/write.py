@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
@@ -20,6 +20,7 @@ def dump(
     merges: Iterable[tuple[int, int]],
     pre_tokenizers: Sequence[Mapping[str, Any]],
     *,
+    made: Collection[int],
     all_made: bool,
 ) -> bytes:
     """Return the bytes of the file.
@@ -29,6 +30,7 @@ def dump(
         tokens: bytes by id; b"" if an id is not an ordinary token.
         merges: pairs of ids, best first.
         pre_tokenizers: steps that split text, including ByteLevel.
+        made: ids that merges make.
         all_made: merging makes every token, so ignore_merges is not needed. It is omitted if it would turn a piece
             into a special token of the vocabulary.
 
@@ -36,7 +38,7 @@ def dump(
         FormatError: two tokens would be written as one text, an id is missing, or ignore_merges would turn text
             into an added token.
     """
-    vocabulary = _vocabulary(tokens)
+    vocabulary = _vocabulary(tokens, () if model.whole_piece_first else made)
     n_ordinary = len(vocabulary)
     added = all_added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
@@ -102,14 +104,32 @@ def document(
     }
 
 
-def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
+def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int]:
+    """Return text → id. Of equal tokens, one that no merge makes is written as text, not in stand-ins of bytes.
+
+    Such files exist (Command-R): no text becomes the second token. made: ids that merges make.
+    """
     vocabulary: dict[str, int] = {}
+    twice = []
     for token_id, token in enumerate(tokens):
         if token and vocabulary.setdefault(text_of(token), token_id) != token_id:
+            twice.append((vocabulary[text_of(token)], token_id))
+    for pair in twice:
+        token = tokens[pair[0]]
+        unreached = [token_id for token_id in pair if token_id not in made]
+        text = token.decode(errors="replace")
+        if len(unreached) != 1 or len(token) == 1 or bytes_of(text) is not None or "\ufffd" in text:
             raise FormatError(
-                f"tokens {vocabulary[text_of(token)]} and {token_id} are both {token!r}; a tokenizer.json can "
-                "store it only once: export it as native"
+                f"tokens {pair[0]} and {pair[1]} are both {token!r}; a tokenizer.json can "
+                "hold it only once: export it as native"
             )
+        reached = pair[1 - pair.index(unreached[0])]
+        if vocabulary.setdefault(text, unreached[0]) != unreached[0]:
+            raise FormatError(
+                f"tokens {pair[0]}, {pair[1]} and {vocabulary[text]} are {token!r}; a tokenizer.json can hold it "
+                "only twice: export it as native"
+            )
+        vocabulary[text_of(token)] = reached
     return vocabulary
 
 

@@ -277,7 +277,7 @@ def _huggingface(tokenizer: Exportable) -> Files:
     merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
     steps = step_objects.described_splitting(model, vocabulary)
     all_made = not unmade(vocabulary, made)
-    return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
+    return write.dump(model, vocabulary.tokens(), merges, steps, made=made.keys(), all_made=all_made)
 
 
 def _gguf(tokenizer: Exportable) -> Files:
