@@ -119,6 +119,15 @@ def test_two_files_of_whisper_put_the_prompt_before_texts(
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["GPT2Tokenizer", "RobertaTokenizer", "CodeGenTokenizer"])
+def test_two_files_count_before_a_model_if_the_class_takes_them(name: str, tmp_path: Path) -> None:
+    files = {**folder_grid.two_files(), "spiece.model": folder_grid.pieces()}
+    folder_grid.write({**files, "tokenizer_config.json": {"tokenizer_class": name}}, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in TEXTS:
+        assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)
+
+
 def test_two_files_of_qwen35_have_the_rules_of_its_class(tmp_path: Path) -> None:
     files = {**folder_grid.two_files(), "tokenizer_config.json": {"tokenizer_class": "Qwen3_5Tokenizer"}}
     folder_grid.write(files, tmp_path)

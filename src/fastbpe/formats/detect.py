@@ -71,6 +71,8 @@ def _read_folder(
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
     settings = class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
+    if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
+        paths, is_pieces = pair, False
     if is_pieces and name in piece_classes.CLASSES:
         from fastbpe.formats import piece_folders  # here: few folders have no tokenizer.json
 

@@ -28,6 +28,15 @@ _HALVES = {
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
 
 
+def find_pair(folder: str) -> tuple[str, ...]:
+    """Find the two files of GPT-2's format in a folder; () if they are not there."""
+    for pair in gpt2.ALL_NAMES:
+        paths = tuple(str(Path(folder) / name) for name in pair)
+        if all(map(Path.is_file, map(Path, paths))):
+            return paths
+    return ()
+
+
 def find(folder: str) -> tuple[str, ...]:
     """Find the file of a folder's tokenizer, or the two files of GPT-2's format.
 
@@ -38,10 +47,8 @@ def find(folder: str) -> tuple[str, ...]:
     for name in ALONE:
         if (where / name).is_file():
             return (str(where / name),)
-    for pair in gpt2.ALL_NAMES:
-        paths = tuple(str(where / name) for name in pair)
-        if all(map(Path.is_file, map(Path, paths))):
-            return paths
+    if pair := find_pair(folder):
+        return pair
     if (where / BERT_VOCABULARY).is_file():
         return (str(where / BERT_VOCABULARY),)
     for pattern in _PATTERNS:

@@ -132,7 +132,12 @@ WAY_OUT = (
 
 def has_own_pieces(name: str) -> bool:
     """Tell whether a class of transformers gives other ids than the sentencepiece model of its folder."""
-    return model_types.is_class(name) and name not in _AS_SENTENCEPIECE
+    return (model_types.is_class(name) or name in CLASSES) and name not in _AS_SENTENCEPIECE
+
+
+def takes_two_files(name: str) -> bool:
+    """Tell whether a class takes a vocabulary and merges, whatever else the folder contains."""
+    return name in CLASSES and bool(CLASSES[name].pattern)
 
 
 def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:
