@@ -8,8 +8,10 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
+from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of
+from helpers.segmented_models import unigram_model
 from helpers.shared_data import BYTES, data_file, published
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257}
@@ -295,3 +297,52 @@ def test_kimi_k2_loads_as_folder(tmp_path: Path) -> None:
     loaded = fastbpe.load(tmp_path)
     assert (loaded.pattern, loaded.n_vocab) == (fastbpe.PATTERNS["kimi"], 163840)
     assert loaded.decode(loaded.encode("日本語 text 123")) == "日本語 text 123"
+
+
+CONTROLS = [(b"<s>", 0.0, PieceType.CONTROL), (b"</s>", 0.0, PieceType.CONTROL)]
+SCORES = {"▁": -2.0, "a": -2.0, "b": -2.0, "▁a": -1.0}
+PIECES = [(piece.encode(), score, PieceType.NORMAL) for piece, score in SCORES.items()]
+FAIRSEQ = [(b"<unk>", 0.0, PieceType.UNKNOWN), *CONTROLS, *PIECES]
+T5 = [(b"<pad>", 0.0, PieceType.CONTROL), CONTROLS[1], (b"<unk>", 0.0, PieceType.UNKNOWN), *PIECES]
+
+
+# The ids of transformers 5.24; tests/conformance/test_piece_folders.py compares more with transformers itself.
+@pytest.mark.parametrize(
+    ("name", "pieces", "config", "expected", "around"),
+    [
+        ("XLMRoberta", FAIRSEQ, {}, [7, 4, 6, 3], ((0,), (2,))),
+        ("Camembert", FAIRSEQ, {}, [10, 7, 9, 3], ((5,), (6,))),
+        ("MBart", FAIRSEQ, {}, [7, 4, 6, 3], ((), (2, 11))),
+        ("MBart", FAIRSEQ, {"src_lang": "fr_XX"}, [7, 4, 6, 3], ((), (2, 15))),
+        ("MBart50", FAIRSEQ, {}, [7, 4, 6, 3], ((11,), (2,))),
+        ("Nllb", FAIRSEQ, {"extra_special_tokens": ["eng_Latn"]}, [7, 4, 6, 3], ((9,), (2,))),
+        ("T5", T5, {}, [6, 3, 5, 2], ((), (1,))),
+        ("Pegasus", T5, {}, [109, 106, 108, 105], ((), (1,))),
+        ("BigBird", FAIRSEQ, {}, [6, 3, 5, 0], ((9,), (7,))),
+    ],
+)
+def test_model_of_a_class_has_the_ids_of_the_class(
+    name: str, pieces: Any, config: dict[str, Any], expected: list[int], around: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(pieces, {"unk_id": 0}, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer", **config})
+    tokenizer = fastbpe.load(tmp_path)
+    assert tokenizer.encode("a bc") == expected
+    assert tokenizer.encode_with_template("a bc") == [*around[0], *expected, *around[1]]
+
+
+def test_model_without_the_unknown_piece_of_its_class_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "PegasusTokenizer"})
+    with pytest.raises(FormatError, match=r"spiece\.model: transformers cannot make a PegasusTokenizer from this"):
+        fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["M2M100", "XGLM", "LayoutXLM", "GPT2"])
+def test_model_whose_class_has_rules_of_its_own_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})
+    with pytest.raises(
+        FormatError, match=f"the class {name}Tokenizer gives other ids.*pass the path of this file"
+    ):
+        fastbpe.load(tmp_path)
