@@ -125,6 +125,14 @@ class _Made:
             )
         return value
 
+    def _sentence_mask(self, default: str) -> str | None:
+        value = self.config.get("mask_token_sent", default)
+        if value is not None and not isinstance(value, str):
+            raise FormatError(
+                f"{self.where}: {named_tokens.CONFIG} beside it: mask_token_sent: not text: {value!r:.60}"
+            )
+        return value
+
     def _with_rules(self, named: NamedTokens) -> NamedTokens:
         """Return the tokens that the files name, with those that the class adds."""
         self.states_mask = "mask_token" in named.named or "mask" in named.silenced
@@ -148,7 +156,7 @@ class _Made:
                 self._fail(f"it has {found} tokens <extra_id_…>, but extra_ids is {n}")
             return extra if found else [*extra, *_texts(f"<extra_id_{i}>" for i in range(n))]
         if self.class_name == "Pegasus":
-            sentence = self.config.get("mask_token_sent", "<mask_1>")
+            sentence = self._sentence_mask("<mask_1>")
             reserved = [f"<unk_{i}>" for i in range(2, self._number("offset", _N_RESERVED))]
             return _texts([*([] if sentence is None else [sentence]), *reserved])
         return extra
@@ -181,9 +189,9 @@ class _Made:
     def _pegasus_head(self) -> _Scored:
         """Return the pieces before those of the model. transformers exchanges the defaults of the masks here."""
         mask = self.named.roles.get("mask", "None") if self.states_mask else "<mask_1>"
-        sentence = str(self.config.get("mask_token_sent", "<mask_2>"))
+        sentence = self._sentence_mask("<mask_2>")
         masks = [mask] if mask != "None" else []
-        if sentence not in ("None", mask):
+        if sentence not in (None, "None", mask):
             masks.append(sentence)
         reserved = range(2, self._number("offset", _N_RESERVED))
         names = [self._text("pad"), self._text("eos"), *masks]
