@@ -89,6 +89,8 @@ def _compiled(step: Step) -> TextStep:
             return step.form
         case _Each():
             return Mapped(dict(step.table), step.gone.ranges, step.spaced.ranges)
+        case Precompiled() if step.compiled.are_utf8:
+            return step.compiled
         case _Replace():
             from fastbpe.splitting.steps import literal_matches  # here, as below: few tokenizers replace text
 

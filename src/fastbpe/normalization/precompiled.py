@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from fastbpe._core.normalize.grapheme_rules import GraphemeRules
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
@@ -44,12 +45,13 @@ class Precompiled:
             raise FormatError(f"precompiled_charsmap: {error}") from None
         self._rules = Charsmap(checked_charsmap(data))
         self._characters = _Characters(self._rules)
+        self.compiled = GraphemeRules(data, _classes(), self.parts, self.sources)
 
     def __call__(self, text: str) -> str:
         """Normalize a text."""
         if not _several().search(text):
             return text.translate(self._characters)
-        return "".join(target for _, target in self._parts(text))
+        return "".join(target for _, target in self.parts(text))
 
     def changes(self, text: str) -> list[tuple[str, int]]:
         """Return each new character and its change, in the form of `NormalizedString.transform` of tokenizers.
@@ -58,15 +60,15 @@ class Precompiled:
         characters.
         """
         made: list[tuple[str, int]] = []
-        for source, target in self._parts(text):
+        for source, target in self.parts(text):
             made += [(character, int(i >= len(source))) for i, character in enumerate(target)]
             removed = len(source) - len(target)
             if removed > 0 and made:  # at the beginning of a text they are not counted, as in tokenizers
                 made[-1] = made[-1][0], made[-1][1] - removed
         return made
 
-    def sources(self, text: str, normalized: str) -> list[int]:
-        """Return the sources of a normalized text, as defined by tokenizers."""
+    def sources(self, text: str, normalized: str = "") -> list[int]:
+        """Return the sources of the normalized text, as defined by tokenizers."""
         found: list[int] = []
         at = 0
         for _, change in self.changes(text):
@@ -74,7 +76,7 @@ class Precompiled:
             at += 0 if change > 0 else 1 - change
         return found
 
-    def _parts(self, text: str) -> Iterator[tuple[str, str]]:
+    def parts(self, text: str) -> Iterator[tuple[str, str]]:
         """Yield the replaced parts of a text, and their replacements."""
         for match in _grapheme().finditer(text):
             whole = match[0]
@@ -145,8 +147,20 @@ def _grapheme() -> re.Pattern[str]:
 
 def _class(*names: str) -> str:
     """Return tables of characters as a character class of a pattern, without the brackets."""
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _ranges(*names))
+
+
+def _ranges(*names: str) -> list[tuple[int, int]]:
+    """List (first, last) of the characters in tables."""
     from fastbpe.normalization import huggingface_tables as tables
     from fastbpe.splitting.charset import unpacked
 
-    found = (unpacked(getattr(tables, f"GRAPHEME_{name}")) for name in names)
-    return "".join(f"\\U{first:08x}-\\U{last:08x}" for one in found for first, last in one.ranges)
+    return [one for name in names for one in unpacked(getattr(tables, f"GRAPHEME_{name}")).ranges]
+
+
+@cache
+def _classes() -> tuple[tuple[int, int, int], ...]:
+    """Return (first, last, class) of the characters that continue graphemes, as GraphemeRules needs them."""
+    names = (("JOINING",), ("PREPENDED",), ("CONSONANTS", "PICTURES"), ("LEADS", "VOWELS", "TAILS"))
+    found = [(*one, 1 << i) for i, some in enumerate(names) for one in _ranges(*some)]
+    return (*found, (0xAC00, 0xD7A3, 1 << 3), (0x1F1E6, 0x1F1FF, 1 << 4))

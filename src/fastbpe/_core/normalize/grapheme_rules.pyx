@@ -1,0 +1,227 @@
+"""Precompiled of tokenizers, compiled: the rules of a charsmap, applied grapheme by grapheme.
+
+A grapheme of two or more characters and fewer than six bytes may be replaced as a whole; other characters are
+replaced one by one. Such a grapheme contains two neighbours that together have fewer than six bytes, and the second
+of them joins the first, or the first belongs to what follows it; or it is "\\r\\n". So text is cut where a grapheme
+ends for certain, and only parts with such neighbours, as in "e\\u0301", are cut into graphemes by Python.
+"""
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset, strlen
+
+from fastbpe._core.common.byte_buffer cimport buffer_add
+from fastbpe._core.common.places cimport places_reserve
+from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
+from fastbpe._core.normalize.charsmap_rules cimport HAS_VALUE, LABEL, LOOK, N_CHARACTERS, VALUE, below, read_rules
+from fastbpe._core.normalize.text_steps cimport keep_text, put_changed
+
+cdef enum:
+    # Classes of characters, by how they continue a grapheme.
+    JOINING = 1  # belongs to the grapheme before
+    PREPENDED = 2  # belongs to the grapheme after
+    JOINED = 4  # a joining character may tie it to the grapheme before: a consonant, a picture
+    HANGUL = 8  # two neighbours may be one grapheme
+    FLAG = 16  # the same
+    MAX_BYTES = 5  # of a grapheme that is replaced as a whole
+
+
+@cython.final
+cdef class GraphemeRules(TextStep):
+    """Step that applies the rules of a charsmap.
+
+    charsmap: bytes – checked.
+    classes: list of (first, last, class) – code points of a range, and a class of its characters: see above.
+    parts: callable – parts(str) yields (source, replacement) of each grapheme or character.
+    sources: callable – sources(str) returns for each character of the changed str the index of its source.
+
+    Attributes:
+        are_utf8: bool – no replacement begins inside a character; otherwise the step must not be used.
+    """
+
+    def __cinit__(self, bytes charsmap not None, classes, parts not None, sources not None):
+        cdef uint32_t first, last, c
+        cdef uint8_t what
+        cdef int n_pages = 1
+        cdef list ranges = list(classes)
+        cdef uint8_t* starts = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
+        if starts == NULL:
+            raise MemoryError("no memory to check the precompiled_charsmap")
+        try:
+            self._rules = read_rules(charsmap, starts)
+        finally:
+            free(starts)
+        self.are_utf8 = self._rules.are_utf8
+        self.parts, self.sources = parts, sources
+        memset(self._page_of, 0, sizeof(self._page_of))
+        for first, last, _ in ranges:
+            for c in range(first >> 8, (last >> 8) + 1):
+                if not self._page_of[c]:
+                    self._page_of[c] = n_pages
+                    n_pages += 1
+        if n_pages > 256:
+            raise ValueError(f"{n_pages} pages of characters: the limit is 256")
+        self._pages = <uint8_t*> calloc(<size_t> n_pages << 8, 1)
+        if self._pages == NULL:
+            raise MemoryError("no memory for the classes of characters")
+        for first, last, what in ranges:
+            for c in range(first, last + 1):
+                self._pages[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)] |= what
+        for c in range(0x80):
+            what = <uint8_t> c
+            self._ascii[c] = what if _rule_of(self._rules, &what, 1) == NULL else LOOK
+        self._ascii[0x0D] = LOOK  # "\r\n" is one grapheme
+
+    def __dealloc__(self):
+        free(self._pages)
+
+    cdef inline uint8_t _class(self, uint32_t character) noexcept nogil:
+        """Return a character's class."""
+        if character < 0x80 or character > 0x10FFFF:
+            return 0
+        return self._pages[<size_t> self._page_of[character >> 8] << 8 | (character & 0xFF)]
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        cdef Written to
+        cdef size_t at = self._kept_end(data, n, 0), end
+        cdef bint is_short = False, is_changed = False
+        if at == n:
+            return False
+        out.n = 0
+        if places != NULL:
+            places.n = 0
+        to.out, to.places, to.kept, to.n_last, to.is_shifted = out, places, 0, 0, False
+        while at < n:
+            end = self._break_after(data, n, at, &is_short)
+            if is_short:
+                with gil:
+                    is_changed |= self._add_parts(data, at, end, &to)
+            else:
+                is_changed |= self._add_characters(data, at, end, &to)
+            if places != NULL and to.is_shifted:
+                with gil:
+                    return _change(self, data, n, out, places)
+            at = self._kept_end(data, n, end)
+        if is_changed:
+            keep_text(data, to.kept, n, out, places)
+        return is_changed
+
+    cdef size_t _kept_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        """Return the end of the ASCII characters from `at` on that stay, before one that others may join."""
+        cdef size_t start = at
+        while at < n and data[at] < 0x80 and self._ascii[data[at]] == data[at]:
+            at += 1
+        return at - 1 if start < at < n and data[at] >= 0x80 else at
+
+    cdef size_t _break_after(self, const uint8_t* data, size_t n, size_t at, bint* is_short) noexcept nogil:
+        """Return the next offset after `at` where a grapheme ends for certain.
+
+        is_short: receives whether a grapheme before it may consist of several characters and have fewer than six
+            bytes.
+
+        Requires: a grapheme begins at `at`.
+        """
+        cdef size_t n_before, n_bytes
+        cdef uint32_t c = fb_char_within(data + at, n - at, &n_before)
+        cdef uint8_t before = self._class(c), what
+        cdef bint is_return = c == 0x0D
+        is_short[0] = False
+        at += n_before
+        while at < n:
+            c = fb_char_within(data + at, n - at, &n_bytes)
+            what = self._class(c)
+            if what & JOINING or before & PREPENDED or (is_return and c == 0x0A):
+                is_short[0] |= n_before + n_bytes <= MAX_BYTES
+            elif not (before & JOINING and what & JOINED or before & what & (HANGUL | FLAG)):
+                break
+            at += n_bytes
+            before, n_before, is_return = what, n_bytes, c == 0x0D
+        return min(at, n)
+
+    cdef bint _add_characters(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1 nogil:
+        """Replace each character of data[at:end]. Returns whether there was a rule for one of them."""
+        cdef const uint8_t* becomes
+        cdef size_t n_bytes
+        cdef bint is_changed = False
+        while at < end:
+            n_bytes = min(fb_char_bytes(data[at]), end - at)
+            becomes = _rule_of(self._rules, data + at, n_bytes)
+            if becomes != NULL:
+                is_changed = self._add(data, at, at + n_bytes, becomes, strlen(<const char*> becomes), to)
+            at += n_bytes
+        return is_changed
+
+    cdef bint _add_parts(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1:
+        """Replace the graphemes of data[at:end], or the characters of these, as Python does."""
+        cdef str source, target
+        cdef bytes made
+        cdef size_t n_bytes
+        for source, target in self.parts((<const char*> data)[at:end].decode("utf-8")):
+            n_bytes = <size_t> len(source.encode())
+            made = target.encode()
+            self._add(data, at, at + n_bytes, made, <size_t> len(made), to)
+            at += n_bytes
+        return True
+
+    cdef bint _add(
+        self, const uint8_t* data, size_t at, size_t end, const uint8_t* becomes, size_t n, Written* to
+    ) except -1 nogil:
+        """Append `becomes`, the replacement of data[at:end]. Returns True.
+
+        Each character comes from the character at its index in the source, or from the last one. As in tokenizers,
+        the last character of a longer replacement comes from the first character that is removed after it.
+        """
+        cdef Places* places = to.places
+        cdef size_t i, place = at, following
+        keep_text(data, to.kept, at, to.out, places)
+        if to.kept < at:
+            to.n_last = 0
+        to.kept = end
+        if n == 0 and to.out.n == 0:
+            to.is_shifted = True
+        buffer_add(to.out, becomes, n)
+        if places == NULL:
+            return True
+        if n == 0:
+            for i in range(places.n - to.n_last, places.n):
+                places.items[i] = at
+            to.n_last = 0
+            return True
+        places_reserve(places, n)
+        to.n_last = 0
+        for i in range(n):
+            if i and becomes[i] & 0xC0 != 0x80:
+                following = place + fb_char_bytes(data[place])
+                if following < end:
+                    place = following
+                else:
+                    to.n_last = n - i
+            places.items[places.n] = place
+            places.n += 1
+        return True
+
+
+cdef const uint8_t* _rule_of(Rules rules, const uint8_t* character, size_t n) noexcept nogil:
+    """Return the replacement of the rule with the shortest source that a character of n bytes begins with, or NULL.
+
+    Requires: as for longest_rule().
+    """
+    cdef size_t unit = 0, i, child
+    for i in range(n):
+        child = below(rules.units, unit) ^ character[i]
+        if character[i] == 0 or child >= rules.n_units or rules.units[child] & LABEL != character[i]:
+            return NULL
+        unit = child
+        if rules.units[unit] & HAS_VALUE:
+            return rules.replacements + (rules.units[below(rules.units, unit)] & VALUE)
+    return NULL
+
+
+cdef bint _change(GraphemeRules step, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1:
+    """Change a text, with the places that Python computes."""
+    cdef str text = (<const char*> data)[:n].decode("utf-8")
+    cdef str changed = "".join([target for _, target in step.parts(text)])
+    out.n = places.n = 0
+    put_changed(changed.encode(), step.sources(text), data, 0, n, out, places)
+    return True
