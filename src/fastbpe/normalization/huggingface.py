@@ -239,10 +239,12 @@ class _Each:
 
     def then(self, step: _Each) -> _Each | None:
         """Return one step equivalent to this one followed by the next; None if there is no such step."""
-        changed = CharSet.from_ranges((code, code) for code in step.table) | step.gone | step.spaced
-        if self.spaced and changed & (self.spaced | CharSet.of(" ")):
+        after = CharSet.from_ranges((code, code) for code in step.table)
+        if self.spaced and (after | step.gone | step.spaced) & (self.spaced | CharSet.of(" ")):
             return None
-        table = {code: text for code, text in step.table.items() if chr(code) not in self.gone}
+        table = dict(step.table)
+        for character in after & self.gone:
+            del table[ord(character)]
         table |= {code: step(text) for code, text in self.table.items()}
         return _Each(table, self.gone | step.gone, self.spaced | step.spaced)
 

@@ -57,8 +57,8 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, without merges if `entries` has them."""
-        return self.state()
+        """Return the JSON of the model, without merges if `entries` has them, and then without copies."""
+        return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
         """Return the name of a sampling option that is set and that fastbpe's tokenizer lacks, or ""."""
