@@ -160,6 +160,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "on_error": "count-pieces holes.jsonl -o out.pieces | ... --on-error skip",
             "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
             "superwords": f"{PIECES} | ... --superwords w.fbpe",
+            "base": f"{PIECES} | ... --base w.fbpe --superwords auto",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
             "force": "count-pieces a.txt -o there.pieces | ... --force",
             "json": "--json",

@@ -12,6 +12,7 @@ from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
+from fastbpe.training.superword_options import Superwords
 
 SUMMARY = "count text pieces for training (one part per machine), or merge such counts"
 DETAILS = f"""
@@ -20,7 +21,8 @@ If the FILEs are count files, their counts are added, in bounded memory. The res
 the same as if all the text had been counted at once. `fastbpe train` learns from it.
 
 For superwords (train --superwords boundless), count twice: first pieces, from which
-train --superwords words learns words; then runs of these words, with --superwords.{documents.DETAILS}"""
+train --superwords words learns words; then runs of these words, with --superwords. For
+superwords on top of a tokenizer, count with --base MODEL --superwords auto.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -42,6 +44,7 @@ _TEXT_ONLY = {
     "pattern",
     "special",
     "superwords",
+    "base",
     "lines",
     "separator",
     *counting_flags.READING,
@@ -60,10 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count pieces of bytes (default), or words for --mode codepoint or unigram of `fastbpe train`",
     )
     counting_flags.add_arguments(parser)
+    add("--base", metavar="MODEL", help="with --superwords auto: the tokenizer whose tokens form runs")
     add(
         "--superwords",
         metavar="WORDS",
-        help="count runs of the words of this tokenizer, made by train --superwords words",
+        help="count runs of the words of this tokenizer, made by train --superwords words; auto: runs of the "
+        "tokens of --base, for train --base MODEL --superwords auto",
     )
     add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)
@@ -112,7 +117,11 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint and unigram have such options")
     else:
         options["special_tokens"] = args.special
-    if args.superwords is not None:
+    if (args.base is None) == (args.superwords == "auto"):
+        raise OptionError("--base MODEL and --superwords auto need each other: pass both, or neither")
+    if args.base is not None:
+        options |= {"base": load(args.base), "superwords": Superwords()}
+    elif args.superwords is not None:
         options["superwords"] = load(args.superwords)
     counts = count_pieces(
         counting_flags.sources_of(args, separator),

@@ -338,7 +338,10 @@ def check_same_runs(runs_of: str | None, other: str | None) -> None:
         return
     if runs_of is None or other is None:
         raise TrainingError("cannot combine counts of pieces with counts of runs of words")
-    raise TrainingError("the runs were counted with different word tokenizers: count all runs with the same one")
+    raise TrainingError(
+        "the runs were counted with different word tokenizers, or from different documents (lines, whole ones): "
+        "count all runs with the same superwords= and base="
+    )
 
 
 class Run(NamedTuple):

@@ -19,6 +19,7 @@ from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode
 from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
+from fastbpe.training.superword_options import Superwords
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -36,7 +37,7 @@ def count_pieces(
     pattern: PatternLike = DEFAULT_PATTERN,
     special_tokens: Iterable[str] = (),
     base: Tokenizer | None = None,
-    superwords: Tokenizer | None = None,
+    superwords: Tokenizer | Superwords | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     progress: Progress = None,
@@ -64,9 +65,11 @@ def count_pieces(
             Byte mode only.
         base: Tokenizer or None – count for `train(base=)`. In code-point mode, counting uses the base's
             normalizer and pieces; in byte mode, it uses the base's pattern and special tokens, as `train` does.
-        superwords: Tokenizer or None – count runs of the words of this tokenizer, which
-            `train(superwords="words")` made, instead of pieces: `train(runs, superwords="boundless", base=…)`
-            learns superwords from them. Its pattern and special tokens cut the text. Byte mode only.
+        superwords: Tokenizer – count runs of the words of this tokenizer, which `train(superwords="words")` made,
+            instead of pieces: `train(runs, superwords="boundless", base=…)` learns superwords from them. Its
+            pattern and special tokens cut the text. `Superwords` – count runs of the base's tokens, from which
+            `train(runs, base=…, superwords=…)` learns superwords on top of the base. None: count pieces. Byte mode
+            only.
         num_threads: int – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
@@ -131,6 +134,15 @@ def count_pieces(
         raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
     names = check_special_tokens(special_tokens)
     if superwords is not None:
+        if isinstance(superwords, Superwords):
+            from fastbpe.training.token_runs import count_token_runs  # imported here, as below
+
+            if base is None or names or pattern != DEFAULT_PATTERN:
+                raise TrainingError(
+                    "superwords=Superwords(…) counts runs of the tokens of a tokenizer, split by its own pattern: "
+                    "pass the tokenizer as base=, and leave pattern= and special_tokens= out"
+                )
+            return count_token_runs(source, base, superwords, reading, Reporter(progress))
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
 
         if base is not None or names or pattern != DEFAULT_PATTERN:

@@ -128,9 +128,10 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def runs_of(self) -> str | None:
-        """Fingerprint of the word tokenizer whose runs of ids were counted (`count_pieces(superwords=)`), or None.
+        """The tokenizer whose runs of ids were counted (`count_pieces(superwords=)`), or None.
 
-        A run consists of the ids of two or more words, in three bytes each, little-endian.
+        This is its fingerprint, and for `Superwords` the kind of documents after it. A run consists of two or more
+        ids, in three bytes each, little-endian.
         """
         return self._runs_of
 
@@ -468,8 +469,8 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     for other in others:
         if other.mode != first.mode:
             raise TrainingError(f"cannot combine counts of mode={first.mode!r} with counts of mode={other.mode!r}")
-        other.check_made_by(first._pattern, first._special_tokens)
         check_same_runs(first._runs_of, other._runs_of)
+        other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
             words.check_addable(other._words)
             words = words.plus(other._words)

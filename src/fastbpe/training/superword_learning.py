@@ -8,9 +8,10 @@ count; if these are too few, the count is halved and the runs are counted again.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -19,36 +20,32 @@ from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._core.split import composite
-from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.run_counter import NeighbourCounts, sequences_of
 from fastbpe._core.train.superword_counter import SuperwordCounter
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.model import N_BYTES, Model
 from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_texts import BaseTexts, texts_of_base
+from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import (
     BaseVocabulary,
     add_pattern_of_base,
     byte_vocabulary,
-    is_plain,
     vocabulary_of_base,
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
 from fastbpe.training.document_counting import texts_of_pattern
 from fastbpe.training.documents_again import SourcesAgain, read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
-from fastbpe.training.piece_counts import table_of
+from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superword_options import Superwords, n_first_ids
+from fastbpe.training.token_runs import by_lines, check_base, name_of_runs, texts_of_stage, words_of_stage
+from fastbpe.training.word_runs import neighbours_in, runs_of_sum
 
-_BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
-_NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
 _TEXT_BYTES = 1 << 30  # bytes of a text whose size is not known
 _CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that calls `train`
 
@@ -61,14 +58,18 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
         raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
-    if any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
+    is_runs = isinstance(source, PieceCounts) and source.runs_of is not None
+    if not is_runs and any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if keywords.get("ties") == "first":
         raise TrainingError(
             'ties="first" cannot be combined with superwords=; choose ties="pair" or "huggingface"'
         )
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    with read_again(source, run) as again:
+    if is_runs:
+        base = _base_of_runs(source, base, superwords, keywords)
+        run.reading.check_unused()
+    with contextlib.nullcontext(source) if is_runs else read_again(source, run) as again:
         if base is None:
             options = ByteOptions(vocab_size=vocab_size, **keywords)
             names = options.special_tokens
@@ -78,12 +79,12 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
                 texts if run.has_names else texts[None],
                 None,
                 run._replace(vocab_size=n_first, options=keywords),
-                texts=_by_lines(texts_of_pattern(options.pattern, names), superwords, names),
+                texts=by_lines(texts_of_pattern(options.pattern, names), superwords, names),
             )
             start = replace(byte_vocabulary(options), tokens=vocabulary_of(first).tokens())
         else:
             options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
-            _check_base(base, superwords)
+            check_base(base, superwords)
             first, start = base, vocabulary_of_base(base, run.base_special or "keep", options)
         model, n_missing = _second_stage(again, first, start, options, superwords, run)
     if n_missing:
@@ -104,32 +105,25 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     return Tokenizer(model)
 
 
-def _check_base(base: Tokenizer, superwords: Superwords) -> None:
-    """Raise TrainingError if superwords cannot be learned on top of a base."""
-    if superwords.start is not None:
+def _base_of_runs(
+    runs: PieceCounts, base: Tokenizer | None, superwords: Superwords, keywords: Mapping[str, Any]
+) -> Tokenizer:
+    """Return the base. Raises TrainingError if the runs were counted with another one, or with other options."""
+    if base is None or runs.runs_of != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
-            f"start={superwords.start} cannot be combined with base=: superwords then follow the ids of the base; "
-            "leave start out"
+            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and the superwords= with "
+            "which they were counted"
         )
-    if base._pipeline.phases is not None:
-        raise TrainingError("base= already has superwords; pass the tokenizer on which they were learned")
-    vocabulary = vocabulary_of(base)
-    missing = {byte for byte in range(N_BYTES) if base.token_to_id(bytes([byte])) is None} - _NEVER_IN_UTF8
-    if missing:
+    if new := [name for name in keywords.get("special_tokens", ()) if name not in base.special_tokens]:
         raise TrainingError(
-            f"base= has no token for the byte 0x{min(missing):02x}; superwords= needs one for each byte of UTF-8"
+            f"special_tokens={new} did not cut the text when the runs were counted; add them afterwards, with "
+            "with_special_tokens"
         )
-    tokens = vocabulary.tokens()
-    made: set[bytes] = set()
-    for left, right in base.merges:
-        token = tokens[left] + tokens[right]
-        if token in made:
-            raise TrainingError(f"base= has two merges that make {token!r}; superwords= needs one for each token")
-        made.add(token)
+    return base
 
 
 def _second_stage(
-    sources: SourcesAgain,
+    sources: SourcesAgain | PieceCounts,
     first: Tokenizer,
     start: BaseVocabulary,
     options: ByteOptions,
@@ -138,22 +132,27 @@ def _second_stage(
 ) -> tuple[Model, int]:
     """Learn superwords on top of the tokens of a tokenizer.
 
+    sources: the texts, or runs of the tokenizer's tokens.
+
     Returns:
         The model, and the number of ids that were requested but not learned.
     """
-    words = _words(first, start)
-    texts = _texts_of(first, options, superwords)
-    n_bytes = first.training_report["n_bytes"] if start.model is None else sources.n_bytes() or _TEXT_BYTES
-    neighbours = NeighbourCounts(words.n_ids, n_bytes)
-    make_counter = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")), neighbours=neighbours)
-    counted = sources.count(texts, "counting neighbours", partial(make_counter, least=0), neighbours)
+    words = words_of_stage(first, start)
+    if isinstance(sources, PieceCounts):
+        counted, count_runs = sources, partial(runs_of_sum, sources, words.n_ids)
+        neighbours = neighbours_in(sources, words.n_ids)
+    else:
+        n_bytes = first.training_report["n_bytes"] if start.model is None else sources.n_bytes() or _TEXT_BYTES
+        neighbours = NeighbourCounts(words.n_ids, n_bytes)
+        texts = texts_of_stage(first, options, superwords)
+        make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")), neighbours=neighbours)
+        counted = sources.count(texts, "counting neighbours", partial(make, least=0), neighbours)
+        count_runs = partial(_count_cut_runs, sources, texts, make, words.n_ids)
     kept = _kept(words, neighbours, start)
     n_new = options.vocab_size - start.n_known - (len(kept) - N_BYTES if start.model is None else 0)
     least = max(neighbours.nth_largest(n_new) // 2, options.min_count)
     while True:
-        runs = sources.count(texts, "counting runs", partial(make_counter, least=least))
-        sequences = sequences_of(table_of(runs), words.n_ids)
-        merges = _learn(sequences, start, options, superwords, n_new, least, run.reporter)
+        merges = _learn(count_runs(least), start, options, superwords, n_new, least, run.reporter)
         if len(merges) == n_new or least == options.min_count:
             break
         least = max(least // 2, options.min_count)
@@ -176,7 +175,7 @@ def _second_stage(
         report |= {
             "n_bytes": counted.n_bytes,
             "n_skipped": counted.n_skipped,
-            "n_files_left_out": sources.n_left_out,
+            "n_files_left_out": 0 if isinstance(sources, PieceCounts) else sources.n_left_out,
             "base": first.fingerprint,
             **({} if run.weights is None else {"weights": run.weights}),
         }
@@ -190,19 +189,11 @@ def _second_stage(
     return model._replace(pattern=superwords.pattern, pre_tokenizers=()), n_new - len(merges)
 
 
-def _words(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
-    """Return the vocabulary of the first stage, which finds a whole token only if merging makes it."""
-    vocabulary = vocabulary_of(first)
-    if start.model is None:
-        return vocabulary
-    return Vocabulary(
-        **vocabulary.sections(),
-        whole_piece_first=False,
-        drops_bytes=start.model.drops_bytes,
-        code_points=None,
-        spelled=None,
-        segmenter=None,
-    )
+def _count_cut_runs(
+    sources: SourcesAgain, texts: BaseTexts, make: Callable[..., SuperwordCounter], n_ids: int, least: int
+) -> Sequences:
+    """Count runs, cut between neighbours that occur together fewer than `least` times."""
+    return sequences_of(table_of(sources.count(texts, "counting runs", partial(make, least=least))), n_ids)
 
 
 def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary) -> list[int]:
@@ -251,51 +242,3 @@ def _learn(
         )
         learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
     return learner.merges()
-
-
-# Documents of lines
-
-
-def _texts_of(first: Tokenizer, options: ByteOptions, superwords: Superwords) -> BaseTexts:
-    """Return the functions that turn documents into the pieces of the second stage."""
-    names = (*first.special_tokens, *(name for name in options.special_tokens if name not in first.special_tokens))
-    texts = texts_of_pattern(superwords.pattern, names)
-    if not is_plain(first):
-        texts = replace(texts_of_base(first, options.special_tokens), splitter=texts.splitter, cut=None)
-    return _by_lines(texts, superwords, names)
-
-
-def _by_lines(texts: BaseTexts, superwords: Superwords, names: Collection[str]) -> BaseTexts:
-    """Make each line a separate text, if the superwords are learned from lines.
-
-    Args:
-        names: tokens that cut the text before it is split. If one contains a line feed, documents are not divided.
-    """
-    if superwords.documents != "lines":
-        return texts
-    lines = composite.Regrouped(ByText(b"\n", "matches"), "merged_with_previous")
-    texts = replace(texts, splitter=composite.Sequence(lines, texts.splitter))
-    if texts.stretches is not None or any("\n" in name for name in names):
-        return replace(texts, cut=None)
-    return replace(texts, cut=_after_last_line, divide=_divided)
-
-
-def _after_last_line(data: bytes) -> int:
-    """Return the offset after the last line feed, or 0."""
-    return data.rfind(b"\n") + 1
-
-
-def _divided(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut long documents after line feeds."""
-    for document in documents:
-        newline: Any = "\n" if isinstance(document, str) else b"\n"
-        at, n = 0, len(document)
-        while n - at > _BLOCK_UNITS:
-            end = document.rfind(newline, at, at + _BLOCK_UNITS) + 1
-            end = end or document.find(newline, at + _BLOCK_UNITS) + 1
-            if not end:
-                break
-            yield document[at:end]
-            at = end
-        if at < n or not n:
-            yield document[at:] if at else document

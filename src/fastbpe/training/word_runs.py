@@ -33,6 +33,7 @@ from fastbpe.training.superword_options import WORDS
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
 _LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
+_NEVER = 1 << 62  # occurrences, more than there can be
 _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 
 
@@ -105,6 +106,13 @@ def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
         table = PieceCounter(Splitter())
         cut_runs(table_of(runs), table, NeighbourCounts(n_ids, runs.n_bytes), least)
     return sequences_of(table, n_ids)
+
+
+def neighbours_in(runs: PieceCounts, n_ids: int) -> NeighbourCounts:
+    """Count the neighbours in runs that were counted whole. n_ids: one more than the greatest id."""
+    found = NeighbourCounts(n_ids, runs.n_bytes)
+    cut_runs(table_of(runs), PieceCounter(Splitter()), found, _NEVER)
+    return found
 
 
 def count_cut_runs(sources: SourcesAgain, tokenizer: Tokenizer, options: ByteOptions, least: int) -> Sequences:

@@ -69,6 +69,19 @@ def test_runs_of_words_of_parts_are_those_of_the_whole() -> None:
     assert made == fastbpe.train(TEXTS, vocab_size=600, pattern="gpt2", superwords="boundless", progress=False)
 
 
+def test_runs_of_tokens_of_parts_are_those_of_the_whole() -> None:
+    rng = random.Random(SEED)
+    base = fastbpe.train(counted_by_tasks(divided(TEXTS, rng), {"pattern": "gpt2"}, rng), vocab_size=500)
+    options = {"base": base, "superwords": fastbpe.Superwords()}
+    runs = counted_by_tasks(divided(TEXTS, rng), options, rng)
+    assert runs == fastbpe.count_pieces(TEXTS, progress=False, **options)
+    with pytest.warns(fastbpe.TrainingWarning, match="other ids"):
+        made = fastbpe.train(runs, vocab_size="+50", progress=False, **options)
+    with pytest.warns(fastbpe.TrainingWarning, match="other ids"):
+        whole = fastbpe.train(TEXTS, vocab_size="+50", progress=False, **options)
+    assert made == whole
+
+
 def vocabulary(source: Any, mode: str, ties: str | None, folder: Path, **options: Any) -> bytes:
     """Learn a vocabulary and return the bytes of its file."""
     options = {"ties": ties, **options} if ties else options

@@ -71,16 +71,16 @@ def test_all_kinds_of_sources_give_the_same(tmp_path: Path) -> None:
 
 
 def test_long_documents_are_divided_after_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fastbpe.training import superword_learning
+    from fastbpe.training import token_runs
 
     text = "".join(TEXTS) + "the end of all"
     expected = learned([text]).vocab
-    monkeypatch.setattr(superword_learning, "_BLOCK_UNITS", 7)
+    monkeypatch.setattr(token_runs, "_BLOCK_UNITS", 7)
     for document in (text, text.encode()):
-        assert [*superword_learning._divided([document])] != [document]
-        assert document[:0].join(superword_learning._divided([document])) == document  # type: ignore[arg-type]
+        assert [*token_runs._divided([document])] != [document]
+        assert document[:0].join(token_runs._divided([document])) == document  # type: ignore[arg-type]
         assert learned([document]).vocab == expected
-    assert [*superword_learning._divided(["", "\n\n"])] == ["", "\n\n"]
+    assert [*token_runs._divided(["", "\n\n"])] == ["", "\n\n"]
 
 
 def test_a_base_keeps_its_ids_and_gets_superwords() -> None:
