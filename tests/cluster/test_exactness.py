@@ -144,6 +144,13 @@ def test_superwords_of_counts_and_runs_equal_one_machine(cluster: Cluster) -> No
     found = fastbpe.train(runs, superwords="boundless", base=words, **options)
     assert found == fastbpe.train(iter(TEXTS), pattern="gpt2", superwords="boundless", **options)
     assert any(b" " in token.strip() for token in found.vocab)
+    on_top: dict[str, Any] = {"base": words, "superwords": fastbpe.Superwords()}
+    runs = cluster.module.count_pieces(table, "text", **on_top)
+    assert runs == fastbpe.count_pieces(iter(TEXTS), progress=False, **on_top)
+    with pytest.warns(fastbpe.TrainingWarning, match="other ids"):
+        found = fastbpe.train(runs, vocab_size="+50", progress=False, **on_top)
+    with pytest.warns(fastbpe.TrainingWarning, match="other ids"):
+        assert found == fastbpe.train(iter(TEXTS), vocab_size="+50", progress=False, **on_top)
 
 
 def test_shards_of_a_sorted_table_have_the_documents_in_its_order(
