@@ -114,6 +114,24 @@ def test_a_gguf_file_holds_superwords_if_llama_cpp_knows_the_pattern(tmp_path: P
     assert fastbpe.load(tmp_path / "t.gguf").encode(TEXTS[0]) == tokenizer.encode(TEXTS[0])
 
 
+def test_superbpe_s_published_pre_tokenizers_become_llama_cpp_s_name(tmp_path: Path) -> None:
+    regexes = (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
+    split = {"type": "Split", "behavior": "Isolated", "invert": False}
+    splits = [{**split, "pattern": {"Regex": regex}} for regex in regexes]
+    steps = [*splits, {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}]
+    learned().export(tmp_path / "tokenizer.json")
+    described = json.loads((tmp_path / "tokenizer.json").read_text())
+    described["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+    published = fastbpe.load(tmp_path / "tokenizer.json")
+    with pytest.warns(fastbpe.FormatWarning, match="digits 0 to 9"):
+        published.export(tmp_path / "t.gguf")
+    loaded = fastbpe.load(tmp_path / "t.gguf")
+    assert loaded.pattern == fastbpe.PATTERNS["superbpe"]
+    for text in (TEXTS[0], "in 1234567 of 12, 1234 the end", "x1y22\n\n", ""):
+        assert loaded.encode(text) == published.encode(text)
+
+
 def test_the_report_says_what_was_learned() -> None:
     tokenizer = learned()
     report = tokenizer.training_report

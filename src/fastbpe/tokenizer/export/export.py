@@ -35,6 +35,14 @@ from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, un
 LOSSY = ("tiktoken", "gpt2")
 #: Formats of one file that say the roles of special tokens.
 HAVE_ROLES = ("native", "gguf", "sentencepiece")
+#: Pre-tokenizers of SuperBPE's published models.
+_SUPERBPE = (
+    *(
+        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        for regex in (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
+    ),
+    {"type": "ByteLevel", "use_regex": False},
+)
 _LONGEST_WORD = 1 << 20  # characters: no text has a longer word
 
 
@@ -58,6 +66,8 @@ def export(
     if dropped_parts.checked(drop):
         tokenizer, normalize = dropped_parts.without_normalizer(whole)
     chosen = format_for(path, tokenizer) if format is None else format
+    split = _split_of_superbpe(tokenizer) if chosen == "gguf" else None
+    tokenizer = split or tokenizer
     is_folder = chosen == "huggingface" and is_huggingface_folder(path)
     if has_roles and not is_folder and chosen not in HAVE_ROLES:
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
@@ -78,6 +88,11 @@ def export(
         else:
             atomic_files.write(file, files)
         warned = _differs(tokenizer, chosen, () if done is None else done.changed)
+        if split is not None:
+            warned = (
+                "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more "
+                "other digits in a row, such as Arabic ones, may get other ids"
+            )
         if warned:
             warnings.warn(f"{os.fsdecode(file)}: {warned}", FormatWarning, stacklevel=4)
         return done
@@ -92,6 +107,17 @@ def format_for(path: str | os.PathLike[str], tokenizer: Exportable) -> Format:
     model = tokenizer._family.model
     of_whole_words = isinstance(model, Model) and model.supermerges is not None
     return format_of(path, tokenizer.mode, tokenizer.model_type, of_whole_words=of_whole_words)
+
+
+def _split_of_superbpe(tokenizer: Exportable) -> Exportable | None:
+    """Return the tokenizer with llama.cpp's pattern "superbpe"; None if it splits in another way."""
+    model = tokenizer._family.model
+    if not isinstance(model, Model) or tuple(model.pre_tokenizers) != _SUPERBPE:
+        return None
+    kept = {name: value for name, value in model.huggingface.items() if name != "pre_tokenizer"}
+    return tokenizer._remake(
+        model._replace(pattern=PATTERNS["superbpe"], pre_tokenizers=(), huggingface=kept, fingerprint="")
+    )
 
 
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
