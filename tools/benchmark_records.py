@@ -1,6 +1,6 @@
 """Read the records of benchmarks, and draw them: bars for the site and the README, curves of growth for the site.
 
-    python tools/benchmark_records.py            draw docs/static/speed.svg and docs/static/growth.svg
+    python tools/benchmark_records.py            draw speed.svg, growth.svg and superwords.svg in docs/static
     python tools/benchmark_records.py --check    fail if they are not what the records give
 
 A record is what `compare.py --json` writes, in benchmarks/records/DATE-MACHINE/. Pages of the site take their
@@ -23,7 +23,9 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "benchmarks" / "records"
 CHART = ROOT / "docs" / "static" / "speed.svg"
 GROWTH_CHART = ROOT / "docs" / "static" / "growth.svg"
+SUPERWORDS_CHART = ROOT / "docs" / "static" / "superwords.svg"
 GROWTH = "growth.json"  # points of `compare.py growth`
+SUPERWORDS = "superwords.json"  # training of superwords on texts of several sizes
 WITHOUT_PEERS = (GROWTH, "tokens.json")
 #: (file, title of a row) of the README's chart.
 CHART_ROWS = (
@@ -194,15 +196,33 @@ def growth_chart(record: Mapping[str, Any]) -> str:
             lines.setdefault(f"{row['curve']}, by {row['over']}", {}).setdefault(row["threads"], []).append(
                 (row["x"], cost)
             )
+    note = "Nanoseconds of processor time per byte of text, by size; 1 thread: solid, 2: dashed."
+    return _panels(sorted(lines.items()), note, record["run"])
+
+
+def superwords_chart(record: Mapping[str, Any]) -> str:
+    """Draw the time and the memory of training superwords by the size of the text. Both axes are logarithmic."""
+    panels: dict[str, dict[int, list[tuple[int, float]]]] = {}
+    for row in record["rows"]:
+        for name, figure in (("seconds", row["seconds"]), ("peak memory, MB", row["peak_megabytes"])):
+            points = panels.setdefault(f"{row['kind']}: {name}", {1: []})[1]
+            points.append((row["n_bytes"] // 1_000_000, figure))
+    note = "By MB of text, 131,072 ids, two threads."
+    return _panels([*panels.items()], note, record["run"])
+
+
+def _panels(
+    panels: Sequence[tuple[str, Mapping[int, Sequence[tuple[int, float]]]]], note: str, run: Mapping[str, Any]
+) -> str:
+    """Draw panels in two columns, and a note below."""
     elements = []
-    for number, (curve, by_threads) in enumerate(sorted(lines.items())):
+    for number, (curve, by_threads) in enumerate(panels):
         left, top = number % 2 * PANEL_WIDTH, number // 2 * PANEL_HEIGHT
         elements += _panel(curve, by_threads, left + 50, top + 24)
-    bottom = -(-len(lines) // 2) * PANEL_HEIGHT
-    run = record["run"]
+    bottom = -(-len(panels) // 2) * PANEL_HEIGHT
     elements.append(
-        f'<text x="6" y="{bottom + 12}" font-size="11">Nanoseconds of processor time per byte of text, by size; 1 '
-        f"thread: solid, 2: dashed. {run['date']}, {run['processor']}, {run['cores']} cores</text>"
+        f'<text x="6" y="{bottom + 12}" font-size="11">{note} {run["date"]}, {run["processor"]}, {run["cores"]} '
+        "cores</text>"
     )
     return svg("\n".join(elements), bottom + 20, is_file=True)
 
@@ -241,8 +261,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
     chosen = parser.parse_args()
-    growth = json.loads((newest(GROWTH) / GROWTH).read_text(encoding="utf-8"))
-    charts = {CHART: readme_chart(read(newest())), GROWTH_CHART: growth_chart(growth)}
+    growth, superwords = (
+        json.loads((newest(name) / name).read_text(encoding="utf-8")) for name in (GROWTH, SUPERWORDS)
+    )
+    charts = {
+        CHART: readme_chart(read(newest())),
+        GROWTH_CHART: growth_chart(growth),
+        SUPERWORDS_CHART: superwords_chart(superwords),
+    }
     if chosen.check:
         return int(any(not path.exists() or path.read_text("utf-8") != chart for path, chart in charts.items()))
     for path, chart in charts.items():

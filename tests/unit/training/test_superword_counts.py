@@ -40,7 +40,9 @@ def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path) -> None:
         parts = ["".join(rng.choices(letters, k=rng.randint(1, 300))) for _ in range(rng.randint(1, 4))]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrainingWarning)
-            words = train(parts, vocab_size=257 + rng.choice([0, 3, 12]), pattern=WORDS, special_tokens=["<|x|>"])
+            words = train(
+                iter(parts), vocab_size=257 + rng.choice([0, 3, 12]), pattern=WORDS, special_tokens=["<|x|>"]
+            )
         options: dict[str, Any] = {
             "superwords": Superwords(
                 pattern=rng.choice(PATTERNS),
@@ -52,7 +54,7 @@ def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path) -> None:
         }
         counted = [
             count_pieces(
-                [part], base=words, superwords=options["superwords"], max_memory_bytes=rng.choice([None, 1])
+                iter([part]), base=words, superwords=options["superwords"], max_memory_bytes=rng.choice([None, 1])
             )
             for part in parts
         ]
@@ -63,7 +65,7 @@ def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path) -> None:
         PieceCounts.merge(folder, folder / "all")
         merged = PieceCounts.load(folder / "all")
         assert merged == sum(counted) == pickle.loads(pickle.dumps(merged)), (SEED, number)
-        expected = learned(parts, words, **options)
+        expected = learned(iter(parts), words, **options)
         made = learned(merged, words, **options)
         assert made.vocab == expected.vocab, (SEED, number, parts)
         assert made.fingerprint == expected.fingerprint, (SEED, number)
