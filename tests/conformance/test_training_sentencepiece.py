@@ -250,6 +250,7 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
         {"seed_sentencepieces_file": "x"},
         {"auto_character_coverage": True},
         {"auto_character_coverage": True, "byte_fallback": True, "required_chars": "a"},
+        {"auto_character_coverage": True, "model_type": "unigram"},
         *({name: "x"} for name in ("foo", "accept_language", "self_test_sample_size", "minloglevel")),
         {"train_extremely_large_corpus": "x", "enable_differential_privacy": 1, "mining_sentence_size": 3},
         {"vocab_size": 100, "hard_vocab_limit": True},

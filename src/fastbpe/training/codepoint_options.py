@@ -333,7 +333,9 @@ def _check(trainer: Spec) -> None:
 
 def _refuse_auto_coverage(trainer: Spec) -> None:
     detail = "fastbpe does not search for --character_coverage by itself."
-    if trainer["model_type"] != "bpe":
+    if trainer["model_type"] == "unigram":
+        detail = "--auto_character_coverage in UNIGRAM mode requires --use_sparse_pruning=true."
+    elif trainer["model_type"] != "bpe":
         detail = "--auto_character_coverage is only supported in UNIGRAM or BPE model mode."
     elif not trainer["byte_fallback"]:
         detail = "--auto_character_coverage requires --byte_fallback=true."

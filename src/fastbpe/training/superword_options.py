@@ -9,6 +9,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import TrainingError
+from fastbpe.model import N_BYTES
 from fastbpe.patterns import PatternLike, resolve_pattern
 
 BOUNDLESS: Literal["boundless"] = "boundless"  # in place of options: words and superwords are learned together
@@ -89,6 +90,11 @@ def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
     """
     start = 0.9 if superwords.start is None else superwords.start
     n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)
+    if n_first < N_BYTES:
+        raise TrainingError(
+            f"superwords begin at start={n_first}, but the bytes have the first {N_BYTES} ids; raise start"
+            + ("" if start >= 1 else ", or vocab_size")
+        )
     if n_first + n_special >= vocab_size:
         raise TrainingError(
             f"superwords begin at start={n_first}, but vocab_size={vocab_size} has {vocab_size - n_special} ids "
