@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
+    from fastbpe._core.encode.trim_spans import SpanTrimmer
+
 
 class Row(NamedTuple):
     """A text or a list of words; in a pair, two of them."""
@@ -42,6 +44,7 @@ class Setup(NamedTuple):
     splits_special: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.
     texts: tables of texts for streams: one that keeps special tokens, one that skips them.
+    trimmers: cache of `offsets_of`: whether a space was put before the text, for each step that trims → trimmer.
     """
 
     native: Tokenizer | WrittenEngine
@@ -53,6 +56,7 @@ class Setup(NamedTuple):
     splits_special: bool
     plans: dict[tuple[bool, bool, bool], Plan | None]
     texts: tuple[dict[int, str | None], dict[int, str | None]]
+    trimmers: dict[tuple[bool, ...], SpanTrimmer]
 
     @property
     def allowed(self) -> Any:
@@ -149,13 +153,16 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
     """
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
-    prefixed = [] if setup.post is None else prefixes(setup.post.state())
+    prefixed = () if setup.post is None else tuple(prefixes(setup.post.state()))
     encode = partial(encode_spans, plan.tokenizer, splits=plan.splits_special)
     if not prefixed:
         return Offsets(encode, False)
     if plan.tokenizer.mode == "codepoint":
         raise HandOver("offsets that are trimmed in a vocabulary of characters")
-    trim = trimmer_of(prefixed, vocabulary_of(plan.tokenizer).tokens, shown=plan.tokenizer.mode == "character")
+    trim = setup.trimmers.get(prefixed)
+    if trim is None:
+        tokens, shown = vocabulary_of(plan.tokenizer).tokens, plan.tokenizer.mode == "character"
+        trim = setup.trimmers[prefixed] = trimmer_of(prefixed, tokens, shown=shown)
 
     def encode_trimmed(texts: Sequence[str]) -> tuple[list[list[int]], list[list[Span]]]:
         ids, spans = encode(texts)

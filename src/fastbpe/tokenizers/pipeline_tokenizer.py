@@ -559,7 +559,7 @@ class Tokenizer:
             post = None if self.post_processor is None else processors.find(self.post_processor.state())
             built = self._build()
             known, options = self._added.tokens.keys(), (self._truncation, self._padding, self._splits_special)
-            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}))
+            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), {})
             self._setup = setup, n_changes
         return setup
 

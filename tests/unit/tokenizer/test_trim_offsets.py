@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 import fastbpe
+import fastbpe.tokenizers as face
+from fastbpe.tokenizer.families import trim_offsets
 from fastbpe.tokenizer.families.trim_offsets import make_trimmer, trimmer_of
 from helpers.tokenizer_json import added, dumped, small
 
@@ -47,3 +53,24 @@ def test_trimming_survives_saving_and_does_not_affect_truncation() -> None:
     again = tokenizer.with_special_tokens({"<n>": 300})
     assert again.encode_with_offsets(text.encode(), allowed_special="all") == expected
     assert list(tokenizer.chunk("a a a", 1)) == ["a", " a", " a"]
+
+
+def test_the_face_reads_the_tokens_for_trimming_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary of 50,000 tokens would cost 60 ms for each text."""
+    made: list[object] = []
+    original = trim_offsets.trimmer_of
+
+    def trimmer_of(*args: Any, **options: Any) -> Any:
+        made.append(original(*args, **options))
+        return made[-1]
+
+    monkeypatch.setattr(trim_offsets, "trimmer_of", trimmer_of)
+    tokenizer = face.Tokenizer(face.models.WordPiece({"[UNK]": 0, "Ġa": 1, "b": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = face.pre_tokenizers.ByteLevel()
+    tokenizer.post_processor = face.processors.ByteLevel()
+    assert [tokenizer.encode(text).offsets for text in ("a a", " a", "  a")] == [
+        [(0, 1), (2, 3)], [(0, 2)], [(0, 1), (2, 3)]
+    ]  # fmt: skip
+    assert len(made) == 1
+    tokenizer.post_processor = face.processors.ByteLevel(trim_offsets=False)
+    assert tokenizer.encode("a a").offsets == [(0, 1), (1, 3)]
