@@ -331,9 +331,9 @@ class Tokenizer:
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Return the number of tokens."""
-        added = self._added.ids.keys() - self._model.vocab.keys() if of_type(with_added_tokens, bool) else ()
+        added, vocab = self._added.ids if of_type(with_added_tokens, bool) else (), self._model.vocab
         n_tokens: int = self._model.size()
-        return n_tokens + len(added)
+        return n_tokens + sum(token not in vocab for token in added)  # not a set: the vocabulary is much larger
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
         """Return a dict from id to `AddedToken`."""
@@ -559,7 +559,8 @@ class Tokenizer:
             post = None if self.post_processor is None else processors.find(self.post_processor.state())
             built = self._build()
             known, options = self._added.tokens.keys(), (self._truncation, self._padding, self._splits_special)
-            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), {})
+            trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
+            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), trimmers)
             self._setup = setup, n_changes
         return setup
 

@@ -71,6 +71,9 @@ def test_the_face_reads_the_tokens_for_trimming_once(monkeypatch: pytest.MonkeyP
     assert [tokenizer.encode(text).offsets for text in ("a a", " a", "  a")] == [
         [(0, 1), (2, 3)], [(0, 2)], [(0, 1), (2, 3)]
     ]  # fmt: skip
+    tokenizer.enable_truncation(1)
+    assert tokenizer.encode("a a").offsets == [(0, 1)]
     assert len(made) == 1
+    tokenizer.no_truncation()
     tokenizer.post_processor = face.processors.ByteLevel(trim_offsets=False)
     assert tokenizer.encode("a a").offsets == [(0, 1), (1, 3)]
