@@ -112,7 +112,7 @@ class _Made:
         )
 
     def _text(self, role: str) -> str:
-        """Return the token of a role; "None" if a file says that there is none, as transformers does."""
+        """Return the token of a role; "None" if a file sets it to null, as transformers does."""
         if role not in self.rules.settings.roles:
             return role
         return self.named.roles.get(role, "None")
@@ -121,7 +121,7 @@ class _Made:
         value = self.config.get(name, default)
         if type(value) is not int or not 0 <= value <= 1 << 16:
             raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} beside it: {name}: not a number: {value!r:.60}"
+                f"{self.where}: {named_tokens.CONFIG} next to it: {name}: not a number: {value!r:.60}"
             )
         return value
 
@@ -129,7 +129,7 @@ class _Made:
         value = self.config.get("mask_token_sent", default)
         if value is not None and not isinstance(value, str):
             raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} beside it: mask_token_sent: not text: {value!r:.60}"
+                f"{self.where}: {named_tokens.CONFIG} next to it: mask_token_sent: not text: {value!r:.60}"
             )
         return value
 

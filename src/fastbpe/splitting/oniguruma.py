@@ -231,7 +231,7 @@ class _Translation:
         return is_plain and int(rest[1]) in self.closed
 
     def referred(self, found: re.Match[str]) -> int:
-        r"""Return the number of the complete group that `\k<name>` or `\k<number>` refers to; 0: there is none."""
+        r"""Return the number of the complete group that `\k<name>` or `\k<number>` refers to; 0: no such group."""
         if self.ignore_case[-1] or (self.has_names and found[2]):
             return 0
         number = int(found[2]) if found[2] else self.names.get(found[1], 0)
