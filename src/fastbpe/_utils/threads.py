@@ -255,8 +255,27 @@ class Future:
         self._done_lock.acquire()
         value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
-            raise error
+            clear_frames(error)
+            try:
+                raise error
+            finally:
+                del error  # this frame is in its traceback: they would be a cycle
         return value
+
+
+def clear_frames(error: BaseException) -> None:
+    """Drop the variables of all finished functions in the traceback of another thread's error.
+
+    They may hold open files, and free-threaded Python frees the error only when that thread runs again.
+    """
+    one: BaseException | None = error
+    while one is not None:
+        traceback = one.__traceback__
+        while traceback is not None:
+            with contextlib.suppress(RuntimeError):  # a function that still runs
+                traceback.tb_frame.clear()
+            traceback = traceback.tb_next
+        one = one.__context__
 
 
 class CallPool:

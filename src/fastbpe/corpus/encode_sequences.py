@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def encode_sequences(
     return FilesSummary(out, sink.n_documents, sink.n_ids, done.get("n_bytes", 0), seconds)
 
 
-def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Iterator[_SequenceBatch]:
+def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Generator[_SequenceBatch]:
     batch = _SequenceBatch(base_size)
     for where, sequence, n_read in source:
         try:

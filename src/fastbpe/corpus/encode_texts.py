@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from fastbpe._core.encode.encoder import Encoder
@@ -52,7 +52,7 @@ def encode_texts(
     return FilesSummary(path, *counts, seconds, done["n_skipped"], (*done["skipped"],))
 
 
-def _batches(texts: Iterable[Document | None], job: Job) -> Iterator[_Batch]:
+def _batches(texts: Iterable[Document | None], job: Job) -> Generator[_Batch]:
     batch = _Batch(progress={"file": 0})
     for number, text in enumerate(items_in(texts)):
         try:

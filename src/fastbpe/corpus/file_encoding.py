@@ -16,7 +16,8 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
@@ -293,7 +294,7 @@ class _Run:
         self._error: Exception | None = None
 
     def go(
-        self, batches: Iterator[_Batch], files: Sequence[AnyPath | FilePart], reporter: Reporter
+        self, batches: Generator[_Batch], files: Sequence[AnyPath | FilePart], reporter: Reporter
     ) -> dict[str, Any]:
         """Encode and write all batches.
 
@@ -308,31 +309,48 @@ class _Run:
         Raises:
             Exception: the first error of reading or encoding; all batches before it have been written and noted.
         """
-        waiting: deque[tuple[_Batch, Future]] = deque()
         total = sum(path.stat().st_size for path in files)
         with (
             reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,
+            closing(batches),  # with the file that it reads: the traceback of an error keeps the generator
             CallPool(1) as writer,
             CallPool(self._n_threads - 1) as pool,
         ):
             try:
-                while (batch := self._next(batches)) is not None:
-                    n_threads = self._n_threads if batch.size >= _LONG_BATCHES * _BATCH_BYTES else 1
-                    waiting.append((batch, pool.submit(partial(batch.encode, self._encoder, n_threads))))
-                    while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_done()):
-                        batch, encoded = waiting.popleft()
-                        self._write(batch, pool.result(encoded), phase)
-                        self._write_out(writer)
-                while waiting:
-                    batch, encoded = waiting.popleft()
-                    self._write(batch, pool.result(encoded), phase)
-                    self._write_out(writer)
+                self._encode(batches, phase, writer, pool)
             except FormatError as error:  # lines of jsonl are parsed when they are encoded
                 self._error = error
         if self._error is not None:
             self._note()
-            raise self._error
+            first_error, self._error = self._error, None
+            try:
+                raise first_error
+            finally:
+                del first_error  # this frame is in its traceback: they would be a cycle
         return self._done
+
+    def _encode(self, batches: Iterator[_Batch], phase: Phase, writer: CallPool, pool: CallPool) -> None:
+        waiting: deque[tuple[_Batch, Future]] = deque()
+        batch: _Batch | None = None
+        try:
+            while (batch := self._next(batches)) is not None:
+                n_threads = self._n_threads if batch.size >= _LONG_BATCHES * _BATCH_BYTES else 1
+                waiting.append((batch, pool.submit(partial(batch.encode, self._encoder, n_threads))))
+                while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_done()):
+                    self._write_first(waiting, pool, phase, writer)
+            while waiting:
+                self._write_first(waiting, pool, phase, writer)
+        finally:  # the traceback of an error keeps this frame, and a batch keeps its file open
+            waiting.clear()
+            batch = None
+
+    def _write_first(
+        self, waiting: deque[tuple[_Batch, Future]], pool: CallPool, phase: Phase, writer: CallPool
+    ) -> None:
+        encoded = pool.result(waiting[0][1])
+        batch, _ = waiting.popleft()
+        self._write(batch, encoded, phase)
+        self._write_out(writer)
 
     def _next(self, batches: Iterator[_Batch]) -> _Batch | None:
         """Read the next batch. An error is raised later, after all batches before it are written and noted."""
@@ -410,7 +428,7 @@ class _Marker:
 
 def _batches(
     files: Sequence[AnyPath | FilePart], job: Job, cut: Cut | None, done: Mapping[str, Any]
-) -> Iterator[_Batch]:
+) -> Generator[_Batch]:
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, is_start = done.get("offset", 0), not done.get("in_document", False)

@@ -20,7 +20,7 @@ _COUNT_BYTES = 1 << 20  # bytes read at a time to count lines
 class OpenFile:
     """Regular file of this machine, or a part of one, open for reading at any position.
 
-    Several threads may read at the same time. The file is closed when nothing refers to the object.
+    Several threads may read at the same time. The file is closed when nothing refers to the object, or by `close`.
 
     Args:
         path: the file.
@@ -34,7 +34,13 @@ class OpenFile:
 
     def __del__(self) -> None:
         if hasattr(self, "_fd"):
-            os.close(self._fd)
+            self.close()
+
+    def close(self) -> None:
+        """Close the file. No thread may be reading it, and none can read it afterwards."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
 
     def read(self, start: int, n: int) -> bytes:
         """Return n bytes from a position on.

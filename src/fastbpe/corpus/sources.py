@@ -317,13 +317,20 @@ class _Form:
         self.is_replaced = self._is_text and errors != "strict"
 
     def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
-        """Yield the documents from a position on, in blocks that are read later."""
+        """Yield the documents from a position on, in blocks that are read later.
+
+        Closing the generator before its end closes the file: blocks can no longer be read.
+        """
         first = offset or len(self._mark())
         # Smaller blocks of files below 64 MB: 20 blocks would leave some of 16 threads idle at the end.
         block = max(min(BLOCK, (file.size - first) >> 6), BLOCK >> 2, 1)
-        for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):
-            load = partial(file.read, start, end - start)
-            yield Stretch(self._block(load, end - start, start, partial(n_lines, start)), ends, end, end)
+        try:
+            for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):
+                load = partial(file.read, start, end - start)
+                yield Stretch(self._block(load, end - start, start, partial(n_lines, start)), ends, end, end)
+        except GeneratorExit:
+            file.close()
+            raise
 
     def in_order(self, offset: int, n_lines: LinesBefore | None) -> Iterator[Stretch]:
         """Read the documents from a position on.

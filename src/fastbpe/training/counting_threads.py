@@ -8,14 +8,15 @@ A block of a long file is a batch, and the thread that counts it reads it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, nullcontext
 from operator import itemgetter
 from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe._utils.threads import start_beside, wait_for
+from fastbpe._utils.threads import clear_frames, start_beside, wait_for
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block
 from fastbpe.training.spill import Spill
@@ -65,8 +66,16 @@ class Batch(NamedTuple):
         return self.texts if self.block is None else list(self.block.texts())
 
 
-def batches(documents: Iterable[Document | Block], parts_of: Parts) -> Iterator[Batch]:
-    """Group documents into batches of about BATCH_UNITS; a block, and each part of a long document, is a batch."""
+def batches(documents: Iterable[Document | Block], parts_of: Parts) -> Generator[Batch]:
+    """Group documents into batches of about BATCH_UNITS; a block, and each part of a long document, is a batch.
+
+    At the end, `documents` is closed if it is a generator.
+    """
+    with closing(documents) if isinstance(documents, Generator) else nullcontext():
+        yield from _batches(documents, parts_of)
+
+
+def _batches(documents: Iterable[Document | Block], parts_of: Parts) -> Iterator[Batch]:
     number, first, n_units = 0, 0, 0
     texts: list[Document] = []
     for index, document in enumerate(documents):
@@ -137,11 +146,13 @@ class CountingThreads(Generic[C]):
         """Number of bytes of text counted so far."""
         return sum(counter.n_bytes for counter in self.counters)
 
-    def count(self, batches: Iterable[Batch], n_others: int, report: Callable[[int], object]) -> None:
+    def count(self, batches: Generator[Batch], n_others: int, report: Callable[[int], object]) -> None:
         """Count all batches.
 
         Args:
-            batches: iterable of batches, read in the calling thread.
+            batches: result of `batches`, read in the calling thread. It is closed at the end with its files: after
+                an error, the frames of the traceback keep it, and free-threaded Python frees the error of another
+                thread only later.
             n_others: number of threads in addition to the calling one.
             report: function to call from time to time with `n_bytes`, in the calling thread.
 
@@ -167,8 +178,15 @@ class CountingThreads(Generic[C]):
             raise
         finally:
             self._wait()
+            batches.close()
         if self._errors:
-            raise min(self._errors, key=itemgetter(0))[1]
+            error = min(self._errors, key=itemgetter(0))[1]
+            self._errors.clear()
+            clear_frames(error)
+            try:
+                raise error
+            finally:
+                del error  # this frame is in its traceback: they would be a cycle
 
     def _new_counter(self) -> C:
         counter = self._make_counter()

@@ -67,8 +67,8 @@ def count_documents(
                 make_counter,
             )
         else:
-            stretches = of_base.stretches(each_document(texts), phase.update)
-            table, _ = count_texts(stretches, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
+            texts = of_base.stretches(each_document(texts), phase.update)
+            table, _ = count_texts(texts, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
             n_bytes = phase.n
     return table, n_bytes, skipped.n
 
