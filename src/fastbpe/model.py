@@ -157,7 +157,8 @@ class Model(NamedTuple):
             a spelling, the UTF-8 of the token as spelled in the file.
         pattern: the split pattern; several are applied in order; None: no splitting.
         special_tokens: name → id.
-        merges: bytes – the merge list: uint32 triples (left id, right id, merged id), little-endian, best first.
+        merges: bytes – the merge list: uint32 triples (left id, right id, merged id), best first; numbers
+            of a model have the byte order of the processor.
         merges_rule: str – "ranks": any two tokens merge if together they are a token, the smallest id first;
             "merges": the list decides.
         whole_piece_first: bool – a piece that is a token gets its id, without merging.
@@ -324,8 +325,8 @@ class CodePointModel(_CodePointFields):
         piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
             equal, except that in a model without merges one of TEXT_TYPES may equal one of another type.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
-        scores: bytes – score of each id, float32 little-endian. The pair that makes the piece with the highest
-            score merges first.
+        scores: bytes – score of each id, float32. The pair that makes the piece with the highest score
+            merges first.
         types: bytes – the PieceType of each id, as one byte.
         trainer, normalizer: options of the model.
         denormalizer: options of its denormalizer; None: the file has no denormalizer.

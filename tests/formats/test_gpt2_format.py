@@ -2,6 +2,7 @@
 
 import json
 import random
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -315,12 +316,12 @@ def test_fast_and_slow_reader_agree(data: st.DataObject) -> None:
 
 
 def test_ids_are_dropped_from_the_token_table() -> None:
-    flat, ends = b"abbccc", b"".join(i.to_bytes(4, "little") for i in (1, 1, 3, 6))
+    flat, ends = b"abbccc", b"".join(i.to_bytes(4, sys.byteorder) for i in (1, 1, 3, 6))
     assert _gpt2.without(flat, ends, []) == (flat, ends)
     for dropped, expected in (([0], b"bbccc"), ([2], b"accc"), ([3], b"abb"), ([0, 2, 3], b""), ([0, 3], b"bb")):
         left, new_ends = _gpt2.without(flat, ends, dropped)
         assert left == expected
-        assert new_ends[-4:] == len(expected).to_bytes(4, "little")
+        assert new_ends[-4:] == len(expected).to_bytes(4, sys.byteorder)
 
 
 # Damage.

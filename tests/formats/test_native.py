@@ -86,7 +86,7 @@ def test_merge_lists_round_trip(tmp_path: Path) -> None:
     for whole_piece_first in (True, False):
         tokenizer = Tokenizer(
             Model(
-                tokens=tokens, pattern=None, special_tokens={}, merges=struct.pack("<III", 97, 98, 256),
+                tokens=tokens, pattern=None, special_tokens={}, merges=struct.pack("=III", 97, 98, 256),
                 merges_rule="merges", whole_piece_first=whole_piece_first,
             )
         )  # fmt: skip
@@ -510,7 +510,7 @@ def listed() -> Tokenizer:
     return Tokenizer(
         Model(
             tokens=[*BYTES, b"ab", b"abc", b"", b"bc"], pattern=None, special_tokens={},
-            merges=struct.pack("<6I", 97, 98, 256, 256, 99, 257), merges_rule="merges",
+            merges=struct.pack("=6I", 97, 98, 256, 256, 99, 257), merges_rule="merges",
         )
     )  # fmt: skip
 
@@ -580,7 +580,7 @@ def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path
     tokenizer = Tokenizer(
         Model(
             tokens=[*BYTES, b"ab"], pattern=None, special_tokens={},
-            merges=struct.pack("<III", 97, 98, 256), merges_rule="merges",
+            merges=struct.pack("=III", 97, 98, 256), merges_rule="merges",
         )
     )  # fmt: skip
     data = saved(tokenizer, tmp_path)

@@ -15,7 +15,7 @@ import fastbpe
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import rank_lines
 from fastbpe.formats.tiktoken import dump, list_tokens, parse_ranks
-from fastbpe.model import Model
+from fastbpe.model import Model, pack_merges
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, data_file, published, ranks_of
 
@@ -248,7 +248,7 @@ def test_file_descriptor_raises_type_error() -> None:
 
 def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path) -> None:
     path = tmp_path / "out.tiktoken"
-    merges = b"".join(i.to_bytes(4, "little") for i in (98, 99, 257, 97, 98, 256))  # in another order than the ids
+    merges = pack_merges([(98, 99, 257), (97, 98, 256)])  # in another order than the ids
     by_list = Tokenizer(
         Model(tokens=[*BYTES, b"ab", b"bc"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
     )

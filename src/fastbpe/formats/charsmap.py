@@ -9,6 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from fastbpe.formats.byte_order import little_endian
+
 _LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # bits of a unit
 
 
@@ -21,7 +23,7 @@ class Charsmap:
 
     def __init__(self, data: bytes) -> None:
         (n,) = struct.unpack_from("<I", data)
-        self._units = memoryview(data)[4 : 4 + n].cast("I")
+        self._units = memoryview(little_endian(memoryview(data)[4 : 4 + n], 4)).cast("I")
         self._targets = data[4 + n :]
 
     def find(self, source: str) -> str | None:

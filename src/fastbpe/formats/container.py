@@ -11,11 +11,11 @@ and no protobuf.
 from __future__ import annotations
 
 import re
-import sys
 import zlib
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
+from fastbpe.formats.byte_order import little_endian
 from fastbpe.model import Buffer
 
 TYPE_CHECKING = False
@@ -30,11 +30,20 @@ _MAX_SECTIONS = 64
 
 
 class Kind(NamedTuple):
-    """Kind of file: its name in line 1, the version to write, and the name of such a file in errors."""
+    """Kind of file.
+
+    Attributes:
+        name: its name in line 1.
+        version: the version to write.
+        called: the name of such a file in errors.
+        numbers: name of a section of numbers → bytes of a number. A file has them little-endian, and the program
+            has them in the order of the processor.
+    """
 
     name: str
     version: int
     called: str
+    numbers: Mapping[str, int]
 
     @property
     def magic(self) -> bytes:
@@ -52,6 +61,8 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
     """
     import json  # here, as below: a program that reads no such file does not need it
 
+    numbers = {name: little_endian(parts[name], n) for name, n in kind.numbers.items() if name in parts}
+    parts = {**parts, **numbers}
     sections, at = {}, 0
     for name, part in parts.items():
         sections[name] = [at, memoryview(part).nbytes]
@@ -73,7 +84,9 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
 def unpack(
     kind: Kind, data: Buffer, where: str, required: Mapping[str, Mapping[str, type | tuple[type, ...]]]
 ) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """Check a file and return (header, sections). The sections are views of the data.
+    """Check a file and return (header, sections).
+
+    The sections are views of the data, or copies if numbers have another order than in the file.
 
     Args:
         kind: the kind of file that is expected.
@@ -97,7 +110,11 @@ def unpack(
     patterns = header.get("pattern")
     if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
         raise FormatError(f"{where}: its header has no valid 'pattern': a list must contain only regexes")
-    return header, _read_sections(header["sections"], view, tables_at, where)
+    sections = _read_sections(header["sections"], view, tables_at, where)
+    for name, n_bytes in kind.numbers.items():
+        if name in sections:
+            sections[name] = memoryview(little_endian(sections[name], n_bytes))
+    return header, sections
 
 
 def check_sections(
@@ -141,8 +158,6 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
         raise FormatError(
             f"{where}: damaged: truncated or altered (its checksum does not match); copy or make it again"
         )
-    if sys.byteorder != "little":
-        raise FormatError(f"{where}: {kind.called} can only be read on a little-endian machine")
     import json
 
     try:

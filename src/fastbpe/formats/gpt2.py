@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -309,7 +310,7 @@ def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents
     ends, end = bytearray(), 0
     for token in tokens:
         end += len(token)
-        ends += end.to_bytes(4, "little")
+        ends += end.to_bytes(4, sys.byteorder)
     return Contents(b"".join(tokens), bytes(ends), pack_merges(triples), names, unmade, empty)
 
 

@@ -16,7 +16,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import Buffer
 
-KIND = Kind("ids", 1, "a file of an id map")
+KIND = Kind("ids", 1, "a file of an id map", {"new_to_old": 8, "init_counts": 4, "init_ids": 4})
 _SECTIONS = {"new_to_old": "q", "init_counts": "I", "init_ids": "I"}
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {"n_old": int, "library": str}
 

@@ -4,11 +4,12 @@ In mode "codepoint" it contains the `.model` file of the same vocabulary, with a
 
 The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
 listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
-tables are built from the tokens.
+tables are built from the tokens. A big-endian processor hashes otherwise, so it neither reads nor writes them.
 """
 
 from __future__ import annotations
 
+import sys
 from array import array
 from math import isnan
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # imported at run time only for code-point models
 
     from fastbpe.model import CodePointModel
 
-KIND = Kind("tokenizer", 1, "a fastbpe file")
+KIND = Kind("tokenizer", 1, "a fastbpe file", {"token_ends": 4, "merges": 4, "supermerges": 4, "scores": 8})
 MAGIC = KIND.magic
 _TOKENS = ("token_bytes", "token_ends")
 _LOOK_UPS = ("pieces", "pairs", "pair_lines")  # a file has "pairs" or "pair_lines"
@@ -46,7 +47,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
 
     Args:
         model: its `tables` contain every table.
-        look_ups: write the hash tables too; False: the reader builds them.
+        look_ups: write the hash tables, too, unless the processor is big-endian; False: the reader builds them.
     """
     from fastbpe.formats import native_extras  # here and below: most files have no extra tables
 
@@ -57,7 +58,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         parts["scores"] = model.scores
     if model.supermerges is not None:
         parts["supermerges"] = model.supermerges.merges
-    if look_ups:
+    if look_ups and sys.byteorder == "little":
         parts |= {name: model.tables[name] for name in _LOOK_UPS if name in model.tables}
     header = {
         "mode": "byte",
@@ -131,11 +132,14 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         for name in ("pair_lines", _FORMER):
             if name in sections:
                 raise FormatError(f"{where}: it has a section {name!r} that its merges_rule 'merges' does not use")
-    sections.pop(_FORMER, None)
-    if len(sections["merges"]) % BYTES_PER_MERGE:
+    for name in (_FORMER, *(_LOOK_UPS if sys.byteorder != "little" else ())):
+        sections.pop(name, None)
+    # A copy, as threads would share the count of views of the mapped file, which CPython changes without a lock.
+    merges = bytes(sections.pop("merges"))
+    if len(merges) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: the size of its section 'merges' is not a multiple of the size of a merge")
     if "spelling" not in header:
-        _check_merges(sections, where)
+        _check_merges(merges, sections, where)
     supermerges = sections.pop("supermerges", None)
     scores = sections.pop("scores", None)
     if {"extras", "own_tokens", "chat", "spelling", "supermerges"} & header.keys():
@@ -159,7 +163,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         tokens=None,
         pattern=header["pattern"],
         special_tokens=header["special_tokens"],
-        merges=sections.pop("merges"),
+        merges=merges,
         merges_rule=header["merges_rule"],
         whole_piece_first=header["whole_piece_first"],
         tables=sections,
@@ -178,8 +182,7 @@ def _checked_scores(scores: Buffer | None, sections: Mapping[str, Buffer], where
     return data
 
 
-def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
-    merges = bytes(sections["merges"])
+def _check_merges(merges: bytes, sections: Mapping[str, Buffer], where: str) -> None:
     if not merges:
         return
     from fastbpe.formats import merges_as_scores

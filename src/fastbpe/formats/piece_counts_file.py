@@ -26,7 +26,12 @@ from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import Buffer
 from fastbpe.patterns import Pattern
 
-KIND = Kind("pieces", 1, "a file of counted pieces")
+KIND = Kind(
+    "pieces",
+    1,
+    "a file of counted pieces",
+    {"lengths": 4, "counts": 8, "characters": 4, "character_counts": 8},
+)
 _SECTIONS = ("pieces", "lengths", "counts")
 _WORD_SECTIONS = ("charsmap", "characters", "character_counts")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {

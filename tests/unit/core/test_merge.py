@@ -1,6 +1,7 @@
 """Merging one piece, by the algorithm for short pieces and that for long ones, against the specification."""
 
 import random
+import sys
 from itertools import product
 
 import pytest
@@ -301,7 +302,7 @@ def test_smaller_tables_of_older_files_are_accepted() -> None:
     tables = build_tables([*BYTES, b"ab"], [(97, 98, 256)])
     at = (97 * 0x9E3779B97F4A7C15 + 98 * 0xD6E8FEB86659FD93) % 2**64 >> 62
     slots = [b"\xff" * 16] * 4
-    slots[at] = b"".join(number.to_bytes(4, "little") for number in (97, 98, 0, 256))
+    slots[at] = b"".join(number.to_bytes(4, sys.byteorder) for number in (97, 98, 0, 256))
     vocab = Vocabulary(**{**tables, "pairs": b"".join(slots)}, whole_piece_first=False)
     assert vocab.pair(97, 98) == (0, 256)
     assert encode(vocab, b"abba") == [256, 98, 97]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import struct
-import sys
 from array import array
 from functools import lru_cache
 from itertools import islice
@@ -20,6 +19,7 @@ from math import isfinite
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
+from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import TEXT_TYPES, AddedToken, Buffer, CodePointModel, PieceType
@@ -113,7 +113,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=_little_endian(scores),
+        scores=bytes(little_endian(scores, 4)),
         types=types,
         trainer=specs.read(specs.TRAINER, joined.get(_TRAINER, b"")),
         normalizer=specs.read(specs.NORMALIZER, joined.get(_NORMALIZER, b"")),
@@ -294,15 +294,6 @@ def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
     return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
 
 
-def _little_endian(scores: bytes) -> bytes:
-    """Reverse the bytes of each float32 on a big-endian processor: files are little-endian, a model is not."""
-    if sys.byteorder == "little":
-        return scores
-    numbers = array("f", scores)
-    numbers.byteswap()
-    return numbers.tobytes()
-
-
 def _messages(model: CodePointModel) -> Iterator[bytes]:
     """Yield the fields of the file."""
     # Made once: there are many pieces, and tags and lengths repeat.
@@ -312,7 +303,7 @@ def _messages(model: CodePointModel) -> Iterator[bytes]:
     types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
     types[PieceType.NORMAL] = b""
     special = {token.id for token in model.added_tokens if model.types[token.id] == PieceType.UNKNOWN}
-    scores = _little_endian(model.scores)
+    scores = bytes(little_endian(model.scores, 4))
     for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
         field = text_key + length(len(piece)) + piece + score_key + scores[4 * i : 4 * i + 4] + types[type_]
         extra = model.piece_extras.get(i, b"")

@@ -13,6 +13,7 @@ from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import VocabularyError
+from fastbpe.formats.byte_order import little_endian
 from fastbpe.model import TEXT, AddedToken, Model, Templates
 from fastbpe.patterns import shown_pattern
 from fastbpe.tokenizer import own_tokens
@@ -242,14 +243,14 @@ class ByteFamily(Family):
         ids = list(self.special.ids.items())
         digest = hashlib.sha256(repr(("byte", *rule, ids, *step_objects.extras(model))).encode())
         tables = self._vocabulary.sections()
-        for part in (tables["token_ends"], tables["token_bytes"]):
-            digest.update(part)
+        digest.update(little_endian(tables["token_ends"], 4))
+        digest.update(tables["token_bytes"])
         if model.merges_rule == "merges":
-            digest.update(model.merges)
-        digest.update(model.scores)
+            digest.update(little_endian(model.merges, 4))
+        digest.update(little_endian(model.scores, 8))
         if model.supermerges is not None:
             digest.update(b"supermerges")
-            digest.update(model.supermerges.merges)
+            digest.update(little_endian(model.supermerges.merges, 4))
         return digest.hexdigest()
 
     def normalizers(self) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe.errors import VocabularyError
 from fastbpe.formats import merges_as_scores
+from fastbpe.formats.byte_order import little_endian
 from fastbpe.model import METASPACE, CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import pieces_of
 
@@ -52,8 +53,9 @@ def fingerprint_of(model: CodePointModel) -> str:
     if model.conventions is not None:
         options.append(model.conventions[: None if model.conventions.symbols else -1])
     digest = hashlib.sha256(repr(("codepoint", options)).encode())
-    for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
-        digest.update(part)
+    numbers = (model.piece_ends, 4), (model.piece_bytes, 1), (model.scores, 4), (model.types, 1), (model.merges, 4)
+    for part, n_bytes in numbers:
+        digest.update(little_endian(part, n_bytes))
     return digest.hexdigest()
 
 

@@ -20,7 +20,7 @@ def by_ranks(model: Model) -> Model:
     """
     if model.merges_rule == "ranks" or model.supermerges is not None:
         return model
-    if "pieces" in (model.tables or ()):  # a model with tables is ready
+    if "pieces" in (model.tables or ()) or model.fingerprint:  # ready, or as a native file has it
         return model
     if model.drops_bytes or model.spelling is not None or not _may_follow(model):
         return model

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.formats import sequence_tokenizer_file as file
 from fastbpe.formats.atomic_files import map_file, write
+from fastbpe.formats.byte_order import little_endian
 from fastbpe.tokenizer.sequences.sequence_batches import each_sequence, merge_batch, merge_one
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class SequenceTokenizer:
                         f"merge {i}: ({left}, {right}) -> {base_size + i} names an id that no earlier merge makes"
                     )
             flat.extend((left, right))
-        made = cls(file.SequenceModel(base_size, _little_endian(flat), {}))
+        made = cls(file.SequenceModel(base_size, bytes(little_endian(flat, 4)), {}))
         return made.with_special_tokens(special_tokens) if special_tokens else made
 
     @classmethod
@@ -576,15 +576,9 @@ def model_of_merges(
 ) -> file.SequenceModel:
     """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
-    packed = before + _little_endian(flat)
+    packed = before + bytes(little_endian(flat, 4))
     special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
     return file.SequenceModel(base_size, packed, training, special)
-
-
-def _little_endian(ids: array[int]) -> bytes:
-    if sys.byteorder == "big":
-        ids.byteswap()
-    return ids.tobytes()
 
 
 def _unpickle(state: bytes) -> SequenceTokenizer:
