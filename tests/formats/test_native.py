@@ -3,6 +3,7 @@
 import os
 import pickle
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}
 def tokenizer() -> Tokenizer:
     """A tokenizer with 261 ids; id 258 is unused."""
     return Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens=SPECIAL, name="small")
+
+
+needs_hash_tables = pytest.mark.skipif(sys.byteorder == "big", reason="such a processor writes no hash tables")
 
 
 def saved(tokenizer: Tokenizer, folder: Path) -> bytes:
@@ -347,7 +351,8 @@ def test_invalid_header_value_raises_format_error(data: bytes, key: str, value: 
     refused(sealed({**header, key: value}, tables), message)
 
 
-SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "pair_lines")
+HASH_TABLES = ("pieces", "pair_lines") if sys.byteorder == "little" else ()
+SECTIONS = ("token_bytes", "token_ends", "merges", *HASH_TABLES)
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -383,6 +388,7 @@ def test_missing_section_is_named(data: bytes, name: str) -> None:
     refused(sealed(header, tables), f"no section '{name}'")
 
 
+@needs_hash_tables
 @pytest.mark.parametrize("missing", [["pieces"], ["pair_lines"], ["pieces", "pair_lines"]])
 def test_missing_look_up_tables_are_built_or_refused(
     tokenizer: Tokenizer, data: bytes, missing: list[str]
@@ -397,6 +403,7 @@ def test_missing_look_up_tables_are_built_or_refused(
     check_refused_or_safe(forged)
 
 
+@needs_hash_tables
 def test_files_with_the_former_pair_table_load(
     tokenizer: Tokenizer, listed: Tokenizer, data: bytes, tmp_path: Path
 ) -> None:
@@ -415,6 +422,11 @@ def test_unknown_section_is_refused_or_safe(data: bytes) -> None:
     header, tables = parts(data)
     header["sections"]["extra"] = [0, 64]
     check_refused_or_safe(sealed(header, tables))
+
+
+def drop_hash_tables(header: Any) -> None:
+    for name in ("pieces", "pairs", "pair_lines"):
+        header["sections"].pop(name, None)
 
 
 def with_table(data: bytes, name: str, change: Callable[[bytearray], None]) -> bytes:
@@ -459,11 +471,12 @@ def test_invalid_token_ends_raise_format_error(
     forged = with_table(data, "token_ends", change)
     if not look_ups:
         header, tables = parts(forged)
-        del header["sections"]["pieces"], header["sections"]["pair_lines"]
+        drop_hash_tables(header)
         forged = sealed(header, tables)
     refused(forged)
 
 
+@needs_hash_tables
 @pytest.mark.parametrize(
     "change",
     [fill(b"\0"), fill(b"\xff"), fill(b"\x01\0\0\0"), put(4, 260), put(4, NONE - 1), put(4, 2**31)],
@@ -482,6 +495,7 @@ def put_word(at: int, word: int) -> Callable[[bytearray], None]:
     return put(at, word & NONE, word >> 32)
 
 
+@needs_hash_tables
 @pytest.mark.parametrize(
     "change",
     [
@@ -496,6 +510,7 @@ def test_invalid_pair_lines_raise_format_error(data: bytes, change: Callable[[by
     refused(with_table(data, "pair_lines", change))
 
 
+@needs_hash_tables
 def test_ranked_pair_with_unused_id_raises_format_error(data: bytes) -> None:
     def change(table: bytearray) -> None:
         at = table.index(struct.pack("<Q", ranked(97, 98, 256)))
@@ -515,6 +530,7 @@ def listed() -> Tokenizer:
     )  # fmt: skip
 
 
+@needs_hash_tables
 @pytest.mark.parametrize(
     "change",
     [
@@ -533,6 +549,7 @@ def test_invalid_table_of_listed_pairs_raises_format_error(
     refused(with_table(data, "pairs", change))
 
 
+@needs_hash_tables
 def test_listed_pair_with_unused_id_raises_format_error(listed: Tokenizer, tmp_path: Path) -> None:
     def change(table: bytearray) -> None:
         at = table.index(struct.pack("<4I", 97, 98, 0, 256))
@@ -541,6 +558,7 @@ def test_listed_pair_with_unused_id_raises_format_error(listed: Tokenizer, tmp_p
     refused(with_table(saved(listed, tmp_path), "pairs", change))
 
 
+@needs_hash_tables
 @pytest.mark.parametrize("change", ["wide as ranked", "ranked as wide", "both"])
 def test_pair_table_of_the_wrong_kind_raises_format_error(
     tokenizer: Tokenizer, listed: Tokenizer, tmp_path: Path, change: str
@@ -568,6 +586,7 @@ def test_random_tables_neither_crash_nor_hang(data: bytes, name: str) -> None:
             check_refused_or_safe(sealed(header, tables[:at] + bytes([value]) + tables[at + 1 :]))
 
 
+@needs_hash_tables
 def test_random_tables_of_listed_pairs_neither_crash_nor_hang(listed: Tokenizer, tmp_path: Path) -> None:
     header, tables = parts(saved(listed, tmp_path))
     offset, size = header["sections"]["pairs"]
@@ -586,7 +605,7 @@ def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path
     data = saved(tokenizer, tmp_path)
     for merges in ((97, 98, 257), (300, 98, 256), (97, 98, NONE)):
         header, tables = parts(with_table(data, "merges", put(0, *merges)))
-        del header["sections"]["pieces"], header["sections"]["pairs"]
+        drop_hash_tables(header)
         refused(sealed(header, tables), "merge 0 does not join two tokens into a token")
     header, tables = parts(data)
     header["sections"]["merges"][1] -= 1
