@@ -96,7 +96,7 @@ class SequenceTokenizer:
                         f"merge {i}: ({left}, {right}) -> {base_size + i} names an id that no earlier merge makes"
                     )
             flat.extend((left, right))
-        made = cls(file.SequenceModel(base_size, bytes(little_endian(flat, 4)), {}))
+        made = cls(file.SequenceModel(base_size, bytes(little_endian(flat.tobytes(), 4)), {}))
         return made.with_special_tokens(special_tokens) if special_tokens else made
 
     @classmethod
@@ -576,7 +576,7 @@ def model_of_merges(
 ) -> file.SequenceModel:
     """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
     flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
-    packed = before + bytes(little_endian(flat, 4))
+    packed = before + bytes(little_endian(flat.tobytes(), 4))
     special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
     return file.SequenceModel(base_size, packed, training, special)
 
