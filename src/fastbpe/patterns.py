@@ -319,7 +319,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
         return known, PATTERNS[known]
     if (meant := _mistaken_name(pattern)) is not None:
         raise PatternError(
-            f"there is no split pattern named {pattern!r}{meant} known are {', '.join(PATTERNS)}; or pass a "
+            f"there is no split pattern named {pattern!r}{meant} fastbpe knows {', '.join(PATTERNS)}; or pass a "
             f"regex, for the text itself '(?:{pattern})'"
         )
     return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern

@@ -48,7 +48,7 @@ def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", 
     """Count the pieces of a column of texts, with the arguments and the result of `fastbpe.spark.count_pieces`.
 
     Blocks are counted in the order of arrival. Tasks add up eight results at a time until one is left, with all
-    distinct pieces. Number and order of blocks do not matter, except that the order of pieces, which
+    distinct pieces. The number and order of the blocks do not change the result. The order of the pieces, which
     `train(ties="first")` uses, is the order of the rows in the dataset.
 
     Args:

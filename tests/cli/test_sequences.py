@@ -163,7 +163,10 @@ def test_long_sequences_are_one_line(run: Run) -> None:
             ["--base-special end"],
         ),
         ([*TRAIN, "empty.txt"], ["there is nothing to learn from"]),
-        (["train", "codes.txt", "-o", "c.fbpe", "--mode", "ids", "--vocab-size", "7"], ["needs --base-size"]),
+        (
+            ["train", "codes.txt", "-o", "c.fbpe", "--mode", "ids", "--vocab-size", "7"],
+            ["needs --base, or --base-size"],
+        ),
         (
             ["train", "codes.txt", "-o", "c.json", "--mode", "ids", "--vocab-size", "7", "--base-size", "4"],
             ["c.json: a tokenizer of sequences can be written only as a .fbpe file"],

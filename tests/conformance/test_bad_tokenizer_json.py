@@ -51,7 +51,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"merges": ["a b", ["a", "b"]]}, r"model\.merges\[1\]: must be two tokens, not \['a', 'b'\]"),
     ({**MARKS, "merges": ["a ##c"]}, r"model\.merges\[0\]: 'a' and '##c'"),
     ({**MARKS, "merges": ["a #"]}, r"model\.merges\[0\]: .*'#'.* continuing_subword_prefix"),
-    ({"type": "Nope"}, "'Nope' is unknown; known are BPE, Unigram, WordPiece"),
+    ({"type": "Nope"}, "'Nope' is unknown; fastbpe knows BPE, Unigram, WordPiece"),
     ({"normalizer": {"type": "Nope"}}, "normalizer: the normalizer 'Nope' is"),
     (
         {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Nope"}]}},

@@ -534,7 +534,7 @@ def test_models_on_this_machine_are_found_and_others_are_an_error(
     ("part", "named"), [("normalizer", "normalizer"), ("pre_tokenizer", "pre-tokenizer"), ("decoder", "decoder")]
 )
 def test_components_of_unknown_type_are_named(part: str, named: str) -> None:
-    with pytest.raises(FormatError, match=f"the {named} 'Newer' is unknown; known are .*ByteLevel"):
+    with pytest.raises(FormatError, match=f"the {named} 'Newer' is unknown; fastbpe knows .*ByteLevel"):
         face.Tokenizer.from_str(json.dumps({**small(), part: {"type": "Newer"}}))
 
 

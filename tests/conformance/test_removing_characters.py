@@ -153,7 +153,7 @@ def test_base_is_not_removed(token: str, reason: str) -> None:
 def test_template_with_an_id_of_no_token_is_named() -> None:
     template = {"type": "BertProcessing", "sep": ["a", 0], "cls": ["x", 9]}
     old = of_words(["a", "b", "ab"], ["a b"], around=template)
-    with pytest.raises(VocabularyError, match="the template around texts has the id 9, which has no token"):
+    with pytest.raises(VocabularyError, match="the template puts the id 9 around texts, but no token has this id"):
         old.without_tokens(["ab"])
 
 

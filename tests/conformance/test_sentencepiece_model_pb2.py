@@ -123,7 +123,7 @@ def test_damaged_piece_raises_format_error() -> None:
 
 def test_messages_can_only_be_read() -> None:
     model = ours.ModelProto.FromString(made())
-    with pytest.raises(AttributeError, match="can be read only; sentencepiece"):
+    with pytest.raises(AttributeError, match="is read-only; change models with sentencepiece"):
         model.trainer_spec.vocab_size = 3
     with pytest.raises(AttributeError, match="TrainerSpec has no field 'vocab'"):
         model.trainer_spec.vocab  # noqa: B018

@@ -371,7 +371,7 @@ def vocab(**tokens: Any) -> dict[str, Any]:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "a type nobody knows": (model(type="Bigram"), r"model\.type: 'Bigram' is unknown; known are BPE"),
+    "a type nobody knows": (model(type="Bigram"), r"model\.type: 'Bigram' is unknown; fastbpe knows BPE"),
     "unigram": (model(type="Unigram"), r"model\.vocab: must be a list"),
     "wordpiece": (model(type="WordPiece"), "model: it has no 'unk_token'"),
     "no type, no merges": (
@@ -456,7 +456,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a post-processor": (
         changed(lambda made: made.update(post_processor={"type": "Other"})),
-        "post_processor: the post-processor 'Other' is unknown; known are RobertaProcessing",
+        "post_processor: the post-processor 'Other' is unknown; fastbpe knows RobertaProcessing",
     ),
     "a template without the text": (
         changed(
@@ -806,7 +806,7 @@ def test_fast_reader_reads_published_files() -> None:
 
 @pytest.mark.parametrize("described", [3, [], {"sep": 1}])
 def test_post_processor_that_is_none_is_named(described: object) -> None:
-    with pytest.raises(FormatError, match=r"post_processor: .* is not a post-processor; known are Roberta"):
+    with pytest.raises(FormatError, match=r"post_processor: .* is not a post-processor; fastbpe knows Roberta"):
         fastbpe.load(dumped({**small(), "post_processor": described}))
 
 

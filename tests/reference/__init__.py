@@ -6,7 +6,7 @@ n-th merge learned makes the token 256 + n.
 
 One fact makes the whole family of rules agree, so it stands here and both modules use it.
 
-**Equal bytes are cut equally.** Take a set of pieces and replay any sequence of merges over it, each from
+**Equal bytes have equal tokens.** Take a set of pieces and replay any sequence of merges over it, each from
 left to right without overlap. At any moment, two stretches of equal bytes that both begin and end at token
 borders are cut into the same tokens.
 

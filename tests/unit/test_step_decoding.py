@@ -287,7 +287,7 @@ REFUSED: list[tuple[Any, str]] = [
         r"decoder\.add_prefix_space: false contradicts the prepend_scheme 'always'",
     ),
     ({"type": "Metaspace", "replacement": "▁", "str_rep": 3}, r"decoder\.str_rep: in Metaspace it must be text"),
-    ({"type": "NFC"}, "decoder: the decoder 'NFC' is unknown; known are BPEDecoder, .* and Sequence"),
+    ({"type": "NFC"}, "decoder: the decoder 'NFC' is unknown; fastbpe knows BPEDecoder, .* and Sequence"),
     ([], r"decoder: \[\] is not a decoder"),
     ("Fuse", "decoder: 'Fuse' is not a decoder"),
     ({"type": "Sequence"}, "decoder: a Sequence needs a list 'decoders'"),

@@ -25,7 +25,7 @@ exactly the bytes that they stand for, without a line ending. It also reads the 
 and .npy files and folders of shards that `fastbpe encode -o` writes, llm.c's .bin files,
 and Megatron's .idx and .bin files. --lines ends each document with a line ending.
 
-With a tokenizer of `train --mode ids`, the ids become a line of integers; with --lines,
+With a tokenizer from `train --mode ids`, the ids become a line of integers; with --lines,
 each line or document of ids becomes a line. Special tokens in files of ids are left
 out."""
 EXAMPLE = r"""

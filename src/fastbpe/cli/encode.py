@@ -29,7 +29,7 @@ it again: it continues where it stopped. Files are streamed; a whole document is
 memory only if the tokenizer has no split pattern. With --shard I/N, N commands on
 one or several machines write one part each; a finished part is not written again.
 
-With a tokenizer of `train --mode ids`, FILE contains sequences of integers: one per line
+With a tokenizer from `train --mode ids`, FILE contains sequences of integers, one per line
 of text, per row of a .npy array, per document of a .bin file of ids, per list of
 .jsonl, or per row of .parquet (--text-field: its field or column, default input_ids).{documents.DETAILS}"""
 EXAMPLE = r"""

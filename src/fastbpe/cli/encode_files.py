@@ -28,7 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add -o and the flags that go with it."""
     documents.add_error_arguments(parser)
     add = parser.add_argument_group("files of ids").add_argument
-    add("-o", "--output", metavar="OUT", help=f"file to write, whole or not at all: {', '.join(SUFFIXES)}")
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help=f"file to write ({', '.join(SUFFIXES)}); it appears when it is complete",
+    )
     add("--document-start", metavar="TOKEN", help="special token to put before each document")
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
     add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")

@@ -61,8 +61,8 @@ def add_model(
         metavar="TOKEN=ID",
         action="append",
         type=token_and_id,
-        help="define a special token and its id (repeatable); the tokens given this way replace all those in "
-        "the file",
+        help="define a special token and its id (repeatable); these replace all special tokens of the "
+        "vocabulary file",
     )
 
 

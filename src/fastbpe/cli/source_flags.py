@@ -47,13 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=X",
         action="append",
         type=_named(float),
-        help="without --dev: divide the bytes per token of the source by X (repeatable)",
+        help="without --dev: to compare sources, divide the bytes per token of source NAME by X (repeatable)",
     )
     add(
         "--window",
         metavar="N",
         type=int,
-        help="of the last N merges, a source gets at most the share alpha / (number of sources); see --alpha",
+        help="at most alpha / (number of sources) of the last N merges are learned for the same source; see "
+        "--alpha",
     )
     add("--alpha", metavar="X", type=float, help="with --window: factor of the share of a source (default: 2)")
     add(

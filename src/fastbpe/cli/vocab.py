@@ -21,8 +21,8 @@ from fastbpe.vocabularies.search import Found, scripts_of, search_tokens
 SUMMARY = "search and examine the tokens of a vocabulary"
 DETAILS = """
 
-Lists the tokens that meet all conditions: id, length in bytes, script, text. Incomplete
-characters are shown as bytes. With FILEs, a column shows how often each token occurs
+Lists the tokens that meet all conditions, each with its id, length in bytes, script and
+text. Incomplete characters are shown as bytes. With FILEs, a column shows how often each token occurs
 in their texts; special tokens in the texts are treated as plain text.
 
 --report examines the whole vocabulary: tokens that no text can produce, tokens that the

@@ -103,7 +103,7 @@ def unpack(
     if not isinstance(mode, str):
         raise FormatError(f"{where}: its header has no valid 'mode'")
     if mode not in required:
-        raise FormatError(f"{where}: mode {mode!r} is not known to this fastbpe; upgrade it")
+        raise FormatError(f"{where}: mode {mode!r} is not known to this version of fastbpe; upgrade fastbpe")
     for key, type_ in {**required[mode], "sections": dict}.items():
         if key not in header or not isinstance(header[key], type_):
             raise FormatError(f"{where}: its header has no valid {key!r}")

@@ -108,7 +108,7 @@ def sibling(path: str, *, is_vocab: bool) -> str:
     what, other_what = ("the ids", "the merges") if is_vocab else ("the merges", "the ids")
     raise FormatError(
         f"{path}: it contains {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is "
-        f"not next to it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or pass their folder"
+        f"missing; put the two files into one folder, as {VOCAB_FILE} and {MERGES_FILE}"
     )
 
 

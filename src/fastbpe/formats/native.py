@@ -124,7 +124,9 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     if n_special > limits.MAX_SPECIAL_TOKENS:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
-        raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
+        raise FormatError(
+            f"{where}: merges_rule {header['merges_rule']!r} is not known to this version of fastbpe"
+        )
     check_sections(sections, {*_TOKENS, "merges"}, where, ("scores", "supermerges", *_LOOK_UPS, _FORMER))
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")

@@ -94,7 +94,7 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     name = top.get("unknown_token", str, None)
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
-        top.fail(f"kind {kind!r:.60} and longest {longest} are not known to this fastbpe")
+        top.fail(f"kind {kind!r:.60} and longest {longest} are not known to this version of fastbpe")
     return Spelling(
         top.get("prefix", str),
         top.get("suffix", str),
@@ -212,7 +212,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     top = Part(header[_SUPERMERGES], where, _SUPERMERGES)
     kind, pattern = top.get("kind", str), top.get("pattern", str)
     if kind not in SUPERMERGES_KINDS:
-        top.fail(f"{kind!r:.60} is not known to this fastbpe", "kind")
+        top.fail(f"{kind!r:.60} is not known to this version of fastbpe", "kind")
     if merges is None or len(merges) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'supermerges' is missing, or ends in the middle of a merge")
     return {_SUPERMERGES: Supermerges(bytes(merges), kind, pattern)}

@@ -97,7 +97,7 @@ def encode_rows(
         return rows, None
     cut = truncate(rows, truncation, overflowing=overflowing)
     if cut is None:
-        raise HandOver("truncation that raises an error")
+        raise HandOver("a truncation that tokenizers refuses, such as a text too short for only_first")
     return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
 
 

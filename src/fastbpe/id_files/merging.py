@@ -70,7 +70,9 @@ def merge_shards(
     """
     started = time.perf_counter()
     if is_remote(out):
-        raise FormatError(f"{os.fspath(out)}: files can only be merged on this machine; copy the result there")
+        raise FormatError(
+            f"{os.fspath(out)}: the merged file must be on this machine; write to a local path, then copy the file"
+        )
     target = Path(out)
     check_header(header, target)
     parts = _parts_of([path] if isinstance(path, (str, os.PathLike)) else [*path])

@@ -183,7 +183,9 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Replace(text_, content)
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
             return _ReplaceMatches(pattern, content)
-    raise PatternError(f"the normalizer {described!r:.80} is not known to this fastbpe; upgrade it")
+    raise PatternError(
+        f"the normalizer {described!r:.80} is not known to this version of fastbpe; upgrade fastbpe"
+    )
 
 
 @lru_cache(maxsize=4)

@@ -80,10 +80,10 @@ def _fetch_repository(name: str) -> Fetched:
     """Download the tokenizer.json of a repository on huggingface.co."""
     if not find.is_name(name) or "/" not in name:
         near = find.suggestion(name)
-        are = f"{near} Known are" if near else "known are"
         raise DownloadError(
-            f"{name}: no vocabulary of this name is published; {are} {', '.join(VOCABULARIES)}, the names of "
-            "OpenAI's models, and ORG/NAME, a repository on huggingface.co"
+            f"{name}: no vocabulary of this name is published; {near}{' ' if near else ''}fastbpe knows "
+            f"{', '.join(VOCABULARIES)}, the names of OpenAI's models, and ORG/NAME, a repository on "
+            "huggingface.co"
         )
     endpoint = (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
     url = f"{endpoint}/{name}/resolve/main/{_TOKENIZER}"

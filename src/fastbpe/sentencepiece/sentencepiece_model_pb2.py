@@ -164,7 +164,7 @@ class _Message:
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(
-            f"{type(self).__name__}.{name} can be read only; sentencepiece.sentencepiece_model_pb2 changes models "
+            f"{type(self).__name__}.{name} is read-only; change models with sentencepiece.sentencepiece_model_pb2 "
             "(pip install sentencepiece protobuf)"
         )
 

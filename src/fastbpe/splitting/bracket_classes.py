@@ -113,7 +113,7 @@ def _posix_class(cursor: Cursor, ignore_case: bool) -> CharSet | None:
         return None
     ends = _POSIX.get(found[2])
     if ends is None:
-        cursor.fail(cursor.at, f"[:{found[2]}:] is not a class", f"known are {', '.join(_POSIX)}")
+        cursor.fail(cursor.at, f"[:{found[2]}:] is not a class", f"fastbpe knows {', '.join(_POSIX)}")
     cursor.at = found.end()
     members = CharSet.from_ranges(zip(map(ord, ends[::2]), map(ord, ends[1::2]), strict=True))
     if ignore_case:

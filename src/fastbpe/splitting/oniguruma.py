@@ -293,7 +293,7 @@ class _Translation:
         """Translate `[:alpha:]` or `[:^alpha:]`."""
         found = _POSIX_CLASS.match(self.pattern, self.at)
         if found is None or found[2] not in _POSIX:
-            self.refuse("'[:' begins no class of a known name", f"known are {', '.join(_POSIX)}")
+            self.refuse("'[:' begins no class of a known name", f"fastbpe knows {', '.join(_POSIX)}")
         if self.ignore_case[-1]:
             self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
         if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):

@@ -458,6 +458,6 @@ def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
                 known[each] = len(lists)
                 lists.extend((*each, 0))
                 if len(lists) > MAX_LIST_WORDS:
-                    raise UnsupportedError("too many branches for one byte")
+                    raise UnsupportedError("too many branches begin with the same byte")
             tables.append(known[each])
     return tables, lists

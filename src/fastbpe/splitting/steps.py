@@ -173,7 +173,9 @@ def step_of(described: Mapping[str, Any]) -> Step:
             return FixedLength(length=length)
         case {"type": kind} if kind in _PLAIN:
             return _PLAIN[kind]()
-    raise PatternError(f"the pre-tokenizer {described!r:.80} is not known to this fastbpe; upgrade it")
+    raise PatternError(
+        f"the pre-tokenizer {described!r:.80} is not known to this version of fastbpe; upgrade fastbpe"
+    )
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:

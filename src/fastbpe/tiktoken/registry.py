@@ -52,7 +52,7 @@ def get_encoding(encoding_name: str) -> Encoding:
             constructors = _find_constructors()
             if encoding_name not in constructors:
                 raise VocabularyError(
-                    f"Unknown encoding {encoding_name}; known are {', '.join(constructors)}; "
+                    f"Unknown encoding {encoding_name}; fastbpe knows {', '.join(constructors)}; "
                     f"plug-ins found: {', '.join(_available_plugin_modules()) or 'none'}"
                 )
             ENCODINGS[encoding_name] = _made(constructors[encoding_name])

@@ -99,7 +99,8 @@ class Tokenizer(TokenizerBase):
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
       (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
       of them is encoded like a separate text.
-    - "character": characters, spelled as in a tokenizer.json, with the ids of tokenizers, as in CLIP.
+    - "character": characters, spelled as in a tokenizer.json, as in CLIP. The ids are those of Hugging Face's
+      tokenizers.
 
     ========== ==================================================================================================
     Group      Names
@@ -893,7 +894,7 @@ class Tokenizer(TokenizerBase):
 
         Boundaries: "line" is after a line break; "sentence" also after `.`, `!`, `?` and similar; "word" after
         white space, and around each ideograph and kana (docs/cutting-and-offsets.md has all rules). A line longer
-        than max_tokens is cut at sentences, a sentence at words, a word anywhere.
+        than max_tokens is cut between sentences, a sentence between words, a word anywhere.
 
         Args:
             text, allowed_special, disallowed_special: as in `truncate`.

@@ -242,7 +242,7 @@ def finder(
         if not isinstance(described, Mapping) or not isinstance(described.get("type"), str):
             raise FormatError(f"the {what} {described!r:.60} has no type")
         if described["type"] not in kinds:
-            raise FormatError(f"the {what} {described['type']!r:.60} is unknown; known are {', '.join(kinds)}")
+            raise FormatError(f"the {what} {described['type']!r:.60} is unknown; fastbpe knows {', '.join(kinds)}")
         return kinds[described["type"]].from_state(described)
 
     return find

@@ -56,8 +56,8 @@ class ParityBpeTrainer:
 
     Args:
         num_merges: number of merges to learn.
-        variant: "base", or "window": of the last `window_size` merges, a language gets at most the share alpha /
-            (number of languages).
+        variant: "base", or "window": at most alpha / (number of languages) of the last `window_size` merges are
+            learned for the same language.
         min_frequency: minimum number of occurrences of a pair that is merged.
         ratio: list with one number per language; see `train_from_iterator`.
         global_merges: number of first merges that are chosen by the counts of all languages together.

@@ -78,7 +78,7 @@ def _train_on_runs(
         )
     if keywords:
         raise TrainingError(
-            f"{next(iter(keywords))}= cannot change, because the words are learned already; leave it out"
+            f"{next(iter(keywords))}= cannot be changed, because the words have been learned; leave it out"
         )
     run.reading.check_unused()
     count = partial(runs_of_sum, runs, len(tokens_of(merges)))

@@ -49,7 +49,7 @@ class CodePointReport:
     """Statistics of one run of code-point training.
 
     Attributes:
-        n_bytes: int – bytes of the text that was learned from.
+        n_bytes: int – size of the training text, in bytes.
         n_sentences: int – sentences that were learned from.
         n_empty: int – empty lines, left out.
         n_too_long: int – lines of more than max_sentence_length bytes, left out.

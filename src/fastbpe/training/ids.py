@@ -117,7 +117,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
         keywords = add_base_size(base, keywords)
     elif "base_size" not in keywords:
         raise OptionError(
-            'mode="ids" needs base_size=: the number of symbols, one more than the greatest integer; or base='
+            'mode="ids" needs base=, or base_size= (the number of symbols: the greatest integer plus one)'
         )
     options = SequenceOptions(vocab_size=vocab_size, **keywords)  # type: ignore[arg-type]  # checked there
     vocabulary = None if base is None else vocabulary_of_sequences(base)

@@ -53,8 +53,9 @@ class KeptSentences:
 class LastWords:
     """Collector of the last words of as many sentences as may become the last one.
 
-    If n sentences are not empty, the last one is sentence n, or the first one after it that is not empty (see
-    `SentenceStore.drop_empty`). So about as many words are kept as there are empty sentences.
+    Let n be the number of sentences that are not empty. sentencepiece treats as the last one the n-th of all
+    sentences, or the next one if that is empty (see `SentenceStore.drop_empty`). So this collector keeps about as
+    many words as there are empty sentences.
     """
 
     keeps = "last words"

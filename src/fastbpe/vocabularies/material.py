@@ -43,7 +43,8 @@ class Material:
     drops_bytes: bool – bytes without a token are left out of texts.
     pattern: the split pattern. Its pieces consist of whole characters.
     is_split_otherwise: bool – text is split by steps that no pattern expresses; then `pattern` is None.
-    always_found: tokens of kind NAME that are found wherever their bytes occur in the text that is merged.
+    always_found: tokens of kind NAME that are found in normalized text before merging,
+        wherever their bytes occur.
     superwords: ids of tokens that are made of whole pieces.
     make_keeps: function that creates `keeps`.
     """

@@ -175,7 +175,7 @@ def test_files_of_ids_are_not_read_from_afar(code_tokenizer: Tokenizer) -> None:
     for call in (fastbpe.open_ids, lambda path: fastbpe.merge_shards(path, "out.bin")):
         with pytest.raises(FormatError, match=r"s3://b/a\.bin: files of ids are mapped into memory; copy them"):
             call("s3://b/a.bin")
-    with pytest.raises(FormatError, match=r"memory://b/a\.bin: files can only be merged on this machine"):
+    with pytest.raises(FormatError, match=r"memory://b/a\.bin: the merged file must be on this machine"):
         fastbpe.merge_shards("no.bin", "memory://b/a.bin")
 
 

@@ -116,7 +116,7 @@ def test_fetch_of_unpublished_conversion_explains_the_way_out(server: Server) ->
 @pytest.mark.parametrize("name", ["nope", "../x", "a/b/c", "/etc/passwd", "http://example.org/a", ""])
 def test_unknown_vocabulary_name_raises_download_error(name: str, server: Server) -> None:
     with pytest.raises(
-        DownloadError, match=r"no vocabulary of this name is published; known are gpt2, .*, and ORG/NAME"
+        DownloadError, match=r"no vocabulary of this name is published; fastbpe knows gpt2, .*, and ORG/NAME"
     ):
         fetch(name)
     assert not server.asked
@@ -251,7 +251,7 @@ def test_fetch_command_reports_failures_and_fetches_the_rest(
         f"small: {path} (SHA-256 {SHA256}, as published)",
         f"small: {path} (already there, SHA-256 {SHA256}, as published)",
     ]
-    assert captured.err.startswith("fastbpe: error: nope: no vocabulary of this name is published; known are ")
+    assert captured.err.startswith("fastbpe: error: nope: no vocabulary of this name is published; fastbpe knows ")
     assert main(["fetch", "small", "nope", "--json"]) == 1
     row = {"name": "small", "path": str(path), "sha256": SHA256, "is_checked": True, "is_new": False}
     assert json.loads(capsys.readouterr().out) == [row]

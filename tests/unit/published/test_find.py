@@ -209,7 +209,7 @@ def test_misspelt_name_error_suggests_the_known_one(name: str, meant: str) -> No
     assert len(str(error.value)) < 300
     if not find.is_name(name) or "/" in name:
         return
-    with pytest.raises(DownloadError, match=f"did you mean {meant}\\? Known are gpt2, "):
+    with pytest.raises(DownloadError, match=f"did you mean {meant}\\? fastbpe knows gpt2, "):
         fetch(name)
 
 

@@ -99,19 +99,21 @@ def test_regex_resolves_to_itself_without_a_name(regex):
     ],
 )
 def test_misspelt_pattern_name_error_suggests_the_nearest(mistake, meant):
-    with pytest.raises(PatternError, match=rf"named '{mistake}', did you mean '{meant}'\? known are gpt2, cl100k"):
+    with pytest.raises(
+        PatternError, match=rf"named '{mistake}', did you mean '{meant}'\? fastbpe knows gpt2, cl100k"
+    ):
         resolve_pattern(mistake)
 
 
 def test_unknown_pattern_name_error_lists_the_known_names():
-    with pytest.raises(PatternError, match="named 'deepmind_9'; known are gpt2"):
+    with pytest.raises(PatternError, match="named 'deepmind_9'; fastbpe knows gpt2"):
         resolve_pattern("deepmind_9")
 
 
 @pytest.mark.parametrize("word", ["the", "Ωmega", "words", "kimmmy"])
 def test_single_word_is_an_unknown_name_and_not_a_regex(word):
     with pytest.raises(
-        PatternError, match=rf"named '{word}'.*known are gpt2.*for the text itself '\(\?:{word}\)'"
+        PatternError, match=rf"named '{word}'.*fastbpe knows gpt2.*for the text itself '\(\?:{word}\)'"
     ):
         resolve_pattern(word)
 

@@ -215,7 +215,7 @@ def _flat(node):
         (r"[a-\d]", 3, "one character at each end"),
         (r"[\d-a]", 4, "one character at each end"),
         ("[a-[b]]", 3, "one character at each end"),
-        ("[[:foo:]]", 1, "known are alnum"),
+        ("[[:foo:]]", 1, "fastbpe knows alnum"),
         ("*a", 0, "could repeat"),
         ("a|+", 2, "could repeat"),
         (r"\b{x", 2, "expected {start} or {end}"),

@@ -91,7 +91,7 @@ def test_pattern_of_wrong_type_is_refused(pattern: Any) -> None:
         ),
         ("gpt3.5_turbo|(", "split pattern"),
         ("o200k_base", "no split pattern named 'o200k_base', did you mean 'o200k'"),
-        ("gpt9x", "no split pattern named 'gpt9x'.*known are gpt2"),
+        ("gpt9x", "no split pattern named 'gpt9x'.*fastbpe knows gpt2"),
     ],
 )
 def test_invalid_pattern_raises_pattern_error(pattern: str, message: str) -> None:

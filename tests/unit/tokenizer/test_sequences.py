@@ -318,7 +318,7 @@ def test_options_of_other_modes_are_refused() -> None:
         train([[0, 1]], max_token_lenght=3)
     with pytest.raises(OptionError, match="it is available only with mode='ids'"):
         fastbpe.train(["ab"], vocab_size=300, base_size=4)
-    with pytest.raises(OptionError, match="needs base_size="):
+    with pytest.raises(OptionError, match="needs base=, or base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)
 
 

@@ -110,7 +110,7 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
         ),
         (
             lambda words, runs: train(runs, vocab_size=300, superwords="boundless", base=words, min_count=2),
-            "min_count= cannot change, because the words are learned already",
+            "min_count= cannot be changed, because the words have been learned",
         ),
         (
             lambda words, runs: train(runs, vocab_size=300, superwords="boundless", base=words, num_threads=2),

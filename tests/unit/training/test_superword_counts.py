@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastbpe.cli.program import main
 
 import fastbpe
 from fastbpe import PieceCounts, Superwords, Tokenizer, TrainingError, TrainingWarning, count_pieces, train
+from fastbpe.cli.command_line import main
 from helpers.sampling import SEED, n_rounds
 
 TEXTS = ["in the end of the day, the end of the week: the end\n"] * 5 + ["of the end<|x|>of the end\nof the day"]

@@ -92,7 +92,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
         found = None
     kind = described.get("type") if isinstance(described, Mapping) else None
     if found is None and isinstance(kind, str) and kind not in OPTIONS:
-        _fail(place, f"the decoder {kind!r:.60} is unknown; known are {', '.join(OPTIONS)} and Sequence")
+        _fail(place, f"the decoder {kind!r:.60} is unknown; fastbpe knows {', '.join(OPTIONS)} and Sequence")
     if found is None:
         _fail(place, f"{described!r:.60} is not a decoder; tokenizers has {', '.join(OPTIONS)} and Sequence")
     return found

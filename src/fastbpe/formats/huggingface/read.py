@@ -134,7 +134,7 @@ def checked_top(value: Any, where: str) -> Part:
     """Return a parsed file. Raises FormatError for another version, and for a member that tokenizers refuses."""
     top = Part(value, where, "")
     if top.member("version", str, "1.0") != "1.0":
-        top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
+        top.fail(f"version {top.value['version']!r} is not known to this version of fastbpe; upgrade fastbpe")
     for name in top.value:
         if name not in _MEMBERS:
             top.fail(f"tokenizers refuses a file with the member {name!r:.60}; remove it")
@@ -246,7 +246,7 @@ def check_bpe(model: Part) -> None:
     """Refuse models other than BPE, and a dropout that is not from 0 to 1."""
     kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
-        model.fail(f"{kind!r} is unknown; known are BPE, Unigram, WordPiece and WordLevel", "type")
+        model.fail(f"{kind!r} is unknown; fastbpe knows BPE, Unigram, WordPiece and WordLevel", "type")
     step_parts.dropout_of(model)
 
 

@@ -74,7 +74,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
     problem = (
         f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is not a post-processor"
     )
-    raise FormatError(f"{place}: {problem}; known are {', '.join(_MEMBERS)} and Sequence")
+    raise FormatError(f"{place}: {problem}; fastbpe knows {', '.join(_MEMBERS)} and Sequence")
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:

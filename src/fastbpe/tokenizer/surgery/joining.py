@@ -112,8 +112,8 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
                 raise SpecialTokenError.is_ordinary(token.content, found)
         elif same.special != token.special:
             raise SpecialTokenError(
-                f"token {token.content!r} is special in one of the vocabularies only: it would be found where it "
-                "is not allowed; remove it from one of them first"
+                f"token {token.content!r} is special in one vocabulary and not in the other: text that must not "
+                "become a special token could become it; remove the token from one of the two first"
             )
     return new
 

@@ -179,7 +179,7 @@ def renumbered(model: Model, special_tokens: Mapping[str, int], new_ids: Mapping
         bad = next((i for i in ids if i >= 0 and i not in new_ids), None)
         if bad is not None:
             raise VocabularyError(
-                f"the template around texts has the id {bad}, which has no token: no id can take its place"
+                f"the template puts the id {bad} around texts, but no token has this id, so it has no new id"
             )
         return tuple(i if i < 0 else new_ids[i] for i in ids)
 
