@@ -81,7 +81,7 @@ WRITERS = {
     "write_shard": "fastbpe.write_shard(tokenizer, ['a', 'b'], folder + '/out.bin', (0, 2))",
     "encode_files": "tokenizer.encode_files("
     "text, folder + '/ids.bin', shard=(0, 1), num_threads=1, progress=False)",
-    "fetch": "fetch._keep(folder + '/fastbpe/a/b.bin', b'x')",
+    "fetch": "downloads._keep(folder + '/fastbpe/a/b.bin', b'x')",
 }
 
 

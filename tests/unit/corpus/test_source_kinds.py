@@ -91,7 +91,7 @@ def test_list_item_naming_a_file_without_looking_like_a_path_is_refused(tmp_path
     (tmp_path / "a folder").mkdir()
     for source, name in ((["corpus"], "corpus"), (["a.txt", "corpus"], "corpus"), (["a.txt", "a fol*"], "a fol*")):
         with pytest.raises(
-            TrainingError, match=f"{name!r} names a file or a folder.*Path.*iter.list.".replace("*'", r"\*'")
+            TrainingError, match=f"{name!r} names a file or a folder.*Path.*iter.texts.".replace("*'", r"\*'")
         ):
             train(source)
 
