@@ -187,7 +187,7 @@ class _Made:
         return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._number("extra_ids", _N_EXTRA)))]
 
     def _pegasus_head(self) -> _Scored:
-        """Return the pieces before those of the model. transformers exchanges the defaults of the masks here."""
+        """Return the pieces before the model's own. transformers swaps the masks' defaults here."""
         mask = self.named.roles.get("mask", "None") if self.states_mask else "<mask_1>"
         sentence = self._sentence_mask("<mask_2>")
         masks = [mask] if mask != "None" else []
@@ -270,7 +270,7 @@ class _Made:
             stated = self.config.get("src_lang")
             content = self.rules.language if stated is None else str(stated)
             if self.class_name == "MBart50" and content not in self.rules.codes:
-                self._fail(f"src_lang is {content!r:.40}, which is no code of a language")
+                self._fail(f"src_lang is {content!r:.40}, which is not a language code")
             unknown = self.named.roles.get("unk", "")
             if self.class_name == "MBart" and content not in ids:
                 content = unknown

@@ -67,7 +67,7 @@ def fetch(name: str) -> Fetched:
             return Fetched(path, file.sha256, is_new=False, is_checked=True)
     if file.url is None:
         raise DownloadError(
-            f"{name}: there is no download of {file.name} (SHA-256 {file.sha256}), which is a converted file; put "
+            f"{name}: fastbpe cannot download {file.name} (SHA-256 {file.sha256}), which is a converted file; put "
             f"your copy into a folder that FASTBPE_VOCAB_DIR names, or: fastbpe fetch {file.repository}"
         )
     content = download(file.url)

@@ -99,8 +99,8 @@ class Tokenizer(TokenizerBase):
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
       (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
       of them is encoded like a separate text.
-    - "character": characters, spelled as in a tokenizer.json, as in CLIP. The ids are those of Hugging Face's
-      tokenizers.
+    - "character": characters, spelled as in a tokenizer.json, as in CLIP. It returns the same ids as Hugging
+      Face's tokenizers.
 
     ========== ==================================================================================================
     Group      Names

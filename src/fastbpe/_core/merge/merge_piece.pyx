@@ -164,7 +164,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     lower priority do not leave two parts.
 
     limits: uint32 array by id: the priority of the first merge in the list that makes the id, or NONE. None: a
-        vocabulary of ranks, in which the priority is the id, or in a code-point vocabulary that of the symbol.
+        vocabulary of ranks: the id is the priority. A code-point vocabulary uses the priorities of its symbols.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit

@@ -185,7 +185,7 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
 def _with_class(
     named: Mapping[str, Definition], extra: list[Definition], settings: Settings
 ) -> tuple[dict[str, Definition], list[Definition]]:
-    """Return named and other tokens with those of the class, in transformers' order."""
+    """Add the tokens of a class to the named and the other tokens, in transformers' order."""
     roles = {name: token for name, token in named.items() if name in _NAMED}
     mask = roles.get("mask_token")
     if mask is not None and mask.is_text and settings.mask:
