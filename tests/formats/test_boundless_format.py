@@ -162,7 +162,7 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: train([TEXT], vocab_size=270, pattern=r"[a-z]+"), "leaves out text that the split pattern"),
+        (lambda: train([TEXT], vocab_size=270, pattern=r"[a-z]+"), "drops text that the split pattern"),
         (lambda: train([TEXT], vocab_size=270, pattern=["gpt2", r"\d|\D+"]), "stores one split pattern"),
         (
             lambda: train([TEXT], vocab_size=270, special_tokens=["<a> "]),

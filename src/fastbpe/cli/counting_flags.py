@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="special token (repeatable); it splits the text, and gets one of the last ids",
+        help="special token (repeatable); it splits the text, and training gives it one of the last ids",
     )
     add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per CPU)")
     add(

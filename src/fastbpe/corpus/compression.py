@@ -127,7 +127,7 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
             with gzip.GzipFile(fileobj=cast("IO[bytes]", stored)) as unpacked:
                 yield cast("IO[bytes]", unpacked)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FormatError(f"{where}: damaged gzip file: {error}; copy or make it again") from None
+            raise FormatError(f"{where}: damaged gzip file: {error}; copy the file again or recreate it") from None
     else:
         yield stored
 
@@ -136,14 +136,14 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
 def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
     zstandard = require_zstandard(str(where))
     if not _is_whole(stored):
-        raise FormatError(f"{where}: damaged zstd file: it ends too early; copy or make it again")
+        raise FormatError(f"{where}: damaged zstd file: it ends too early; copy the file again or recreate it")
     stored.seek(0)
     unpacker = zstandard.ZstdDecompressor(max_window_size=_MAX_ZSTD_WINDOW)
     try:
         with unpacker.stream_reader(stored, read_size=_READ_BYTES, read_across_frames=True) as unpacked:
             yield cast("IO[bytes]", unpacked)
     except zstandard.ZstdError as error:
-        raise FormatError(f"{where}: damaged zstd file: {error}; copy or make it again") from None
+        raise FormatError(f"{where}: damaged zstd file: {error}; copy the file again or recreate it") from None
 
 
 def _is_whole(file: IO[bytes]) -> bool:

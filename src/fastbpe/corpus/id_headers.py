@@ -86,5 +86,5 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
             f"{where}: llm.c's header of version {version}; fastbpe reads versions 1 (uint16) and 7 (uint32)"
         )
     if len(data) < LLMC_BYTES or n_ids < 0:
-        raise FormatError(f"{where}: llm.c's header is cut off or damaged; copy or make the file again")
+        raise FormatError(f"{where}: llm.c's header is cut off or damaged; copy the file again or recreate it")
     return LlmcHeader(_LLMC_DTYPES[version], n_ids)

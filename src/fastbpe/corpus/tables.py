@@ -114,7 +114,7 @@ class TableTexts:
             kind = "parquet" if self._kind == "parquet" else "Arrow"
             place = f" after row {self._row}" if self._row else ""
             raise FormatError(
-                f"{self._where}: not a valid {kind} file{place}: {error}; copy or make it again"
+                f"{self._where}: not a valid {kind} file{place}: {error}; copy the file again or recreate it"
             ) from None
 
     # The columns, as arrays of bytes of up to _ROWS rows, with the bytes of the file up to there.
@@ -132,7 +132,8 @@ class TableTexts:
             groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             if min(groups, default=0) < 0 or (n_rows := sum(groups)) != file.metadata.num_rows:
                 raise FormatError(
-                    f"{self._where}: damaged parquet file: its row counts disagree; copy or make it again"
+                    f"{self._where}: damaged parquet file: its row counts disagree; "
+                    "copy the file again or recreate it"
                 )
             first = 0
             while first < len(groups) and self._row + groups[first] <= self._first_row:
@@ -144,7 +145,8 @@ class TableTexts:
                     yield self._bytes(batch, way), size * (self._row + batch.num_rows) // max(n_rows, 1)
                 if self._row != wanted:
                     raise FormatError(
-                        f"{self._where}: damaged parquet file: row {self._row} is missing; copy or make it again"
+                        f"{self._where}: damaged parquet file: row {self._row} is missing; "
+                        "copy the file again or recreate it"
                     )
 
     def _arrow(self) -> Iterator[tuple[Any, int]]:

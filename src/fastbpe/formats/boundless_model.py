@@ -42,7 +42,9 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     try:
         lines = _Lines(bytes(data).decode().replace("\r\n", "\n").split("\n"), where)
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: byte {error.start} is not UTF-8; copy or make the file again") from None
+        raise FormatError(
+            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
+        ) from None
     kind = lines.next().strip().removeprefix(MAGIC.decode())
     if kind not in _KINDS:
         lines.fail(f"unknown kind of model {kind!r:.40}; choose {' or '.join(_KINDS)}")
@@ -83,7 +85,7 @@ class _Lines:
         """Return the next line. Raises FormatError at the end of the file."""
         if self._n == len(self._lines):
             raise FormatError(
-                f"{self._where}: truncated: it ends after line {self._n}; copy or make the file again"
+                f"{self._where}: truncated: it ends after line {self._n}; copy the file again or recreate it"
             )
         self._n += 1
         return self._lines[self._n - 1]

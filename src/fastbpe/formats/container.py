@@ -145,18 +145,20 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
     line = re.fullmatch(shape, start)
     if not line:
         problem = "truncated" if len(start) < _ALIGNMENT else "its first line was altered"
-        raise FormatError(f"{where}: damaged: {problem}; copy or make the file again")
+        raise FormatError(f"{where}: damaged: {problem}; copy the file again or recreate it")
     size = int(line.group(1), 16)
     if size > _MAX_HEADER:
         raise FormatError(f"{where}: its header claims to have {size} bytes; the limit is {_MAX_HEADER}")
     if len(view) < _ALIGNMENT + size:
         raise FormatError(
-            f"{where}: damaged: truncated within its header, at {len(view)} bytes; copy or make it again"
+            f"{where}: damaged: truncated within its header, at {len(view)} bytes; "
+            "copy the file again or recreate it"
         )
     crc = zlib.crc32(view[line.end(2) :], zlib.crc32(view[: line.start(2)]))
     if crc != int(line.group(2), 16):
         raise FormatError(
-            f"{where}: damaged: truncated or altered (its checksum does not match); copy or make it again"
+            f"{where}: damaged: truncated or altered (its checksum does not match); "
+            "copy the file again or recreate it"
         )
     import json
 

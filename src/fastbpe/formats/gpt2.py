@@ -182,7 +182,7 @@ def parse(
         )
     contents = _read(vocab, merges, where)
     if not contents.token_bytes and not contents.names:
-        raise FormatError(f"{where[0]}: it contains no tokens; copy or make the file again")
+        raise FormatError(f"{where[0]}: it contains no tokens; copy the file again or recreate it")
     _refuse_characters(contents, named, where)
     added: Sequence[AddedToken] = ()
     kept: Mapping[str, Any] = {}

@@ -36,7 +36,9 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     try:
         lines = bytes(data).decode().replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: byte {error.start} is not UTF-8; copy or make the file again") from None
+        raise FormatError(
+            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
+        ) from None
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) < 3:

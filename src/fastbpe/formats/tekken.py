@@ -119,7 +119,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     if not N_BYTES <= n <= len(listed):
         raise FormatError(
             f"{where}: vocab: {len(listed)} tokens, but config.default_vocab_size, less the special tokens, is "
-            f"{n}: must be {N_BYTES} to {len(listed)}; copy or make the file again"
+            f"{n}: must be {N_BYTES} to {len(listed)}; copy the file again or recreate it"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(listed[:n]):

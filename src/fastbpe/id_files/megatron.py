@@ -78,14 +78,16 @@ class MegatronIndex(NamedTuple):
                 at = expected[-1]
         if at != n_ids * self.unit:
             raise FormatError(
-                f"{self.path}: its sequences have {at // self.unit} ids, but the .bin file has {n_ids}; copy or "
-                "create both files again"
+                f"{self.path}: its sequences have {at // self.unit} ids, but the .bin file has {n_ids}; copy "
+                "both files again or recreate them"
             )
         before = 0
         for end in self.ends():
             if end < before:
                 raise FormatError(
-                    f"{self.path}: a document ends at sequence {end}, but an earlier one at {before}"
+                    f"{self.path}: the ends of documents must not decrease, but a document that ends at "
+                    f"sequence {end} comes after one that ends at sequence {before}; copy the file again or "
+                    "recreate it"
                 )
             before = end
 
@@ -116,7 +118,7 @@ class DocumentStarts:
         if not 0 <= sequence < self._index.n_sequences:
             raise FormatError(
                 f"{self._index.path}: document {document} begins at sequence {sequence}, but there are "
-                f"{self._index.n_sequences} sequences; copy or make the file again"
+                f"{self._index.n_sequences} sequences; copy the file again or recreate it"
             )
         return _at(self._starts, sequence) // self._index.unit
 
@@ -168,7 +170,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         if n < 0 or n_sizes != n or size != id_bytes[dtype] or n_ends < 1 or file_bytes not in sizes:
             raise FormatError(
                 f"{path}: {file_bytes} bytes do not fit {n} sequences and {n_ends - 1} documents; "
-                "copy or make it again"
+                "copy the file again or recreate it"
             )
         file.seek(at_ends)
         first = _number(file)
@@ -183,7 +185,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
     if (first, last, end) != (0, n, n_bytes):
         raise FormatError(
             f"{path}: documents of sequences {first} to {last} of {n}, which end at byte {end}, do not fit "
-            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; copy or make both files again"
+            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; copy both files again or recreate them"
         )
     return index
 

@@ -67,7 +67,7 @@ class SimpleBytePairEncoding:
 
     @staticmethod
     def from_tiktoken(encoding: Encoding | str) -> SimpleBytePairEncoding:
-        """Create an encoding with the ranks and pattern of an Encoding, which is passed itself or by name."""
+        """Create an encoding with the ranks and pattern of an Encoding, given as an object or by name."""
         if isinstance(encoding, str):
             encoding = get_encoding(encoding)
         return SimpleBytePairEncoding(pat_str=encoding._pat_str, mergeable_ranks=encoding._mergeable_ranks)

@@ -216,7 +216,7 @@ class _Word:
         self.lengths = [1] * len(self.ids)
 
     def merge(self, pair: tuple[int, int], made: int, limit: int) -> list[tuple[tuple[int, int], int]]:
-        """Merge all places of a pair, from left to right, and return the changes of the counts of pairs.
+        """Merge every occurrence of a pair, from left to right, and return how the counts of pairs change.
 
         limit: a pair of the new token and a neighbour is counted only if it has fewer characters than this.
         """

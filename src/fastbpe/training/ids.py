@@ -177,7 +177,9 @@ def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
             if count < 0:
                 raise TrainingError(f"the count of sequence {len(sequences)} is {count}: it must be at least 0")
             if count >= 1 << 63:
-                raise OverflowError(f"the count of sequence {len(sequences)} is {count}, 2**63 or more")
+                raise OverflowError(
+                    f"the count of sequence {len(sequences)} is {count}: it must be less than 2**63"
+                )
             sequences.add(sequence, count)
         return sequences
     each: Iterable[Any] = (source,) if dimensions(source) == 1 else each_sequence(source)

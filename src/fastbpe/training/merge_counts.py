@@ -165,10 +165,11 @@ class _Merge:
                 some = pieces[at:], lengths[4 * row : 4 * end], counts[8 * row : 8 * end]
                 at += add_columns(self._table, *some, self._n_rows + row)
         except ValueError as error:
-            raise FormatError(f"{where}: {error}; copy or make it again") from None
+            raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
         if at != len(pieces):
             raise FormatError(
-                f"{where}: {len(pieces) - at} bytes of its pieces come after its last piece; copy or make it again"
+                f"{where}: {len(pieces) - at} bytes of its pieces come after its last piece; "
+                "copy the file again or recreate it"
             )
         self._n_rows += n_rows
 

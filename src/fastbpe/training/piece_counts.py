@@ -522,7 +522,7 @@ def _parse(data: Any, where: str) -> PieceCounts:
     table = PieceCounter(Splitter())
     problem = add_tables(table, counted.pieces, counted.lengths, counted.counts)
     if problem:
-        raise FormatError(f"{where}: {problem}; copy or make it again")
+        raise FormatError(f"{where}: {problem}; copy the file again or recreate it")
     table.finish()
     words = None
     if counted.words is not None:

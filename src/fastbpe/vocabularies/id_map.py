@@ -363,6 +363,8 @@ def _starts(
                 starts[new] = ids
         elif ids != (new_to_old[new],):
             raise ValueError(
-                f"the new id {new} keeps the row of the old id {new_to_old[new]}, so it cannot start from {ids}"
+                f"init_from of the new id {new} is {ids}, but this id keeps the row of the "
+                f"old id {new_to_old[new]}; "
+                "leave it out of init_from"
             )
     return dict(sorted(starts.items()))

@@ -116,7 +116,7 @@ def changed(path: Path, at: int, data: bytes) -> None:
         (lambda idx: changed(idx, len(idx.read_bytes()) - 8, b"\x05"), r"documents of sequences 0 to 5 of 6"),
         (
             lambda idx: idx.with_suffix(".bin").write_bytes(b"ab"),
-            r"do not fit theirs\.bin of 2 bytes; copy or make both files again",
+            r"do not fit theirs\.bin of 2 bytes; copy both files again or recreate them",
         ),
         (lambda idx: idx.write_bytes(b"MMIDIDX\0\0"), r"a Megatron index of version 0"),
     ],

@@ -99,7 +99,7 @@ class _Reader:
         return found
 
     def _fail(self, reason: str) -> None:
-        raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; copy or make the file again")
+        raise FormatError(f"{self._where}: GGUF: byte {self._at}: {reason}; copy the file again or recreate it")
 
     def _take(self, n: int) -> memoryview:
         """Return the next n bytes, and advance."""

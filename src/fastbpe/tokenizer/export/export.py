@@ -354,7 +354,7 @@ def _boundless(tokenizer: Exportable) -> Files:
     assert pattern is None or isinstance(pattern, str)
     if pattern is not None and (left := _left_out_by(pattern)):
         raise FormatError(
-            "a .model of BoundlessBPE leaves out text that the split pattern does not match, such as "
+            "BoundlessBPE drops text that the split pattern of its .model does not match, such as "
             f"{left!r}, but this tokenizer encodes it; train with a pattern that matches all text"
         )
     listed = None if vocabulary.whole_piece_first else model.merge_list()

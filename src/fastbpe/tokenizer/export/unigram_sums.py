@@ -58,7 +58,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     Args:
         tokenizer: the tokenizer that is written.
         format: the format of the file.
-        changed: compared texts that get other ids, each with the ids of the tokenizer and of the file.
+        changed: the compared texts whose ids differ, each with the ids from the tokenizer and from the file.
     """
     model = tokenizer._family.model
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")

@@ -18,7 +18,7 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
 
     Args:
         tokenizer: the tokenizer; loading it has checked its file.
-        path: its file, or any other argument of `load`.
+        path: the path of its file, or the name or folder that was passed to `load`.
 
     Returns:
         Name of the published vocabulary; "" if the file is not a published one.

@@ -124,7 +124,11 @@ class HuggingFaceDecoding:
         return first.encode() + decoder.decode_bytes(rest)
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
-        """Return a stream. It cannot take back the first characters of a run of bytes that is not UTF-8."""
+        """Return a stream.
+
+        `decode` replaces all of a run of bytes that is not UTF-8; a stream keeps the valid characters of such a
+        run that it has already returned.
+        """
         return StreamDecoder(
             self._decoder,
             _handler(errors),

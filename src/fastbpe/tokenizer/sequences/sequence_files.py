@@ -156,7 +156,9 @@ def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
     except (arrow.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise FormatError(f"{path}: not a valid {path.suffix} file: {error}; copy or make it again") from None
+        raise FormatError(
+            f"{path}: not a valid {path.suffix} file: {error}; copy the file again or recreate it"
+        ) from None
 
 
 def _arrow(path: Path) -> Any:
