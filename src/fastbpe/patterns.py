@@ -320,7 +320,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     if (meant := _mistaken_name(pattern)) is not None:
         raise PatternError(
             f"there is no split pattern named {pattern!r}{meant} fastbpe knows {', '.join(PATTERNS)}; or pass a "
-            f"regex, for the text itself '(?:{pattern})'"
+            f"regex: '(?:{pattern})' matches the text {pattern!r} itself"
         )
     return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
 

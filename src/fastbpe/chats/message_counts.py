@@ -120,7 +120,7 @@ def _render(text: str, variables: dict[str, Any]) -> str:
     try:
         return _renderer(text)(variables)
     except (MemoryError, RecursionError) as error:
-        raise ChatError(f"chat template: {type(error).__name__}") from None
+        raise ChatError(f"the chat template could not be rendered: {type(error).__name__}") from None
     except Exception as error:  # a template may do anything with its variables and raise any error
         if isinstance(error, ImportError):
             raise

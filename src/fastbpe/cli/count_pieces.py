@@ -14,7 +14,7 @@ from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import is_file_of_counts
 from fastbpe.training.superword_options import Superwords
 
-SUMMARY = "count text pieces for training (one part per machine), or merge such counts"
+SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge such counts"
 DETAILS = f"""
 
 If the FILEs are count files, their counts are added, in bounded memory. The result is

@@ -53,10 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=int,
-        help="at most alpha / (number of sources) of the last N merges are learned for the same source; see "
-        "--alpha",
+        help="limit how many of the last N merges may be learned for the same source; see --alpha",
     )
-    add("--alpha", metavar="X", type=float, help="with --window: factor of the share of a source (default: 2)")
+    add(
+        "--alpha",
+        metavar="X",
+        type=float,
+        help="with --window: each source may have learned at most X / (number of sources) of the last N merges "
+        "(default: 2)",
+    )
     add(
         "--global-merges",
         metavar="N",

@@ -67,7 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--text",
         metavar="FILE",
-        help="with -m, for vocabularies: a text for whose lines both must give the same ids",
+        help="with -m, if PATH is a vocabulary: text file; PATH and the model of -m must return the same "
+        "ids for each line",
     )
     add("--json", action="store_true", help="print JSON, for programs")
     add_model(parser, required=False)

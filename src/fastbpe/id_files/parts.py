@@ -134,7 +134,7 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
-        FormatError: the extension is not among these, or the folder contains more than one set of files.
+        FormatError: the extension is not in `suffixes`, or the folder contains more than one set of files.
     """
     output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:

@@ -214,7 +214,9 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
     """
     places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
     if len(places) > 1:
-        raise PatternError("two ByteLevel steps: the second would spell bytes twice; leave one out")
+        raise PatternError(
+            "two ByteLevel steps: the second would convert bytes to characters again; leave one out"
+        )
     splitters = [_splitter(step) for step in steps]
     if places and places[0] + 1 < len(steps):
         after = places[0] + 1

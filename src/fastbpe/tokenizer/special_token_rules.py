@@ -48,9 +48,10 @@ class SpecialTokens:
             such as "é", as bytes; False: each decodes to its text.
         empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no
             such token.
-        every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
+        every: Python code for the set of all special tokens, which errors suggest; None: the code for a
+            `Tokenizer`.
 
-        Raises:
+    Raises:
         SpecialTokenError: a token breaks the rules.
     """
 

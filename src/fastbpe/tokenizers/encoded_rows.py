@@ -158,7 +158,7 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
     if not prefixed:
         return Offsets(encode, False)
     if plan.tokenizer.mode == "codepoint":
-        raise HandOver("offsets that are trimmed in a vocabulary of characters")
+        raise HandOver("trimmed offsets with a code-point vocabulary")
     trim = setup.trimmers.get(prefixed)
     if trim is None:
         tokens, shown = vocabulary_of(plan.tokenizer).tokens, plan.tokenizer.mode == "character"

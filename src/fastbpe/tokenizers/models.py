@@ -167,7 +167,8 @@ class BPE(CachingModel):
             if not known or made not in self.vocab:
                 named = f"{left!r:.60} and {right!r:.60}"
                 raise FormatError(
-                    f"BPE: model.merges[{n}]: {named}: the vocabulary lacks one of them, or what they become"
+                    f"BPE: model.merges[{n}]: {named}: one of them, or the token that they merge into, is not "
+                    "in the vocabulary"
                 )
             found.pop((left, right), None)
             found[left, right] = None

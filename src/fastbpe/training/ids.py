@@ -90,8 +90,8 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     """
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
-            f"base_size={keywords['base_size']} does not match the base, which has {base.base_size} symbols (its "
-            "merges have the ids after them); leave base_size= out"
+            f"base_size={keywords['base_size']} does not match the base, which has {base.base_size} symbols (the "
+            "ids after them are merges, which do not count); leave base_size= out"
         )
     return {**keywords, "base_size": base.base_size}
 

@@ -30,7 +30,7 @@ def check_named(source: Any, what: str) -> None:
         raise TrainingError(f"{what} is empty: pass a dict of names to sources, such as {_EXAMPLE}")
     for name in source:
         if not isinstance(name, str):
-            raise TypeError(f"{what} must have str as names, not {type(name).__name__}")
+            raise TypeError(f"the names in {what} must be str, not {type(name).__name__}")
 
 
 def check_not_named(source: Any) -> None:

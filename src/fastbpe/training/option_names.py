@@ -49,7 +49,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
         if name in of_mode:
             continue
         if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
-            raise OptionError(f"{name!r} is not an option of training here: {WITHOUT_EFFECT[name]}")
+            raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
         if other := next((other for other in _MODES if name in of_modes[other]), None):
             near = f"it is available only with mode={other!r}"
             if name == "special_tokens" and mode in ("codepoint", "unigram"):

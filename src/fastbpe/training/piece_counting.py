@@ -131,7 +131,7 @@ def count_pieces(
             raise OptionError("'superwords' is available only with mode='byte'")
         return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
-        raise OptionError(f"{next(iter(options))!r} is not an option of counting in byte mode")
+        raise OptionError(f"count_pieces has no option {next(iter(options))!r} with mode='byte'")
     names = check_special_tokens(special_tokens)
     if superwords is not None:
         if isinstance(superwords, Superwords):

@@ -116,8 +116,8 @@ def _base_of_runs(
         )
     if new := [name for name in keywords.get("special_tokens", ()) if name not in base.special_tokens]:
         raise TrainingError(
-            f"special_tokens={new} did not cut the text when the runs were counted; add them afterwards, with "
-            "with_special_tokens"
+            f"special_tokens={new} were not special tokens when these PieceCounts were made; train without them, "
+            "then add them with with_special_tokens"
         )
     return base
 

@@ -151,6 +151,6 @@ class Twin:
             if {i: repr(token) for i, token in made.get_added_tokens_decoder().items()} != {
                 i: repr(token) for i, token in self._added.items()
             }:
-                raise ValueError("the added tokens cannot be added again with the same ids")
+                raise ValueError("the tokenizer cannot be rebuilt: its added tokens would get other ids")
             self._made = made
         return self._made

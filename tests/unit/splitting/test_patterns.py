@@ -113,7 +113,7 @@ def test_unknown_pattern_name_error_lists_the_known_names():
 @pytest.mark.parametrize("word", ["the", "Ωmega", "words", "kimmmy"])
 def test_single_word_is_an_unknown_name_and_not_a_regex(word):
     with pytest.raises(
-        PatternError, match=rf"named '{word}'.*fastbpe knows gpt2.*for the text itself '\(\?:{word}\)'"
+        PatternError, match=rf"named '{word}'.*fastbpe knows gpt2.*regex: '\(\?:{word}\)' matches the text"
     ):
         resolve_pattern(word)
 

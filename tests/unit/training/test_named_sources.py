@@ -168,7 +168,7 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (train({"a": 1}, parity=Parity()), TrainingError, "a run with parity= must be a dict .*, not counts"),
         (train(PieceCounts({"a": 1}), parity=Parity()), TrainingError, "must be a dict .*, not counts"),
         (train({}, parity=Parity()), TrainingError, "is empty: pass a dict of names to sources"),
-        (train({1: ["a"]}, parity=Parity()), TypeError, "must have str as names, not int"),
+        (train({1: ["a"]}, parity=Parity()), TypeError, "the names in .* must be str, not int"),
         (train({"en": ["a"], "de": []}, parity=Parity()), TrainingError, "the source 'de' contains no documents"),
         (train({"en": ["a"], "de": []}, weights={}), TrainingError, "the source 'de' contains no documents"),
         (train(weights={"ed": 2}), TrainingError, "weights has 'ed', which is not a source: .* 'en', 'de'"),

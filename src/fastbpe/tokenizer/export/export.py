@@ -313,8 +313,8 @@ def _gguf(tokenizer: Exportable) -> Files:
     if not names:
         known = ", ".join(name for name, pattern in PATTERNS.items() if split_patterns.names_of(pattern))
         raise FormatError(
-            "a GGUF file refers to its split pattern by name, but llama.cpp has no name for this tokenizer's. "
-            f"It knows {known} and some others; export it as native or huggingface"
+            "a GGUF file names its split pattern, but llama.cpp has no name for the pattern of this tokenizer. "
+            f"llama.cpp knows {known} and some others; export this tokenizer as native or huggingface"
         )
     whole = {name: split_patterns.PRE_TOKENIZERS[name].whole_piece_first for name in names}
     alike = next((name for name in names if whole[name] == vocabulary.whole_piece_first), None)

@@ -24,13 +24,15 @@ class CharacterJoining(ByteJoining):
         self._spelling, other = _spelling(a), _spelling(b)
         if self._spelling.prefix or other.prefix:
             raise VocabularyError(
-                f"continuing_subword_prefix {self._spelling.prefix or other.prefix!r:.40}: vocabularies with such "
-                "a prefix cannot be merged, since merges depend on the place in the piece; with_tokens adds tokens"
+                "vocabularies with a continuing_subword_prefix, here "
+                f"{self._spelling.prefix or other.prefix!r:.40}, cannot be combined, because whether two tokens "
+                "merge depends on their position in the piece; to add tokens, use with_tokens"
             )
         if self._spelling.suffix != other.suffix:
             raise VocabularyError(
                 f"the ends of words are {self._spelling.suffix!r:.40} in a and {other.suffix!r:.40} in b "
-                "(end_of_word_suffix): only vocabularies with the same one can be merged; with_tokens adds tokens"
+                "(end_of_word_suffix): only vocabularies with the same one can be combined; to add tokens, "
+                "use with_tokens"
             )
         super().__init__(a, b, make)
 
