@@ -102,7 +102,7 @@ def parted(rules: dict[str, str], text_of: Callable[[str], str]) -> dict[int, st
     for source in sorted(rules, key=str.encode):
         starts.append(len(targets))
         targets += rules[source].encode() + b"\0"
-    trie = build_trie(sorted(rules, key=str.encode), starts)
+    trie = build_trie(sorted(rule.encode() for rule in rules), starts)
     normalizer = normalizers.Precompiled(struct.pack("<I", len(trie)) + trie + targets)
     made = normalizer.normalize_str("\n".join(text_of(chr(c)) for c in CODE_POINTS)).split("\n")
     return dict(zip(CODE_POINTS, made, strict=True))

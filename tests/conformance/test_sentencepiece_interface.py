@@ -98,8 +98,6 @@ def test_module_functions_accept_and_refuse_as_sentencepiece() -> None:
         for module in MODULES:
             with pytest.raises(TypeError):
                 module.set_random_generator_seed(seed)
-    with pytest.raises(RuntimeError, match="FlatBuffers"):
-        drop_in.convert_to_flatbuffer(model_file="m.model")
     assert drop_in.ThreadPool(3).num_threads() == 3
     assert drop_in.ThreadPool(0).num_threads() == 1
     assert drop_in.ThreadPool(5000).num_threads() == 1024

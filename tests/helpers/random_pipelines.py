@@ -72,7 +72,7 @@ def packed(rules: Mapping[str, str]) -> bytes:
     for source in sources:
         starts.append(len(targets))
         targets += rules[source].encode() + b"\0"
-    trie = build_trie(sources, starts)
+    trie = build_trie([source.encode() for source in sources], starts)
     return struct.pack("<I", len(trie)) + trie + targets
 
 

@@ -29,6 +29,8 @@ _HAS_VALUE = 0x100  # a source ends at this node
 _WIDE_OFFSET = 0x200  # the offset to the children is stored without its low 8 bits
 _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
 _OFFSET_SHIFT = 10  # bits below the offset to the children
+#: Sources that are prefixes of each other: sentencepiece reads at most this number of matches at a position.
+_MAX_NESTED = 31
 _CODE_POINT = r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)"
 
 
@@ -229,7 +231,11 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
     sources = sorted(rules)
     if not sources or not sources[0] or "\0" in "".join(sources):
         raise ValueError("normalization rules: each must replace at least one character, and no NUL")
-    trie = build_trie(sources, [positions[rules[source]] for source in sources])
+    keys = [source.encode() for source in sources]
+    try:
+        trie = build_trie(keys, [positions[rules[source]] for source in sources], max_nested=_MAX_NESTED)
+    except ValueError as error:
+        raise ValueError(f"the sources of normalization rules: {error}") from None
     return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
 
 

@@ -1,4 +1,4 @@
-"""Build the trie of a precompiled charsmap, unit for unit as in sentencepiece's files.
+"""Build a double array of keys and values, unit for unit as in sentencepiece's files.
 
 The trie is a double array (Aoe 1989) in the format of the Darts-clone library. Units are 32-bit words; the child
 of a unit for a byte is at `base ^ byte`, where the unit contains the offset from itself to `base`.
@@ -10,8 +10,7 @@ of a unit for a byte is at `base ^ byte`, where the unit contains the offset fro
    lead to is laid out once, if an offset can express the distance.
 """
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
@@ -23,8 +22,6 @@ cdef enum:
     N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array in which free ones may still be taken
     HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value is at the base
     MAX_KEY_BYTES = 4096
-    # keys that are prefixes of each other: sentencepiece reads at most this number of matches at a position
-    MAX_NESTED = 31
     LOW = 0xFF  # bits of a unit's label; also the bits of an offset that the long form cannot express
     HIGH = 0xFF << 21  # bits of an offset that the short form cannot express
 
@@ -59,11 +56,14 @@ cdef struct Layout:
     uint8_t is_base[N_OPEN]  # the unit is the base of some node's children
 
 
-def build_trie(list keys not None, list values not None):
+def build_trie(list keys not None, list values not None, size_t max_nested=0):
     """Return the units of a trie, as little-endian bytes.
 
-    keys: list of str – sorted, distinct, not empty.
+    keys: list of bytes – sorted, distinct, without NULs, each of 1 to 4,096 bytes; at least one.
     values: list of int – value of each key, below 2**31.
+    max_nested: maximum number of keys that are prefixes of each other; 0: no limit.
+
+    Raises ValueError if a key is too long, or too many keys are prefixes of each other.
     """
     cdef Nodes nodes
     cdef Layout* layout = <Layout*> calloc(1, sizeof(Layout))
@@ -72,7 +72,7 @@ def build_trie(list keys not None, list values not None):
     try:
         if layout == NULL:
             raise MemoryError("no memory for a trie")
-        root = _build_nodes(&nodes, keys, values)
+        root = _build_nodes(&nodes, keys, values, max_nested)
         _lay_out(layout, &nodes, root)
         trie = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> layout.n * 4)
         _copy(layout, <uint8_t*> <char*> trie)
@@ -94,7 +94,7 @@ cdef void _copy(const Layout* layout, uint8_t* to) noexcept nogil:
             to[4 * i + k] = <uint8_t> (layout.units[i] >> 8 * k)
 
 
-cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
+cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested) except 0:
     """Build the automaton and return its root.
 
     The nodes on the path of the current key are open. A node is closed when a key leaves it: if there is an equal
@@ -106,11 +106,11 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
     cdef const uint8_t* before = NULL
     cdef Edge* open_edges = NULL  # edges of the open nodes: 256 for each depth
     cdef uint32_t* n_open = NULL
-    for text in keys:
-        PyUnicode_AsUTF8AndSize(text, &n)
-        most = max(most, <size_t> n)
+    cdef bytes one
+    for one in keys:
+        most = max(most, <size_t> len(one))
     if most > MAX_KEY_BYTES:
-        raise ValueError(f"a rule replaces {most} bytes: the limit is {MAX_KEY_BYTES}")
+        raise ValueError(f"a key has {most} bytes: the limit is {MAX_KEY_BYTES}")
     nodes.capacity, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is unused: 0 means no node
     nodes.edges = <Edge*> malloc(nodes.capacity * sizeof(Edge))
     nodes.seen = <uint32_t*> calloc(nodes.mask + 1, sizeof(uint32_t))
@@ -118,9 +118,10 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
     n_open = <uint32_t*> calloc(most + 1, sizeof(uint32_t))
     try:
         if nodes.edges == NULL or nodes.seen == NULL or open_edges == NULL or n_open == NULL:
-            raise MemoryError(f"no memory for a trie of {len(keys)} rules")
+            raise MemoryError(f"no memory for a trie of {len(keys)} keys")
         for i in range(<size_t> len(keys)):
-            key = <const uint8_t*> PyUnicode_AsUTF8AndSize(keys[i], &n)
+            one = keys[i]
+            key, n = <const uint8_t*> PyBytes_AS_STRING(one), len(one)
             same = 0
             while same < depth and same < <size_t> n and key[same] == before[same]:
                 same += 1
@@ -139,8 +140,8 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
             nested = 0
             for k in range(1, depth + 1):
                 nested += open_edges[k * 256].label == 0
-            if nested > MAX_NESTED:
-                raise ValueError(f"more than {MAX_NESTED} rules are prefixes of each other, up to {keys[i]!r}")
+            if max_nested and nested > max_nested:
+                raise ValueError(f"more than {max_nested} keys are prefixes of each other, up to {one!r}")
             before = key
         while depth > 0:
             open_edges[(depth - 1) * 256 + n_open[depth - 1] - 1].to = _close(
@@ -150,7 +151,7 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
         root = _close(nodes, open_edges, n_open[0])
         nodes.n_parents = <uint8_t*> calloc(nodes.n, 1)
         if nodes.n_parents == NULL:
-            raise MemoryError(f"no memory for a trie of {len(keys)} rules")
+            raise MemoryError(f"no memory for a trie of {len(keys)} keys")
         _count_parents(nodes)
         return root
     finally:

@@ -1,0 +1,120 @@
+"""Writing of FlatBuffers, byte for byte as Google's C++ library lays them out.
+
+A buffer is filled from its end: what a table refers to comes before the table. A position is the distance of an
+object from the end of the buffer.
+"""
+
+from __future__ import annotations
+
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Field:
+    """A field of a table that is written.
+
+    Args:
+        number: place of the field in the schema, from 0.
+        code: struct's code of its type, such as "b" or "i"; "": a reference to a string, vector or table.
+        value: the value; for a reference, the position of the object.
+    """
+
+    def __init__(self, number: int, code: str, value: float) -> None:
+        self.number, self.code, self.value = number, code, value
+        self.size = struct.calcsize("<" + (code or "I"))
+
+
+class Builder:
+    """A buffer that is being written."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []  # the last part comes first in the buffer
+        self._n_bytes = 0
+        self._alignment = 1  # the largest that an object needs
+
+    def vector(self, code: str, values: Sequence[float]) -> int:
+        """Write a vector of scalars and return its position; 0 if it is empty."""
+        if not values:
+            return 0
+        data = struct.pack(f"<{len(values)}{code}", *values)
+        return self.byte_vector(data, len(data) // len(values), len(values))
+
+    def byte_vector(self, data: bytes, alignment: int, n: int | None = None) -> int:
+        """Write a vector and return its position; 0 if it is empty.
+
+        Args:
+            data: the bytes of its elements.
+            alignment: the alignment of its first element.
+            n: the number of elements; None: each is a byte.
+        """
+        if not data:
+            return 0
+        self._align(4, len(data))
+        self._align(alignment, len(data))
+        self._add(data)
+        return self._scalar("I", len(data) if n is None else n)
+
+    def string(self, text: bytes) -> int:
+        """Write a string and return its position; 0 if it is empty."""
+        if not text:
+            return 0
+        self._align(4, len(text) + 1)
+        self._add(text + b"\0")
+        return self._scalar("I", len(text))
+
+    def strings(self, texts: Sequence[bytes]) -> int:
+        """Write a vector of strings and return its position."""
+        positions = [self.string(text) for text in texts]
+        self._align(4, 4 * len(texts))
+        start = self._n_bytes
+        total = start + 4 * len(texts)
+        self._add(b"".join(struct.pack("<I", total - 4 * i - at) for i, at in enumerate(positions)))
+        return self._scalar("I", len(texts))
+
+    def table(self, fields: Sequence[Field]) -> int:
+        """Write a table with its vtable and return its position. Larger fields come last, as in C++."""
+        start, places = self._n_bytes, {}
+        for field in sorted(fields, key=lambda field: (-field.size, -field.number)):
+            self._align(field.size, 0)
+            self._add(struct.pack("<" + field.code, field.value) if field.code else self._distance(field.value))
+            places[field.number] = self._n_bytes
+        self._align(4, 0)
+        at = self._n_bytes + 4
+        offsets = [0] * (max(places, default=-1) + 1)
+        for number, place in places.items():
+            offsets[number] = at - place
+        vtable = struct.pack(f"<{2 + len(offsets)}H", 4 + 2 * len(offsets), at - start, *offsets)
+        self._add(struct.pack("<i", len(vtable)))
+        self._add(vtable)
+        return at
+
+    def finished(self, root: int) -> bytes:
+        """Return the buffer with this root table."""
+        self._align(self._alignment, 4)
+        self._align(4, 0)
+        self._add(self._distance(root))
+        return b"".join(reversed(self._parts))
+
+    def _distance(self, position: float) -> bytes:
+        """Return the reference to an object from the 4 bytes that are written next."""
+        return struct.pack("<I", self._n_bytes + 4 - int(position))
+
+    def _scalar(self, code: str, value: int) -> int:
+        data = struct.pack("<" + code, value)
+        self._align(len(data), 0)
+        self._add(data)
+        return self._n_bytes
+
+    def _add(self, data: bytes) -> None:
+        self._parts.append(data)
+        self._n_bytes += len(data)
+
+    def _align(self, alignment: int, n_following: int) -> None:
+        """Add zeros, so that the position is aligned after this number of further bytes."""
+        self._alignment = max(self._alignment, alignment)
+        padding = -(self._n_bytes + n_following) % alignment
+        if padding:
+            self._add(bytes(padding))

@@ -1,0 +1,289 @@
+"""Models of SentencePiece Lite: a FlatBuffers file with the pieces, their tries and other tables of a model.
+
+The bytes are those that sentencepiece 0.2.3 writes. A trie is a double array of bytes; see
+`_core.normalize.charsmap_builder`.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from array import array
+from itertools import pairwise
+
+from fastbpe._core.normalize.charsmap_builder import build_trie
+from fastbpe.formats.byte_order import little_endian
+from fastbpe.formats.flatbuffers import Builder, Field
+from fastbpe.formats.sentencepiece import protobuf
+from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece.sentencepiece_model_pb2 import ModelProto, NormalizerSpec, TrainerSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = ModelProto.SentencePiece.Type.values()
+_INVISIBLE = (_UNKNOWN, _CONTROL, _UNUSED, _BYTE)  # types of pieces that text never becomes
+_MAX_PIECES = 16_000_000
+_MAX_PIECE_BYTES = 4096
+_MAX_WHOLE_BYTES = 128  # longer pieces are not checked: they count as pieces that merging does not make
+_MAX_SCORE = 2147483520.0  # the greatest float below 2**31
+_HAS_VALUE, _VALUE = 0x100, 0x7FFFFFFF  # bits of a unit of a trie
+_LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # bytes of a character by the upper half of its first byte
+
+
+def flatbuffer(
+    proto: ModelProto, skip_char_bigrams: bool, treat_null_byte_as_unused: bool, allow_unsupported_model_type: bool
+) -> bytes:
+    """Convert a model; see `fastbpe.sentencepiece.convert_to_flatbuffer`.
+
+    Raises:
+        ArgumentError: SentencePiece Lite cannot run the model.
+        ModelError: SentencePiece Lite cannot run this BPE model.
+    """
+    trainer: TrainerSpec = proto.trainer_spec
+    has_trainer, kind = proto.HasField("trainer_spec"), trainer.model_type
+    if not 0 < len(proto.pieces) <= _MAX_PIECES:
+        raise ArgumentError(
+            f"INVALID_ARGUMENT: Model vocabulary size ({len(proto.pieces)}) is out of safe bounds [1, 16,000,000]."
+        )
+    if kind not in (trainer.UNIGRAM, trainer.BPE) and not allow_unsupported_model_type:
+        raise ArgumentError(
+            f"INVALID_ARGUMENT: Unsupported model type: {trainer.ModelType.Name(kind)}; "
+            "allow_unsupported_model_type=True converts it"
+        )
+    is_bpe = kind == trainer.BPE
+    pieces, types = _pieces(proto, treat_null_byte_as_unused and trainer.byte_fallback)
+    scores = [piece.score for piece in proto.pieces]
+    if is_bpe:
+        for i, score in enumerate(scores):
+            if math.isnan(score) or abs(score) > _MAX_SCORE:
+                raise ArgumentError(f"INVALID_ARGUMENT: Piece at index {i} has an invalid BPE score.")
+        scores = [int(score) for score in scores]
+    roles = [
+        _last(pieces, types, name or default)
+        for name, default in zip(
+            (trainer.bos_piece, trainer.eos_piece, trainer.pad_piece), ("<s>", "</s>", "<pad>"), strict=True
+        )
+    ]
+    trie = _trie([(piece, i) for i, piece in enumerate(pieces)])
+    named = _trie([(piece, i) for i, piece in enumerate(pieces) if types[i] == _USER_DEFINED])
+    pairs = _pairs_trie(pieces) if is_bpe or not skip_char_bigrams else b""
+    unk_id = trainer.unk_id if has_trainer else 0
+    if reason := _unusable(proto, pieces, types, scores, unk_id, is_bpe):
+        if is_bpe and "charsmap" not in reason:
+            raise ModelError(
+                "INTERNAL: Failed to initialize preliminary processor for BPE direct mapping: " + reason
+            )
+        raise ArgumentError(
+            "INVALID_ARGUMENT: Model verification failed: Converted FlatBuffers model is invalid: " + reason
+        )
+    whole = _whole(pieces, types, scores) if is_bpe else b""
+    has_whole = any(flag and types[i] not in _INVISIBLE for i, flag in enumerate(whole))
+
+    out = Builder()
+    fields = [
+        Field(0, "", out.strings(pieces)),
+        Field(1, "", 0 if is_bpe else out.vector("f", scores)),
+        Field(2, "", out.vector("i", scores) if is_bpe else 0),
+        Field(3, "", out.byte_vector(bytes(types), 1)),
+        Field(5, "", out.string(trainer.unk_surface.encode("utf-8", "surrogateescape")) if has_trainer else 0),
+        Field(7, "", _normalizer(out, proto, trainer if has_trainer else None)),
+        Field(8, "", out.byte_vector(trie, 8)),
+        Field(9, "", out.byte_vector(named, 8)),
+        Field(10, "", out.byte_vector(pairs, 8)),
+        Field(12, "", out.byte_vector(whole, 1) if has_whole and not all(whole) else 0),
+    ]
+    fields = [field for field in fields if field.value]
+    scalars = [(4, "i", unk_id, 0), (6, "b", kind, trainer.UNIGRAM), (11, "B", has_whole, False)]
+    scalars += [(13 + i, "i", role, -1) for i, role in enumerate(roles)]
+    fields += [Field(number, code, value) for number, code, value, default in scalars if value != default]
+    return out.finished(out.table(fields))
+
+
+def _pieces(proto: ModelProto, renames_nul: bool) -> tuple[list[bytes], list[int]]:
+    """Return the bytes and the type of each piece. Raises ArgumentError if a piece cannot be converted."""
+    pieces, types = [], []
+    for i, piece in enumerate(proto.pieces):
+        text, kind = piece.piece.encode("utf-8", "surrogateescape"), piece.type
+        if not 0 < len(text) <= _MAX_PIECE_BYTES:
+            raise ArgumentError(f"INVALID_ARGUMENT: Piece at index {i} is invalid (empty or too long).")
+        if text == b"\0" and renames_nul:
+            text, kind = b"<unused_%d>" % i, _UNUSED
+        if b"\0" in text:
+            raise ArgumentError(f"INVALID_ARGUMENT: Piece at index {i} is invalid (contains null byte).")
+        pieces.append(text)
+        types.append(kind)
+    return pieces, types
+
+
+def _last(pieces: Sequence[bytes], types: Sequence[int], name: str) -> int:
+    """Return the id of the last control symbol with a name; -1: no control symbol has it."""
+    wanted = name.encode("utf-8", "surrogateescape")
+    return max((i for i, piece in enumerate(pieces) if piece == wanted and types[i] == _CONTROL), default=-1)
+
+
+def _unusable(
+    proto: ModelProto,
+    pieces: Sequence[bytes],
+    types: Sequence[int],
+    scores: Sequence[float],
+    unk_id: int,
+    is_bpe: bool,
+) -> str:
+    """Return why SentencePiece Lite does not load a model; "" if it does."""
+    if not -1 <= unk_id < len(pieces):
+        return f"unk_id={unk_id} is not an id of its {len(pieces)} pieces"
+    if not is_bpe and not all(map(math.isfinite, scores)):
+        return "a score is infinite or not a number"
+    ids = {piece: i for i, piece in enumerate(pieces)}
+    first = ids.get(b"<0x00>", -1)
+    has_bytes = first >= 0 and types[first] == _BYTE
+    for byte in range(256) if has_bytes else ():
+        i = ids.get(b"<0x%02X>" % byte, -1)
+        if i != first + byte or types[i] != _BYTE:
+            return "the ids of its bytes, <0x00> to <0xFF>, are not consecutive"
+    if unk_id == -1 and not has_bytes:
+        return "it has neither an unknown piece nor bytes"
+    if not _is_consistent(proto.normalizer_spec.precompiled_charsmap):
+        return "its precompiled_charsmap is damaged"
+    return ""
+
+
+def _is_consistent(charsmap: bytes) -> bool:
+    """Tell whether a charsmap is empty, or its trie and replacements pass the checks of SentencePiece Lite."""
+    if not charsmap:
+        return True
+    n = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0
+    n_replacements = len(charsmap) - 4 - n
+    if n < 1024 or n % 1024 or n_replacements <= 0 or charsmap[-1]:
+        return False
+    units = array("I", little_endian(charsmap[4 : 4 + n], 4))
+    for at, unit in enumerate(units):
+        is_value = unit >> 31 and at
+        if is_value and unit & _VALUE >= n_replacements:
+            return False
+        if not is_value and (
+            _below(units, at) | 0xFF >= len(units) or (unit & _HAS_VALUE and not units[_below(units, at)] >> 31)
+        ):
+            return False
+    return not units[0] & (1 << 31 | _HAS_VALUE | 0xFF) and _below(units, 0) != 0
+
+
+def _normalizer(out: Builder, proto: ModelProto, trainer: TrainerSpec | None) -> int:
+    """Write the options of the normalizer and return their position; 0: the model has no such options."""
+    if not proto.HasField("normalizer_spec"):
+        return 0
+    spec: NormalizerSpec = proto.normalizer_spec
+    charsmap = bytes(spec.precompiled_charsmap)
+    if charsmap:
+        end = 4 + struct.unpack_from("<I", charsmap)[0]
+        charsmap = bytes(little_endian(charsmap[:end], 4)) + charsmap[end:]
+    fields = [
+        Field(0, "", out.string(spec.name.encode("utf-8", "surrogateescape"))),
+        Field(1, "", out.byte_vector(charsmap, 8)),
+    ]
+    fields = [field for field in fields if field.value]
+    flags = [(2, spec.add_dummy_prefix), (3, spec.remove_extra_whitespaces), (4, spec.escape_whitespaces)]
+    fields += [Field(number, "B", False) for number, flag in flags if not flag]
+    if trainer is not None and trainer.treat_whitespace_as_suffix:
+        fields.append(Field(5, "B", True))
+    return out.table(fields)
+
+
+# Tries
+
+
+def _trie(entries: list[tuple[bytes, int]]) -> bytes:
+    """Return a trie of pieces and their ids. Raises ArgumentError if a piece occurs twice."""
+    if not entries:
+        return b""
+    entries.sort()
+    for (before, _), (piece, _) in pairwise(entries):
+        if before == piece:
+            shown = piece.decode("utf-8", "backslashreplace")
+            raise ArgumentError(f"INVALID_ARGUMENT: Duplicate key for trie building: {shown}")
+    return bytes(little_endian(build_trie([piece for piece, _ in entries], [i for _, i in entries]), 4))
+
+
+def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
+    """Return the trie of the pairs of neighbouring characters in pieces.
+
+    The value of a pair is the unit that its second character leads to from the root, where the next pair is
+    searched; 0: no pair begins with this character.
+    """
+    pairs: dict[bytes, int] = {}  # the length of the first character
+    for piece in pieces:
+        at, n_before = 0, 0
+        while at < len(piece):
+            n = min(_LENGTHS[piece[at] >> 4], len(piece) - at)
+            if n_before:
+                pairs[piece[at - n_before : at + n]] = n_before
+            at, n_before = at + n, n
+    if not pairs:
+        return b""
+    keys = sorted(pairs)
+    units = array("I", little_endian(build_trie(keys, list(range(len(keys)))), 4))
+    for key in keys:
+        units[_below(units, _reached(units, key))] = _found(units, key[pairs[key] :]) | 1 << 31
+    return units.tobytes()
+
+
+def _below(units: array[int], at: int) -> int:
+    """Return the base of a unit's children; a value is at the base itself."""
+    unit = units[at]
+    return at ^ (unit >> 10) << ((unit & 0x200) >> 6)
+
+
+def _reached(units: array[int], key: bytes) -> int:
+    """Return the unit of a key that the trie contains."""
+    at = 0
+    for byte in key:
+        at = _below(units, at) ^ byte
+    return at
+
+
+def _found(units: array[int], prefix: bytes) -> int:
+    """Return the unit of a prefix of keys; 0 if no key has it."""
+    at = 0
+    for byte in prefix:
+        at = _below(units, at) ^ byte
+        if at >= len(units) or units[at] & 0x800000FF != byte:
+            return 0
+    return at
+
+
+# Whole pieces of BPE
+
+
+def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int]) -> bytes:
+    """Return a 1 for each piece that merging makes of its own text, or that no text becomes; else a 0.
+
+    SentencePiece Lite does not merge unused pieces and orders merges by whole scores, so a model of that kind
+    encodes the pieces.
+    """
+    from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: it imports this module's users
+
+    messages = []
+    for piece, kind, score in zip(pieces, types, scores, strict=True):
+        kind = _CONTROL if kind in _INVISIBLE else kind
+        fields = protobuf.bytes_field(1, piece) + protobuf.fixed32_field(2, struct.pack("<f", score))
+        messages.append(protobuf.bytes_field(1, fields + protobuf.varint_field(3, kind)))
+    unknown, n = b"<unk>", len(pieces)
+    while unknown in pieces:
+        unknown += b">"
+    fields = protobuf.bytes_field(1, unknown) + protobuf.varint_field(3, _UNKNOWN)
+    messages.append(protobuf.bytes_field(1, fields))
+    trainer = protobuf.varint_field(3, TrainerSpec.BPE) + protobuf.varint_field(40, n)
+    messages.append(protobuf.bytes_field(2, trainer + protobuf.bytes_field(45, unknown)))
+    plain = b"".join(protobuf.varint_field(number, 0) for number in (3, 4, 5))
+    messages.append(protobuf.bytes_field(3, protobuf.bytes_field(1, b"identity") + plain))
+    processor = SentencePieceProcessor(model_proto=b"".join(messages))
+    whole = bytearray(n)
+    shown = [i for i in range(n) if types[i] not in _INVISIBLE and len(pieces[i]) <= _MAX_WHOLE_BYTES]
+    for i, ids in zip(shown, processor.encode([pieces[i] for i in shown]), strict=True):
+        whole[i] = ids == [i]
+    for i, kind in enumerate(types):
+        if kind in _INVISIBLE:
+            whole[i] = 1
+    return bytes(whole)
