@@ -95,7 +95,7 @@ def test_new_tokens_begin_as_the_symbols_of_their_places() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"continuing_subword_prefix": "##"}, "continuing_subword_prefix '##': vocabularies with such a prefix"),
+        ({"continuing_subword_prefix": "##"}, "with a continuing_subword_prefix, here '##', cannot be combined"),
         ({"end_of_word_suffix": "</w>"}, "the ends of words are '' in a and '</w>' in b"),
     ],
 )

@@ -10,12 +10,13 @@ import pytest
 import fastbpe
 from fastbpe import AddedToken, Tokenizer
 from fastbpe._core.encode.text_cuts import encode_part as encode_part_of
+from fastbpe.model import Supermerges, pack_merges
 from fastbpe.tokenizer.streams.stream_cuts import PairCuts
 from helpers import random_exports
 from helpers.sampling import rounds, share_of
 from helpers.shared_data import BYTES
 
-LETTERS = ["a", "b", "c", " ", "é", "漢", "<s>", "<", "d", "ab", "\ud83d", "👍", "1"]
+LETTERS = ["a", "b", "c", " ", "▁", "é", "漢", "<s>", "<", "d", "ab", "\ud83d", "👍", "1"]
 
 
 def drawn(rng: random.Random) -> Tokenizer:
@@ -172,6 +173,42 @@ def test_a_token_that_no_merge_makes_forbids_cuts() -> None:
     stream = whole.encoder()
     assert stream.push("xabc" * 9) == []
     assert stream.finish() == [*b"xabc" * 9]
+
+
+def test_supermerges_forbid_cuts() -> None:
+    words = Tokenizer.from_merges([(97, 98)], pattern=r"[a-z]+|[ ]+")
+    model = words._family.model._replace(
+        tokens=[*words.vocab[:257], b" ab"],
+        tables=None,
+        merges=pack_merges([(97, 98, 256)]),
+        merges_rule="merges",
+        whole_piece_first=False,
+        supermerges=Supermerges(pack_merges([(32, 256, 257)])),
+        fingerprint="",
+    )
+    tokenizer = Tokenizer(model)
+    stream = tokenizer.encoder()
+    ids = [i for character in "x abq x" for i in stream.push(character)] + stream.finish()
+    assert ids == tokenizer.encode("x abq x") == [120, 32, 256, 113, 32, 120]
+    assert fastbpe.joins(tokenizer, "x ", "abq x")
+
+
+def test_u2581_beside_a_space_is_not_cut() -> None:
+    tokenizer = fastbpe.train(
+        ["    ", "a    b"] * 5,
+        mode="codepoint",
+        vocab_size=300,
+        hard_vocab_limit=False,
+        split_by_whitespace=False,
+        allow_whitespace_only_pieces=True,
+        normalization_rule_name="identity",
+        remove_extra_whitespaces=False,
+        add_dummy_prefix=False,
+        progress=False,
+    )
+    for text in ("a\u2581 b a", "a \u2581b a"):
+        stream = tokenizer.encoder()
+        assert [i for c in text for i in stream.push(c)] + stream.finish() == tokenizer.encode(text)
 
 
 def test_endless_text_without_a_pattern_takes_bounded_memory() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 from typing import Any
@@ -296,3 +297,46 @@ def test_llama_with_chinese_pieces_has_no_unreachable_or_double_piece(tmp_path: 
     assert processor.encode(lines) == merged.encode_ordinary_batch(lines)
     n_old, n_new = (sum(map(len, each.encode_ordinary_batch(lines))) for each in (a, merged))
     assert n_new < n_old
+
+
+# Added tokens of both vocabularies
+
+
+def code_points(text: str, **options: Any) -> Tokenizer:
+    return fastbpe.train(
+        [text], mode="codepoint", vocab_size=300, hard_vocab_limit=False, progress=False, **options
+    )
+
+
+def test_merging_keeps_a_user_defined_piece_with_a_space() -> None:
+    a = code_points("low lower lowest")
+    b = code_points("new newer newest", user_defined_symbols=["\u2581x"])
+    change = fastbpe.merge_vocabularies(a, b)
+    merged, report = change.tokenizer, change.report
+    assert 3 in report.added
+    assert report.dropped == ()
+    assert merged.token_to_id("\u2581x") == report.added[3]
+
+
+def test_merging_takes_an_added_token_with_u2581_from_a_tokenizer_json(tmp_path: Path) -> None:
+    b = code_points("new newer newest", byte_fallback=True, normalization_rule_name="identity")
+    b.export(tmp_path / "tokenizer.json")
+    fields = json.loads((tmp_path / "tokenizer.json").read_text())
+    fields["added_tokens"] = [token for token in fields["added_tokens"] if token["content"] != "<unk>"]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(fields))
+    b = fastbpe.load(tmp_path / "tokenizer.json").with_tokens([fastbpe.AddedToken("\u2581x", normalized=False)])
+    a = code_points("low lower lowest")
+    change = fastbpe.merge_vocabularies(a, b)
+    merged, report = change.tokenizer, change.report
+    assert report.added[b.token_to_id("\u2581x")] == merged.token_to_id("\u2581x")
+
+
+def test_merging_takes_a_token_that_is_both_ordinary_and_added() -> None:
+    a = Tokenizer.from_merges([(97, 98)], pattern=None)
+    b = Tokenizer.from_merges([(98, 99), (97, 256)], pattern=None)
+    b = b.with_tokens([fastbpe.AddedToken("abc", 257)])
+    change = fastbpe.merge_vocabularies(a, b)
+    merged, report = change.tokenizer, change.report
+    assert report.added == {256: 257, 257: 258}
+    assert merged.vocab[256:] == [b"ab", b"bc", b"abc"]
+    assert [token.content for token in merged.added_tokens] == ["abc"]

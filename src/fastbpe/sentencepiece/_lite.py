@@ -78,7 +78,7 @@ def flatbuffer(
         raise ArgumentError(
             "INVALID_ARGUMENT: Model verification failed: Converted FlatBuffers model is invalid: " + reason
         )
-    whole = _whole(pieces, types, scores) if is_bpe else b""
+    whole = _whole(pieces, types, scores, unk_id) if is_bpe else b""
     has_whole = any(flag and types[i] not in _INVISIBLE for i, flag in enumerate(whole))
 
     out = Builder()
@@ -256,11 +256,11 @@ def _found(units: array[int], prefix: bytes) -> int:
 # Whole pieces of BPE
 
 
-def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int]) -> bytes:
+def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int], unk_id: int) -> bytes:
     """Return a 1 for each piece that merging makes of its own text, or that no text becomes; else a 0.
 
     SentencePiece Lite does not merge unused pieces and orders merges by whole scores, so a model of that kind
-    encodes the pieces.
+    encodes the pieces. Unknown text becomes bytes, or else unk_id, which may be the id of an ordinary piece.
     """
     from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: it imports this module's users
 
@@ -279,10 +279,10 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int])
     plain = b"".join(protobuf.varint_field(number, 0) for number in (3, 4, 5))
     messages.append(protobuf.bytes_field(3, protobuf.bytes_field(1, b"identity") + plain))
     processor = SentencePieceProcessor(model_proto=b"".join(messages))
-    whole = bytearray(n)
+    whole, own_unknown = bytearray(n), -1 if _BYTE in types else unk_id
     shown = [i for i in range(n) if types[i] not in _INVISIBLE and len(pieces[i]) <= _MAX_WHOLE_BYTES]
     for i, ids in zip(shown, processor.encode([pieces[i] for i in shown]), strict=True):
-        whole[i] = ids == [i]
+        whole[i] = ids == [i] or (ids == [n] and i == own_unknown)
     for i, kind in enumerate(types):
         if kind in _INVISIBLE:
             whole[i] = 1

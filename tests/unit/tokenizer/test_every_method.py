@@ -27,6 +27,7 @@ WAYS_OUT = (
     "with_tokens",
     "leave dropout= out",
     "export it as",
+    "export this tokenizer as",
     "choose one of",
     "train anew",
     "explain()",

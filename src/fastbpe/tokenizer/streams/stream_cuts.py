@@ -6,17 +6,20 @@ have some: between two bytes that are adjacent in no token. Let x and y be such 
 - A merge makes a token, and a token across this position would contain x next to y. So no merge crosses it, and
   the text before it and the text after it are merged as if each were alone.
 - A special or added token across it would also contain them. `PairCuts.without` takes these into account.
-- A piece that is cut there becomes two pieces. This matters only for the look-up of whole pieces: a part of a
-  piece might be a token that no merge makes. So there are no such cuts if the vocabulary has such a token.
+- A piece that is cut there becomes two pieces. A part of a piece might be a token that no merge makes, which
+  only a look-up of whole pieces finds, or a single token that supermerges join to the piece before it. So there
+  are no such cuts if the vocabulary has such a token or supermerges.
 - No other piece may change: the text is one piece (no pattern), or two characters decide where a piece ends (a
   pattern of runs and single characters of sets, such as `[a-z]+|[0-9]`; Splitter.by_neighbours). Other patterns
   may look at any text before and after a position, so no cut is known for these.
 
-The same is true in code-point mode, where merging makes pieces, and whole pieces are not looked up. Spaces are
-U+2581 in pieces; here both are treated as the same. A space may be put before a text that follows an added token,
-but not before a text that follows a cut, so there are no such cuts if added tokens are searched for.
+The same is true in code-point mode, where merging makes pieces, and whole pieces are not looked up. A text may
+contain a space or U+2581 for the same character of a piece, so both count. A space may be put before a text that
+follows an added token, but not before a text that follows a cut, so there are no such cuts if added tokens are
+searched for.
 
-In either case, the two characters next to a position decide whether it is a cut.
+At byte level and in code-point mode, as with safe cuts, the two characters next to a position decide whether it
+is a cut.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ if TYPE_CHECKING:
     from fastbpe._core.encode.pipeline import Pipeline
     from fastbpe.model import CodePointModel, Model
 
-NEARBY_CHARACTERS = 1 << 12  # where cuts are rarer, looking for them would take longer than encoding the text
+#: Limit of the search forward; callers limit the search backward. If cuts are rarer, looking for them would take
+#: longer than encoding the text.
+NEARBY_CHARACTERS = 1 << 12
 Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
@@ -58,7 +63,8 @@ class PairCuts:
     def near(self, text: str, start: int, near: int) -> int:
         """Find the last cut in (start, near], or else the next one nearby, or else the text's length.
 
-        Nearby: among the NEARBY_CHARACTERS places after the later of start and near.
+        Nearby: among the NEARBY_CHARACTERS places after the later of start and near. A cut further ahead is not
+        searched for.
 
         >>> PairCuts([b"ab", b"bc"]).near("abcabc", 0, 5)
         3
@@ -76,7 +82,7 @@ class PairCuts:
         if before < "\x80" and after < "\x80":
             return not self._inside[ord(before) << 8 | ord(after)]
         if "\ud800" <= before <= "\udfff" or "\ud800" <= after <= "\udfff":
-            return False  # a pair of them is one character
+            return False  # half of a character: its bytes are not known without the other half
         return not self._inside[before.encode()[-1] << 8 | after.encode()[0]]
 
 
@@ -89,11 +95,15 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
         with_flags: whether some added token also matches white space, or depends on neighbouring characters.
     """
     splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
+    # A front changes texts before they are split; if bytes without a token are left out, others become neighbours;
+    # tokens with flags depend on the characters around them.
     if pipeline.front is not None or vocabulary.drops_bytes or with_flags:
         return None
-    if type(splitter) is not Splitter and not splitter.by_neighbours():
+    if type(splitter) is not Splitter and not splitter.by_neighbours():  # Splitter: the text is one piece
         return None
-    if model.whole_piece_first and unmade(vocabulary, made_by(vocabulary, model)):
+    if model.supermerges is not None or (
+        model.whole_piece_first and unmade(vocabulary, made_by(vocabulary, model))
+    ):
         return None
     return PairCuts(vocabulary.tokens())
 
@@ -110,8 +120,10 @@ def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | Non
         return None  # sums of scores are rounded: a piece may depend on all text before it
     if normalizing is None or normalizing.normalizer is not None or normalizing.symbols is not None:
         return None
-    pieces = model.pieces
-    return PairCuts([*pieces, *(piece.replace(METASPACE_UTF8, b" ") for piece in pieces)])
+    spaced = [piece.replace(METASPACE_UTF8, b" ") for piece in model.pieces]
+    mixed = [space + other for space, other in ((b" ", METASPACE_UTF8), (METASPACE_UTF8, b" "))]
+    doubled = any(b"  " in piece for piece in spaced)
+    return PairCuts([*model.pieces, *spaced, *(mixed if doubled else ())])
 
 
 def near_of(
@@ -122,7 +134,8 @@ def near_of(
     Args:
         pipeline: the steps of the tokenizer.
         pairs: function that returns the cuts of its vocabulary.
-        allowed: matcher of the special and added tokens to find.
+        allowed: matcher of the special and added tokens to find; None: only the added tokens that any text may
+            contain are found.
     """
     if may_cut(pipeline, allowed, None):
         near: Near = partial(cut_near, pipeline)
@@ -133,6 +146,7 @@ def near_of(
     finder = pipeline.always if allowed is None else allowed
     if finder is None:
         return found.near
+    # finder.then: tokens that are found after normalizing, which finder.tokens lacks
     if finder.then is not None or pipeline.normalizing is not None:
         return None
     return found.without(finder.tokens).near

@@ -16,24 +16,25 @@ from fastbpe.vocabularies.changes import Change, MergeReport
 
 
 def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeReport]:
-    """Return one tokenizer with the tokens of two, which do not change.
+    """Return one tokenizer that has the tokens of two; neither of the two changes.
 
     The ids of `a` stay. The tokens that only `b` has get the ids from a.n_vocab on: first its ordinary tokens in
     the order of b, then its special and added tokens. All other rules come from the model of a: split
     pattern, normalizer, template, byte fallback. Merging still makes every token of a from its own bytes. No token
-    occurs twice. A token of b is left out if no text could produce it and no other token is made of it. This is so
-    if merging does not make it together with a's tokens, and it is not found as a whole piece; or if a's split
-    pattern or normalizer cuts or changes its text, but b's did not.
+    occurs twice. A token of b is left out if no text could produce it and no other token is made of it. No text
+    could produce it if the joined merges do not make it and no whole piece becomes it, or if a's split pattern or
+    normalizer cuts or changes its text, but b's did not. If both have an added token, or the added token of b is
+    an ordinary token of a, the token of a stays as it is.
 
     - Byte level: new tokens merge after the tokens of a, in b's order. If one of the two uses a list of merges,
       the lists are joined, and a token that they leave in two parts gets a merge at the end.
     - Characters: as with bytes and lists of merges. Both must mark the ends of words in the same way, and must not
       mark the continuation of words by a prefix. A character that is unknown to a may be a token of b; then it is
       no longer unknown.
-    - Code points: the longest sequence of pieces that both have in the same order are anchors, and b's pieces are
-      put between them, as late as possible. If a piece of a would no longer be made, the pieces of b in its way
-      are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the same score keep a common
-      score.
+    - Code points: the pieces of the longest sequence that both have in the same order are anchors, and b's other
+      pieces are put between them, as late as possible. If a piece of a would no longer be made, the pieces of b in
+      its way are put after all of a's. New scores are 0, -1, -2, … in that order; pieces with the same score
+      keep a common score.
 
     Args:
         a: Tokenizer – the first one.
@@ -44,9 +45,10 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         from b is tokenizer.id_map(b).
 
     Raises:
-        VocabularyError (a ValueError): the modes differ, a model is not BPE, characters are spelled differently,
-            or there would be too many ids.
-        SpecialTokenError (a ValueError): a special or added token of one is a different token in the other.
+        VocabularyError (a ValueError): the modes differ, a model is not BPE, has supermerges (BoundlessBPE) or
+            merges that scores cannot express, characters are spelled differently or with a prefix, or a and b have
+            too many ids in total.
+        SpecialTokenError (a ValueError): a token is special in one, and an added or ordinary token in the other.
         TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
@@ -74,22 +76,22 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
                 f"{name} is a {tokenizer.model_type} model, and only BPE vocabularies can be merged; with_tokens "
                 "adds tokens to it"
             )
-    names = _new_names(a, b)
+    names = _new_names(a, b)  # special and added tokens
     joining: ByteJoining | PieceJoining
     if a.mode == "codepoint":
         models = code_point_model_of(a), code_point_model_of(b)
-        own = family_of(a).known_tokens()
-        joining = PieceJoining(*models, own, [token.content for token in names], lambda model: remade(a, model))
+        own, new = family_of(a).known_tokens(), {token.id for token in names}
+        texts = [text for text, token in family_of(b).known_tokens().items() if token.id in new]
+        joining = PieceJoining(*models, own, texts, lambda model: remade(a, model))
     else:
         make = CharacterJoining if a.mode == "character" else ByteJoining
         joining = make(a, b, lambda model: remade(a, model))
     joined, added, dropped = joining.joined()
     reordered = joining.reordered(joined, added)
-    with_names = extended(joined, [token._replace(id=NEXT) for token in names])
-    ids = {token.content: token.id for token in _names(with_names)}
-    added = {
-        token.id: ids[token.content] for token in names
-    } | added  # an id of b may be a name and an ordinary token
+    # An id of b may be an added token and an ordinary one, which has its new id already.
+    with_names = extended(joined, [token._replace(id=added.get(token.id, NEXT)) for token in names])
+    known = family_of(with_names).known_tokens()
+    added = {token.id: known[token.content].id for token in names} | added
     n_common = len({*joining.common, *(token.id for token in _names(b))} - added.keys())
     report = MergeReport(dict(sorted(added.items())), n_common, tuple(dropped), tuple(reordered))
     return Change(with_names, with_names.id_map(a), report)
@@ -98,7 +100,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
 def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
     """List the special and added tokens that only b has.
 
-    Raises SpecialTokenError: a token is special in one but not in the other, or is a different ordinary token.
+    Raises SpecialTokenError: a token is special in only one of the two, or a special token of b is an ordinary
+    token of a.
     """
     known = {token.content: token for token in _names(a)}
     new = []
@@ -110,6 +113,7 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
                 new.append(token)
             elif token.special:
                 raise SpecialTokenError.is_ordinary(token.content, found)
+            # an added token of b that is an ordinary token of a stays ordinary
         elif same.special != token.special:
             raise SpecialTokenError(
                 f"token {token.content!r} is special in one vocabulary and not in the other: text that must not "
@@ -119,6 +123,9 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
 
 
 def _names(tokenizer: Tokenizer) -> list[AddedToken]:
-    """List the special and added tokens of a tokenizer by id, each once."""
+    """List the special and added tokens of a tokenizer by id, one for each id.
+
+    A user-defined piece with U+2581 has two names: the one with a space is listed.
+    """
     tokens = sorted(family_of(tokenizer).known_tokens().values(), key=attrgetter("id"))
     return [*{token.id: token for token in reversed(tokens)}.values()][::-1]
