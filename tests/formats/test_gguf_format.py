@@ -369,9 +369,9 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
     [
         (
             lambda: Tokenizer.from_merges([(97, 98)], pattern="cl100k"),
-            "llama.cpp has no name for this tokenizer's",
+            "llama.cpp has no name for the pattern of this tokenizer",
         ),
-        (lambda: Tokenizer.from_merges([(97, 98)], pattern=None), "It knows gpt2, o200k, llama3"),
+        (lambda: Tokenizer.from_merges([(97, 98)], pattern=None), "llama.cpp knows gpt2, o200k, llama3"),
         (lambda: Tokenizer.from_merges([(97, 98)], pattern="tekken"), "with the split pattern tekken, llama.cpp"),
         (
             lambda: Tokenizer.from_ranks({**BYTES, b"xyz": 256}, pattern="qwen2"),

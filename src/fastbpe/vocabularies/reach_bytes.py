@@ -20,9 +20,9 @@ _CONTEXTS = ("", "a", " ", "\n", "A", "1", "!", "'", "\u4e2d", " a", "\na", "/",
 _MAX_TEXTS = 24  # maximum number of candidate texts for a token
 _MAX_LOOKS = 1 << 20  # maximum number of neighbours to examine for a token; then it is undecided
 _MAX_ALL_LOOKS = 1 << 23  # for all tokens of a vocabulary together: about 10 seconds
-_MAX_COMPLETIONS = 1 << 22  # characters that are tried at the ends of all tokens: some seconds
+_MAX_COMPLETIONS = 1 << 22  # texts to try for characters that all tokens leave incomplete: some seconds
 _CONTINUATION = range(0x80, 0xC0)
-#: Beginnings of characters, one for each set of bytes that may follow.
+#: Beginnings of characters: bytes that can continue any character can continue one of these.
 _LEADS = (b"\xc2", b"\xe0", b"\xe1", b"\xe1\x80", b"\xed", b"\xf0", b"\xf1", b"\xf1\x80", b"\xf1\x80\x80", b"\xf4")
 
 
@@ -34,11 +34,11 @@ class _Place:
     begun: bytes = b""
 
 
-#: Token that may come next: its id, the bytes up to its end, the place after it.
+#: Token that may come next: its id, the bytes of the sequence up to its end, the place after it.
 _Way = tuple[int, bytes, _Place]
 #: Key of a place. Equal keys mean that the same tokens can follow, to places with equal keys.
 _Key = tuple[States | None, int | bytes]
-#: A way, and the key of the place after it.
+#: Token that may come next: its id, its bytes, the place after it, the key of that place.
 _KeyedWay = tuple[int, bytes, _Place, _Key]
 
 
@@ -53,9 +53,10 @@ class ByteSearch:
         #: True if proofs about pieces are valid: pieces are whole characters, with all their bytes.
         self._knows_pieces = not material.is_split_otherwise and not material.drops_bytes
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
-        #: By states: the tokens of whole characters that may come next. A copy of a tee reads all of them.
+        #: By states: the tokens of whole characters that may come next, as a tee: each search reads its own copy.
         self._known_begun: dict[States, Iterator[_Way]] = {}
-        #: Of each place: the ways that are known, those whose continuations are not, and what was seen.
+        #: By states: the known sequences that begin a character, those whose continuations were not searched for,
+        #: and what was seen.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
         #: By the key of a place inside a character: the tokens that may come next, also a tee.
         self._known_inside: dict[_Key, Iterator[_KeyedWay]] = {}
@@ -77,6 +78,7 @@ class ByteSearch:
     def _judge(self, token_id: int, token: bytes) -> Reason | None:
         """Return a proof, or None if the token now has a witness or is undecided."""
         text = _text(token)
+        # If bytes are left out of a text, the rest need not be UTF-8, or normalized.
         if not self._material.drops_bytes and not _may_be_utf8(token):
             return Reason.BYTES
         if self._material.holds_name(token):
@@ -123,7 +125,7 @@ class ByteSearch:
         return None
 
     def _may_be_inside(self, token: bytes) -> bool:
-        """Tell whether a piece may contain the token, with any possible start of an incomplete first character."""
+        """Tell whether a piece may contain the token; its incomplete first character may be any above U+007F."""
         head = _n_continuations(token)
         states: States | None = self._language.anywhere
         if head:
@@ -151,9 +153,10 @@ class ByteSearch:
     # Search for neighbours
 
     def _candidates(self, token_id: int, token: bytes, looks: _Looks) -> Iterator[str]:
-        """Yield texts that contain a token after merging, and may be pieces.
+        """Yield texts in which a token is between others that do not merge with it.
 
-        If this yields no text, and the search did not reach its limit (`looks`), there is no such text.
+        The first texts may be whole pieces, later ones parts of pieces. If `looks.found` is False at the end,
+        and the search did not reach its limit (`looks.is_over`), no text contains the token after merging.
         """
         if not _n_continuations(token):  # can anything follow the token at all?
             inside = self._read(_Place(self._language.anywhere), token)
@@ -161,7 +164,7 @@ class ByteSearch:
                 return
         dead: set[_Place] = set()  # places after the token from which no piece ends
         for before, inside in self._before(token_id, token, dead, looks):
-            dead.add(inside)
+            dead.add(inside)  # until something is found that may follow
             for behind in self._behind(token_id, inside, looks):
                 looks.found = True
                 dead.discard(inside)
@@ -307,7 +310,7 @@ class ByteSearch:
 
     @cached_property
     def _open_whole(self) -> list[int]:
-        """Tokens that begin with a whole character, or inside one, and end inside one; short ones first."""
+        """Tokens that begin where a character begins and end inside one, short ones first."""
         tokens = self._material.tokens
         return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
 
@@ -319,7 +322,7 @@ class _Looks:
     limit: int – maximum number of neighbours to examine.
     n: int – number of neighbours examined so far.
     found: bool – whether some neighbours fit.
-    is_over: bool – whether the search ended because it reached the limit.
+    is_over: bool – whether the search ended because it would have passed the limit.
     """
 
     limit: int
@@ -328,7 +331,7 @@ class _Looks:
     is_over: bool = False
 
     def one(self) -> bool:
-        """Count one more neighbour. Returns False if the limit is reached."""
+        """Count one more neighbour. Returns False if that is more than the limit."""
         self.n += 1
         self.is_over = self.n > self.limit
         return not self.is_over
@@ -348,7 +351,10 @@ def _may_be_utf8(data: bytes) -> bool:
 
 
 def _read_start(data: bytes) -> tuple[str, int] | None:
-    """Decode the whole characters of UTF-8 that may go on: (text, number of its bytes). None: invalid bytes."""
+    """Decode the whole characters of UTF-8 that may end inside a character: (text, number of its bytes).
+
+    Returns None if no UTF-8 begins with these bytes.
+    """
     try:
         text, n_read = codecs.utf_8_decode(data, "strict", False)
     except UnicodeDecodeError:
@@ -363,7 +369,10 @@ def _in_contexts(text: str) -> list[str]:
 
 
 def _completions(token: bytes) -> Iterator[list[str]]:
-    """Yield texts that complete the characters at both ends of a token, for pieces that end inside characters."""
+    """Yield texts that complete the characters at both ends of a token, for pieces that end inside characters.
+
+    At most two bytes are added at each end: a four-byte character that lacks three is not tried.
+    """
     n = _n_continuations(token)
     heads = [b""]
     if n:
@@ -384,12 +393,12 @@ def _n_continuations(data: bytes) -> int:
 
 
 def _n_bytes(lead: int) -> int:
-    """Return the number of bytes of a character, by its first byte."""
+    """Return the number of bytes of a character that is not ASCII, by its first byte."""
     return 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 def _characters_of(begun: bytes) -> tuple[int, int]:
-    """Return the lowest and the highest code point whose UTF-8 begins with these bytes."""
+    """Return the lowest and the highest code point, surrogates included, whose UTF-8 begins with these bytes."""
     n = _n_bytes(begun[0])
     code = begun[0] & (0xFF >> (n + 1))
     for byte in begun[1:]:

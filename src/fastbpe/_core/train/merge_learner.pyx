@@ -1,9 +1,10 @@
 """Learn merges from counted pieces: exact greedy BPE, in time near-linear in the size of the distinct pieces.
 
-Symbols. All distinct pieces are in one array of cells, with a NONE before and after each piece. A symbol takes as
-many cells as it has base symbols: `length[id]`. Its first cell contains the id, its last cell id | TAIL, and the
-cells between no id: a merge writes DEAD to the first cell of the right symbol. So the array is a doubly linked list
-without links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
+Symbols. All distinct pieces are in one array of cells, with a NONE before and after each piece. A symbol takes
+as many cells as it has base symbols: `length[id]`. Its first cell contains the id, and its last cell, if there
+are several, id | TAIL. A cell between contains DEAD, which a merge writes to the first cell of the right symbol,
+or the id | TAIL of an earlier left symbol, which is never read. So the array is a doubly linked list without
+links: the right neighbour starts `length[id]` cells later, and the left neighbour ends one cell before.
 
 Pairs. The first cell of a symbol also contains the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
@@ -12,15 +13,15 @@ slice of an arena. A pair that may not be merged is kept like others, but never 
 
 Choice. Counts only decrease, so the count of a waiting pair may be too high. When the pair is taken and its count
 has changed, it is queued again with its current count (a lazy priority queue). Pairs with counts below N_BUCKETS
-wait in buckets, one list per count (a bucket queue); the heap contains only pairs with larger counts and the
-bucket that is being merged, so it stays small.
+wait in buckets, one list per count (a bucket queue); the heap contains only pairs with counts of
+N_BUCKETS or more, and the bucket that is being merged, so it stays small.
 
 Memory. A merge reads cells, counts and weights at random. So it prefetches cells and weights of the next
 occurrences, and counts are stored apart from the rest of a pair. Huge pages help only for arrays that are large
-and written from end to end.
+and written from end to end: `allocated` asks for them, and arrays that grow get none.
 
-Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts, and pairs
-while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
+Tried and dropped: huge pages for arrays that grow: getting them cost more than they saved. Prefetching counts,
+and pairs while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
 """
 
 # Tried and dropped: sorting pieces by count, so that frequent pieces are adjacent: the sort takes the time it
@@ -60,12 +61,14 @@ cdef class MergeLearner:
     """Base of the learners of merges.
 
     A subclass writes the pieces as symbols (`_allocate`, then cells, weights and lengths, then `_first_pairs`) and
-    decides which pairs may be merged and in which order (`_key`, `_precedes`, `_is_valid`, `_is_new`).
+    decides which pairs may be merged and in which order (`_key`, `_precedes`, `_is_valid`, `_is_new`). Before
+    `_allocate`, it sets `_n_base`, `_n_ids` and `_min_count` (at least 1), and `_keys_change` if keys may change
+    while a pair waits.
     """
 
     def __cinit__(self, *args, **kwargs):
         self._level = N_BUCKETS
-        memset(self._buckets, 0xFF, sizeof(self._buckets))
+        memset(self._buckets, 0xFF, sizeof(self._buckets))  # NONE in every item, as below
 
     def __dealloc__(self):
         cdef OccurrenceBlock* block
@@ -99,7 +102,10 @@ cdef class MergeLearner:
         return True
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether the best pair makes a new symbol. If so, it is merged now; otherwise never."""
+        """Tell whether the best pair makes a new symbol. If so, it is merged now; otherwise never.
+
+        It is called once per pair: it may record the symbol, and may end learning by lowering `_max_ids`.
+        """
         return True
 
     # Setting up
@@ -107,14 +113,14 @@ cdef class MergeLearner:
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1:
         """Allocate the arrays.
 
-        n_cells: symbols of all distinct pieces, plus one NONE for each piece, plus two.
-        n_weights: number of pieces.
+        n_cells: symbols of all distinct pieces, plus a NONE before each piece and one at the end; more are spare.
+        n_weights: number of pieces, or more.
         n_ids: total number of ids to reach, at least _n_base.
 
         The subclass then fills cells, weights and the lengths of base symbols.
         """
-        if n_cells >= DEAD:
-            raise MemoryError(f"{n_cells} symbols in distinct pieces: the limit is 2**32")
+        if n_cells >= DEAD:  # positions have 32 bits
+            raise MemoryError(f"{n_cells} cells of symbols in distinct pieces: the limit is 2**32")
         self._max_ids = <uint32_t> n_ids
         self._n_cells = n_cells
         self._state.cells = <Cell*> allocated(n_cells, sizeof(Cell))
@@ -134,9 +140,10 @@ cdef class MergeLearner:
         """
         cdef PairIndex index
         cdef Cell* cells = self._state.cells
-        cdef uint32_t pair, at, left, right, piece, last = <uint32_t> (self._n_cells - 1)
+        cdef uint32_t pair, at, left, right, after, piece, last = <uint32_t> (self._n_cells - 1)
         cdef size_t slot
-        cdef bint is_counted = False  # in a run of equal symbols, every second pair is counted
+        # With no_overlaps, of a run of equal symbols, the first, third, … pairs are counted.
+        cdef bint is_counted = False
         index.slots = NULL
         try:
             index_grow(&index, &self._state, 1 << 14)
@@ -174,10 +181,10 @@ cdef class MergeLearner:
                     at += 1
                     continue
                 self._note_work(1)
-                right = at + self._state.length[left]
-                if cells[right].symbol != NONE:
+                after = at + self._state.length[left]
+                if cells[after].symbol != NONE:
                     add_occurrence(&self._state, cells[at].pair, at, piece)
-                at = right
+                at = after
             self._offer_from(0)
         finally:
             free(index.slots)
@@ -300,7 +307,7 @@ cdef class MergeLearner:
             if self._level <= self._min_count:
                 return NONE
             self._level -= 1
-            pair = self._buckets[self._level]
+            pair = self._buckets[self._level]  # not emptied: pairs with this count now go to the heap
             while pair != NONE:
                 following = self._state.pairs[pair].next
                 self._offer(pair)
@@ -313,9 +320,9 @@ cdef class MergeLearner:
 
         merged: the new id.
 
-        Requires: length[merged] is set.
+        Requires: length[merged] is set, and merged < _n_ids.
         """
-        cdef Pair pair = self._state.pairs[index]
+        cdef Pair pair = self._state.pairs[index]  # a copy: _reserve_pairs() may move the pairs
         cdef uint32_t first_new = self._state.n_pairs, i = 0, to
         cdef size_t k
         cdef NewOccurrence* new

@@ -18,11 +18,11 @@ from fastbpe.formats.huggingface._json_values cimport next_item, read_key, skip_
 
 cdef enum:
     MAX_TOKENS = 1 << 21  # as in byte_vocabulary.py
-    PAIR_BYTES = 6  # of the shortest pair with a comma, `["",0],` but for one
-    MAX_POWER = 308  # of ten, in a float
-    MAX_EXPONENT_DIGITS = 4
+    PAIR_BYTES = 6  # of the shortest pair, `["",0]`; so a list of n bytes has at most n // PAIR_BYTES + 1 pairs
+    MAX_POWER = 308  # exponent of the greatest power of ten that a float can contain
+    MAX_EXPONENT_DIGITS = 4  # leading zeros included; the slow twin reads longer exponents
 
-cdef double[309] powers  # of ten, as Python reads them
+cdef double[309] powers  # 10**0 to 10**MAX_POWER, as Python reads them
 cdef int _i
 for _i in range(309):
     powers[_i] = float(f"1e{_i}")
@@ -34,7 +34,7 @@ cdef class ScoredVocab:
 
     cdef readonly list pieces
     cdef readonly bytes token_bytes  # UTF-8 of all pieces
-    cdef readonly bytes token_ends  # uint32
+    cdef readonly bytes token_ends  # end of each piece in token_bytes: uint32
     cdef readonly bytes scores  # float64
     cdef readonly bytes rest
 
@@ -56,7 +56,7 @@ cdef class ScoredVocab:
         cdef const uint8_t* end = data + n
         cdef const uint8_t* model = _value_of(data, end, b"model")
         cdef const uint8_t* vocab = _value_of(model, end, b"vocab") if model != NULL else NULL
-        if vocab == NULL or vocab[0] != c'[' or n >= NONE:
+        if vocab == NULL or vocab[0] != c'[' or n >= NONE:  # _ends has 32 bits
             return False
         self._token_bytes = <uint8_t*> malloc(n + 1)
         self._ends = <uint32_t*> malloc((n // PAIR_BYTES + 1) * sizeof(uint32_t))
@@ -64,7 +64,7 @@ cdef class ScoredVocab:
         if self._token_bytes == NULL or self._ends == NULL or self._scores == NULL:
             return False
         cdef const uint8_t* at = self._read_pairs(vocab, end)
-        if at == NULL or not self._n:
+        if at == NULL or not self._n:  # damaged or empty: the slow twin tells them apart
             return False
         try:
             self.pieces = self._texts()
@@ -119,7 +119,12 @@ cdef class ScoredVocab:
 
 
 cdef const uint8_t* _value_of(const uint8_t* at, const uint8_t* end, const char* name) noexcept:
-    """Return the position of a member of the object at `at`; NULL: missing, repeated, or escaped keys."""
+    """Return the position of the value of a member of the object at `at`.
+
+    NULL: the member is missing or repeated, some key has an escape, or the object is damaged.
+
+    name: five bytes.
+    """
     cdef const uint8_t* found = NULL
     cdef String key
     at = read_sign(skip_space(at, end), end, c'{')
@@ -138,7 +143,10 @@ cdef const uint8_t* _value_of(const uint8_t* at, const uint8_t* end, const char*
 
 
 cdef const uint8_t* _read_number(const uint8_t* at, const uint8_t* end, double* value) noexcept:
-    """Read a number as `serde_float` does. Returns NULL if it is no number, or too large."""
+    """Read a number as `serde_float` does.
+
+    Returns NULL if it is not a number, is too large, or has an exponent of more than MAX_EXPONENT_DIGITS digits.
+    """
     cdef const uint8_t* first
     cdef bint is_negative = at < end and at[0] == c'-', fits = True
     cdef uint64_t digits = 0
@@ -206,6 +214,9 @@ cdef const uint8_t* _read_exponent(const uint8_t* at, const uint8_t* end, int64_
 
 
 def read(bytes data not None):
-    """Read a tokenizer.json with a Unigram; None if the slow twin must read it."""
+    """Read a tokenizer.json whose vocabulary is a list of pieces and scores, whatever type it names.
+
+    Returns None if the slow twin must read it.
+    """
     cdef ScoredVocab vocab = ScoredVocab()
     return vocab if vocab._read(data) else None
