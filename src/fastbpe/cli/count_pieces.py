@@ -11,7 +11,7 @@ from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
-from fastbpe.training.piece_counts import is_file_of_counts
+from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.superword_options import Superwords
 
 SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge such counts"
@@ -22,7 +22,9 @@ the same as if all the text had been counted at once. `fastbpe train` learns fro
 
 For superwords (train --superwords boundless), count twice: first pieces, from which
 train --superwords words learns words; then runs of these words, with --superwords. For
-superwords on top of a tokenizer, count with --base MODEL --superwords auto.{documents.DETAILS}"""
+superwords on top of a tokenizer, count with --base MODEL --superwords auto. Runs of large
+texts take as much memory as the text; to cut them, count with --neighbours count first,
+add these counts up, and count runs with --neighbours FILE --cut-below N.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -45,6 +47,8 @@ _TEXT_ONLY = {
     "special",
     "superwords",
     "base",
+    "neighbours",
+    "cut_below",
     "lines",
     "separator",
     *counting_flags.READING,
@@ -70,6 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count runs of the words of this tokenizer, made by train --superwords words; auto: runs of the "
         "tokens of --base, for train --base MODEL --superwords auto",
     )
+    add(
+        "--neighbours",
+        metavar="FILE",
+        help="with --superwords auto: cut runs by these counts of neighbours, of all the text; count: count "
+        "neighbours, not runs",
+    )
+    add("--cut-below", metavar="N", type=int, help="cut runs between neighbours that occur fewer than N times")
     add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)
 
@@ -123,6 +134,9 @@ def _count(args: argparse.Namespace) -> None:
         options |= {"base": load(args.base), "superwords": Superwords()}
     elif args.superwords is not None:
         options["superwords"] = load(args.superwords)
+    if args.neighbours is not None:
+        options["neighbours"] = "count" if args.neighbours == "count" else PieceCounts.load(args.neighbours)
+    options["cut_below"] = args.cut_below
     counts = count_pieces(
         counting_flags.sources_of(args, separator),
         progress=False if args.quiet else None,
@@ -131,7 +145,7 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    what = "pieces" if counts.runs_of is None else "runs of words"
+    what = "pieces" if counts.runs_of is None else "pairs of words" if args.neighbours == "count" else "runs of words"
     said = f"{args.output}: {len(counts):,} distinct {what}, {counts.n_bytes:,} bytes of text"
     facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
     outputs.report(args, f"{said}{_pruned(counts.n_pruned)}", {"file": args.output, **facts})

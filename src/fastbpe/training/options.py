@@ -339,8 +339,8 @@ def check_same_runs(runs_of: str | None, other: str | None) -> None:
     if runs_of is None or other is None:
         raise TrainingError("cannot combine counts of pieces with counts of runs of words")
     raise TrainingError(
-        "the runs were counted with different word tokenizers, or from different documents (lines, whole ones): "
-        "count all runs with the same superwords= and base="
+        "the runs were counted with different word tokenizers, from different documents (lines, whole ones), or "
+        "cut by different neighbours: count all runs with the same superwords=, base=, neighbours= and cut_below="
     )
 
 

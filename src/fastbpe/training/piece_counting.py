@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.choices import DocumentFormat, OnError, ReadErrors, TextMode
@@ -38,6 +38,8 @@ def count_pieces(
     special_tokens: Iterable[str] = (),
     base: Tokenizer | None = None,
     superwords: Tokenizer | Superwords | None = None,
+    neighbours: PieceCounts | Literal["count"] | None = None,
+    cut_below: int | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     progress: Progress = None,
@@ -70,6 +72,11 @@ def count_pieces(
             pattern and special tokens cut the text. `Superwords` – count runs of the base's tokens, from which
             `train(runs, base=…, superwords=…)` learns superwords on top of the base. None: count pieces. Byte mode
             only.
+        neighbours: "count" – with superwords=Superwords(…): count which tokens are neighbours, not runs. A sum of
+            such counts (`PieceCounts`) – cut runs between neighbours that are rare in it. Superwords can be
+            learned from the sum of these runs if each occurs cut_below times or more; cut runs take far less
+            memory than whole ones. None: runs are whole.
+        cut_below: int – number of occurrences below which neighbours are cut. Requires neighbours to cut by.
         num_threads: int – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
@@ -120,6 +127,7 @@ def count_pieces(
         on_error=on_error,
         errors=errors,
     )
+    _check_neighbours(neighbours, cut_below, superwords)
     if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
 
@@ -142,7 +150,9 @@ def count_pieces(
                     "superwords=Superwords(…) counts runs of the tokens of a tokenizer, split by its own pattern: "
                     "pass the tokenizer as base=, and leave pattern= and special_tokens= out"
                 )
-            return count_token_runs(source, base, superwords, reading, Reporter(progress))
+            return count_token_runs(
+                source, base, superwords, neighbours, cut_below, reading, Reporter(progress)
+            )
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
 
         if base is not None or names or pattern != DEFAULT_PATTERN:
@@ -159,6 +169,19 @@ def count_pieces(
             )
         names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))
     return count_source(source, pattern, names, reading, Reporter(progress))
+
+
+def _check_neighbours(neighbours: object, cut_below: int | None, superwords: object) -> None:
+    """Raise TrainingError or TypeError if `neighbours` and `cut_below` have no use."""
+    if neighbours is not None and not isinstance(superwords, Superwords):
+        raise TrainingError(
+            "neighbours= needs superwords=Superwords(…) and base=: only such runs are cut when they are counted"
+        )
+    if not isinstance(neighbours, PieceCounts):
+        if neighbours not in (None, "count"):
+            raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
+        if cut_below is not None:
+            raise TrainingError("cut_below= needs the neighbours by which runs are cut: pass their counts, neighbours=")
 
 
 def count_source(

@@ -43,7 +43,7 @@ from fastbpe.training.documents_again import SourcesAgain, read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superword_options import Superwords, n_first_ids
-from fastbpe.training.token_runs import by_lines, check_base, name_of_runs, texts_of_stage, words_of_stage
+from fastbpe.training.token_runs import base_of_runs, by_lines, check_base, level_of_runs, texts_of_stage, words_of_stage
 from fastbpe.training.word_runs import neighbours_in, runs_of_sum
 
 _TEXT_BYTES = 1 << 30  # bytes of a text whose size is not known
@@ -108,12 +108,8 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
 def _base_of_runs(
     runs: PieceCounts, base: Tokenizer | None, superwords: Superwords, keywords: Mapping[str, Any]
 ) -> Tokenizer:
-    """Return the base. Raises TrainingError if the runs were counted with another one, or with other options."""
-    if base is None or runs.runs_of != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
-        raise TrainingError(
-            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and the superwords= with "
-            "which they were counted"
-        )
+    """Return the base. Raises TrainingError if an option differs from those with which the runs were counted."""
+    base = base_of_runs(runs, base, superwords)
     if new := [name for name in keywords.get("special_tokens", ()) if name not in base.special_tokens]:
         raise TrainingError(
             f"special_tokens={new} were not special tokens when these PieceCounts were made; train without them, "
@@ -141,7 +137,9 @@ def _second_stage(
     if isinstance(sources, PieceCounts):
         counted, count_runs = sources, partial(runs_of_sum, sources, words.n_ids)
         neighbours = neighbours_in(sources, words.n_ids)
+        floor = max(level_of_runs(sources), options.min_count)
     else:
+        floor = options.min_count
         n_bytes = first.training_report["n_bytes"] if start.model is None else sources.n_bytes() or _TEXT_BYTES
         neighbours = NeighbourCounts(words.n_ids, n_bytes)
         texts = texts_of_stage(first, options, superwords)
@@ -150,19 +148,25 @@ def _second_stage(
         count_runs = partial(_count_cut_runs, sources, texts, make, words.n_ids)
     kept = _kept(words, neighbours, start)
     n_new = options.vocab_size - start.n_known - (len(kept) - N_BYTES if start.model is None else 0)
-    least = max(neighbours.nth_largest(n_new) // 2, options.min_count)
+    least = max(neighbours.nth_largest(n_new) // 2, floor)
     while True:
         merges = _learn(count_runs(least), start, options, superwords, n_new, least, run.reporter)
-        if len(merges) == n_new or least == options.min_count:
+        if len(merges) == n_new or least == floor:
             break
-        least = max(least // 2, options.min_count)
+        least = max(least // 2, floor)
+    if len(merges) < n_new and floor > options.min_count:
+        raise TrainingError(
+            f"the runs were cut below {floor} occurrences, and only {len(merges):,} of {n_new:,} superwords are "
+            f"that frequent: count the runs again with a smaller cut_below=, such as {max(floor // 4, 1)}, or ask "
+            "for fewer"
+        )
     facts = {
         "pattern": options.pattern,
         "superwords": dict(vars(superwords)),
         "n_merges": len(kept) - N_BYTES + len(merges) if start.model is None else len(merges),
         "n_superword_merges": len(merges),
         "n_dropped_merges": words.n_tokens - len(kept),
-        "least_count": least,
+        "least_count": merges[-1][2] if merges else None,
     }
     if start.model is None:
         report = first.training_report | facts | {"vocab_size": options.vocab_size}

@@ -7,13 +7,14 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.superword_counter import SuperwordCounter
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Source
@@ -27,17 +28,27 @@ from fastbpe.training.document_counting import count_documents, texts_of_pattern
 from fastbpe.training.options import ByteOptions, ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
+from fastbpe.training.word_runs import neighbours_in
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
+_NEIGHBOURS = " neighbours"  # after the name of runs: these are pairs of neighbours
+_CUT = " cut "  # after the name of runs: the level, and facts about the neighbours
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
 
 
 def count_token_runs(
-    source: Source, base: Tokenizer, superwords: Superwords, reading: ReadingOptions, reporter: Reporter
+    source: Source,
+    base: Tokenizer,
+    superwords: Superwords,
+    neighbours: PieceCounts | Literal["count"] | None,
+    cut_below: int | None,
+    reading: ReadingOptions,
+    reporter: Reporter,
 ) -> PieceCounts:
     """Count the runs of tokens from which superwords are learned on top of a base. See `count_pieces`.
 
-    Raises TrainingError: superwords cannot be learned on top of the base, or the source is counts.
+    Raises TrainingError: superwords cannot be learned on top of the base, the source is counts, or the neighbours
+        were not counted in such runs.
     """
     if isinstance(source, Mapping):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
@@ -45,6 +56,13 @@ def count_token_runs(
     options = ByteOptions(vocab_size=base.vocab_size + 1, **add_pattern_of_base(base, {}))
     words = words_of_stage(base, vocabulary_of_base(base, "keep", options))
     make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")))
+    name = name_of_runs(base, superwords)
+    if isinstance(neighbours, PieceCounts):
+        least = _checked_level(neighbours, name, superwords, cut_below)
+        make = partial(make, neighbours=neighbours_in(neighbours, words.n_ids), least=least)
+        name += _CUT + f"{least} {_facts(neighbours)}"
+    elif neighbours is not None:
+        make, name = partial(make, by_pairs=True), name + _NEIGHBOURS
     texts = texts_of_stage(base, options, superwords)
     table, n_bytes, n_skipped = count_documents(
         reading.resolve(source), texts, reading, reporter, "counting", make
@@ -55,13 +73,70 @@ def count_token_runs(
         tuple(base.special_tokens),
         n_bytes=n_bytes,
         n_skipped=n_skipped,
-        runs_of=name_of_runs(base, superwords),
+        runs_of=name,
     )
 
 
 def name_of_runs(base: Tokenizer, superwords: Superwords) -> str:
-    """Return what runs must have in common besides the pattern, so that they can be added up."""
+    """Return what whole runs must have in common besides the pattern, so that they can be added up."""
     return f"{base.fingerprint} {superwords.documents}"
+
+
+def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwords) -> Tokenizer:
+    """Return the base. Raises TrainingError if the runs were counted with another one, or with other options."""
+    name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(_NEIGHBOURS)
+    if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
+        raise TrainingError(
+            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and the superwords= with "
+            "which they were counted"
+        )
+    return base
+
+
+def level_of_runs(runs: PieceCounts) -> int:
+    """Return the count below which neighbours were cut; 1: the runs are whole.
+
+    Raises TrainingError: the counts are neighbours, or runs of another text than the neighbours that cut them.
+    """
+    name, is_cut, facts = (runs.runs_of or "").partition(_CUT)
+    if name.endswith(_NEIGHBOURS):
+        raise TrainingError(
+            "these PieceCounts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these, "
+            "cut_below=…), and pass their sum"
+        )
+    if not is_cut:
+        return 1
+    level, n_bytes, *_ = map(int, facts.split())
+    if runs.n_bytes != n_bytes:
+        raise TrainingError(
+            f"these runs come from {runs.n_bytes:,} bytes of text, but were cut by the neighbours of {n_bytes:,} "
+            "bytes: add up the neighbours of all parts before you count runs, and the runs of the same parts"
+        )
+    return level
+
+
+def _facts(neighbours: PieceCounts) -> str:
+    return f"{neighbours.n_bytes} {neighbours.n_pieces} {len(neighbours)}"
+
+
+def _checked_level(neighbours: PieceCounts, name: str, superwords: Superwords, cut_below: int | None) -> int:
+    """Check cut_below, and that the neighbours belong to the runs with a name."""
+    if neighbours.runs_of != name + _NEIGHBOURS or neighbours.pattern != superwords.pattern:
+        raise TrainingError(
+            'neighbours= must be counted with the same base= and superwords=, and neighbours="count"; count them so'
+        )
+    if neighbours.n_pruned:
+        raise TrainingError(
+            "neighbours= lacks rare neighbours that were left out (pruned, min_count=): pass all, added up"
+        )
+    if cut_below is None:
+        raise TrainingError(
+            "neighbours= needs cut_below=, the number of occurrences below which neighbours are cut"
+        )
+    level = integer("cut_below", cut_below)
+    if level < 1:
+        raise ValueError(f"cut_below={level}: must be at least 1")
+    return level
 
 
 def check_base(base: Tokenizer, superwords: Superwords) -> None:

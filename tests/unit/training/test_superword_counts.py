@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import pickle
 import random
 import warnings
@@ -14,6 +15,7 @@ import pytest
 import fastbpe
 from fastbpe import PieceCounts, Superwords, Tokenizer, TrainingError, TrainingWarning, count_pieces, train
 from fastbpe.cli.command_line import main
+from fastbpe.training import superword_learning
 from helpers.sampling import SEED, n_rounds
 
 TEXTS = ["in the end of the day, the end of the week: the end\n"] * 5 + ["of the end<|x|>of the end\nof the day"]
@@ -33,7 +35,8 @@ def base() -> Tokenizer:
     return train(count_pieces(TEXTS, special_tokens=["<|x|>"]), vocab_size=270)
 
 
-def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path) -> None:
+def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(superword_learning, "_TEXT_BYTES", 1 << 10)  # a table for 1 GB takes 0.1 s to search
     for number in range(n_rounds(60, 2000)):
         rng = random.Random(f"token runs {SEED} {number}")
         letters = rng.choice(["aab  ,\n", "ab .: ", "a \n", "abc1 é"])
@@ -71,6 +74,84 @@ def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path) -> None:
         assert made.fingerprint == expected.fingerprint, (SEED, number)
 
 
+def test_cut_runs_of_parts_train_the_tokenizer_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neighbours of all parts are counted first, and cut the runs of each part."""
+    monkeypatch.setattr(superword_learning, "_TEXT_BYTES", 1 << 10)
+    n_learned = 0
+    for number in range(n_rounds(300, 2000)):
+        rng = random.Random(f"cut runs {SEED} {number}")
+        letters = rng.choice(["aab  ,\n", "ab .: ", "a \n", "abc1 é"])
+        parts = ["".join(rng.choices(letters, k=rng.randint(1, 300))) for _ in range(rng.randint(1, 4))]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TrainingWarning)
+            words = train(iter(parts), vocab_size=257 + rng.choice([0, 3]), pattern=WORDS, special_tokens=["<|x|>"])
+        superwords = Superwords(
+            pattern=rng.choice(PATTERNS), documents=rng.choice(["lines", "whole"]), max_words=rng.choice([None, 4])
+        )
+        options: dict[str, Any] = {"superwords": superwords, "min_count": rng.choice([1, 2])}
+        options["vocab_size"] = f"+{rng.choice([1, 5, 20])}"
+
+        def count_parts(
+            name: str,
+            *,
+            number: int = number,
+            rng: random.Random = rng,
+            parts: list[str] = parts,
+            base: Tokenizer = words,
+            superwords: Superwords = superwords,
+            **counting: Any,
+        ) -> PieceCounts:
+            """Count parts into files, in random order, and merge the files."""
+            folder = tmp_path / f"{number} {name}"
+            folder.mkdir()
+            for i in rng.sample(range(len(parts)), len(parts)):
+                count_pieces(
+                    iter([parts[i]]),
+                    base=base,
+                    superwords=superwords,
+                    num_threads=rng.choice([1, 2]),
+                    max_memory_bytes=rng.choice([None, 1]),
+                    **counting,
+                ).save(folder / f"{rng.random()}.pieces")
+            PieceCounts.merge(folder, folder / "all")
+            return PieceCounts.load(folder / "all")
+
+        neighbours = count_parts("neighbours", neighbours="count")
+        expected = learned(iter(parts), words, **options)
+        expected.save(tmp_path / "expected.fbpe")
+        level = rng.choice([1, 2, 3, expected.training_report["least_count"] or 1])
+        runs = count_parts("runs", neighbours=neighbours, cut_below=level)
+        try:
+            learned(runs, words, **options).save(tmp_path / "made.fbpe")
+        except TrainingError as error:
+            assert "smaller cut_below=" in str(error), (SEED, number)
+            least, n_missing = expected.training_report["least_count"], expected.vocab_size - words.vocab_size
+            assert least is None or least < level or n_missing < int(options["vocab_size"]), (SEED, number)
+            continue
+        assert (tmp_path / "made.fbpe").read_bytes() == (tmp_path / "expected.fbpe").read_bytes(), (SEED, number)
+        n_learned += 1
+    assert n_learned > number / 2
+
+
+def test_cut_runs_are_far_fewer_than_whole_runs() -> None:
+    rng = random.Random(SEED)
+    vocabulary = ["".join(rng.choices("abcdefghij", k=rng.randint(2, 8))) for _ in range(2000)]
+    weights = [1 / (i + 1) for i in range(len(vocabulary))]
+    texts = [" ".join(rng.choices(vocabulary, weights, k=12)) for _ in range(n_rounds(10_000, 40_000))]
+    words = train(iter(texts), vocab_size=2256, progress=False)
+    counting: dict[str, Any] = {"base": words, "superwords": Superwords(), "progress": False}
+    neighbours = count_pieces(texts, neighbours="count", **counting)
+    level = heapq.nlargest(50, neighbours.values())[-1] // 2
+    whole, cut = (
+        count_pieces(texts, **counting, **how)
+        for how in ({}, {"neighbours": neighbours, "cut_below": level})
+    )
+    assert sum(map(len, cut)) < sum(map(len, whole)) / 4
+    assert learned(cut, words, "+50") == learned(iter(texts), words, "+50")
+
+
 def test_runs_are_a_part_of_the_memory_of_lines(base: Tokenizer) -> None:
     runs = count_pieces(TEXTS, base=base, superwords=Superwords())
     assert len(runs) == 4  # lines, and the parts beside a special token; equal lines count together
@@ -81,6 +162,40 @@ def test_runs_are_a_part_of_the_memory_of_lines(base: Tokenizer) -> None:
 def test_multiplied_runs_are_weights(base: Tokenizer) -> None:
     first, second = (count_pieces(texts, base=base, superwords=Superwords()) for texts in (TEXTS[:1], TEXTS[5:]))
     assert learned(3 * first + second, base).vocab == learned([*TEXTS[:3], TEXTS[5]], base).vocab
+
+
+def counted(base: Tokenizer, **options: Any) -> PieceCounts:
+    return count_pieces(TEXTS, base=base, superwords=Superwords(), **options)
+
+
+def neighbours(base: Tokenizer, **options: Any) -> PieceCounts:
+    return count_pieces(TEXTS, base=base, superwords=Superwords(**options), neighbours="count")
+
+
+def cut(base: Tokenizer, level: int) -> PieceCounts:
+    return counted(base, neighbours=neighbours(base), cut_below=level)
+
+
+def learned_words() -> Tokenizer:
+    return train(TEXTS, vocab_size=265, superwords="words", progress=False)
+
+
+def test_multiplied_neighbours_and_runs_are_weights(base: Tokenizer) -> None:
+    options: dict[str, Any] = {"base": base, "superwords": Superwords()}
+    both = 3 * count_pieces(TEXTS[:1], neighbours="count", **options)
+    both += count_pieces(TEXTS[5:], neighbours="count", **options)
+    first, second = (
+        count_pieces(texts, neighbours=both, cut_below=2, **options) for texts in (TEXTS[:1], TEXTS[5:])
+    )
+    assert learned(3 * first + second, base, "+5").vocab == learned([*TEXTS[:3], TEXTS[5]], base, "+5").vocab
+
+
+@pytest.mark.parametrize(("option", "error"), [({"cut_below": 0}, ValueError), ({"cut_below": 1.5}, TypeError)])
+def test_a_level_is_a_positive_whole_number(base: Tokenizer, option: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="cut_below"):
+        counted(base, neighbours=neighbours(base), **option)
+    with pytest.raises(TypeError, match="neighbours must be"):
+        counted(base, neighbours=True)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +224,35 @@ def test_multiplied_runs_are_weights(base: Tokenizer) -> None:
             lambda base, runs: count_pieces(TEXTS, base=learned(TEXTS, base), superwords=Superwords()),
             "already has",
         ),
+        (lambda base, runs: counted(base, neighbours=runs, cut_below=2), "must be counted with the same base="),
+        (
+            lambda base, runs: counted(base, neighbours=neighbours(base, documents="whole"), cut_below=2),
+            "must be counted with the same base=",
+        ),
+        (
+            lambda base, runs: counted(base, neighbours=neighbours(base, pattern=None), cut_below=2),
+            "must be counted with the same base=",
+        ),
+        (
+            lambda base, runs: counted(base, neighbours=neighbours(learned_words()), cut_below=2),
+            "must be counted with the same base=",
+        ),
+        (lambda base, runs: counted(base, neighbours=neighbours(base).pruned(6), cut_below=6), "pass all, added up"),
+        (lambda base, runs: counted(base, neighbours=neighbours(base)), "needs cut_below="),
+        (lambda base, runs: counted(base, cut_below=2), "pass their counts, neighbours="),
+        (lambda base, runs: counted(base, neighbours="count", cut_below=2), "pass their counts, neighbours="),
+        (lambda base, runs: count_pieces(TEXTS, neighbours="count"), r"needs superwords=Superwords\(…\)"),
+        (
+            lambda base, runs: count_pieces(TEXTS, superwords=learned_words(), neighbours="count"),
+            r"needs superwords=Superwords\(…\)",
+        ),
+        (lambda base, runs: learned(neighbours(base), base), "neighbours, not runs"),
+        (lambda base, runs: train(neighbours(base), vocab_size=300), "runs of words"),
+        (lambda base, runs: neighbours(base) + runs, "cut by different neighbours"),
+        (lambda base, runs: cut(base, 2) + cut(base, 3), "cut by different neighbours"),
+        (lambda base, runs: cut(base, 2) + runs, "cut by different neighbours"),
+        (lambda base, runs: learned(2 * cut(base, 2), base), "add up the neighbours of all parts"),
+        (lambda base, runs: learned(cut(base, 7), base), "only 3 of 10 superwords .* such as 1"),
     ],
 )
 def test_counts_that_do_not_fit_are_named(
@@ -131,5 +275,14 @@ def test_the_commands_count_runs_and_learn_from_them(
     assert "distinct runs of words" in capsys.readouterr().err
     assert main(["train", runs, "-o", str(tmp_path / "made.fbpe"), "--vocab-size", "+10", *common]) == 0
     assert fastbpe.load(tmp_path / "made.fbpe").vocab == learned(TEXTS, base).vocab
+    beside = [str(tmp_path / name) for name in ("first.pairs", "others.pairs", "all.pairs")]
+    assert main(["count-pieces", *texts[:1], "-o", beside[0], *common, "--neighbours", "count"]) == 0
+    assert "distinct pairs of words" in capsys.readouterr().err
+    assert main(["count-pieces", *texts[1:], "-o", beside[1], *common, "--neighbours", "count"]) == 0
+    assert main(["count-pieces", *beside[:2], "-o", beside[2]]) == 0
+    cutting = ["--neighbours", beside[2], "--cut-below", "2"]
+    assert main(["count-pieces", *texts, "-o", runs, "--force", *common, *cutting]) == 0
+    assert main(["train", runs, "-o", str(tmp_path / "cut.fbpe"), "--vocab-size", "+9", *common]) == 0
+    assert fastbpe.load(tmp_path / "cut.fbpe").vocab == learned(TEXTS, base, "+9").vocab
     assert main(["count-pieces", *texts, "-o", runs, "--force", "--superwords", "auto"]) == 1
     assert "--base" in capsys.readouterr().err

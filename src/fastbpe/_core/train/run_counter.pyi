@@ -25,6 +25,7 @@ class RunCounter(PieceCounter):
         *,
         neighbours: NeighbourCounts | None = None,
         least: int = 1,
+        by_pairs: bool = False,
         spill: Callable[[PieceTable], object] | None = None,
         limit: int = 0,
         **kwargs: object,

@@ -85,13 +85,14 @@ cdef class RunCounter(PieceCounter):
     neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Otherwise count the runs of two ids or more whose neighbours all
         have at least this count.
+    by_pairs: bool – count each two neighbours as a run of their own; nothing is cut.
     spill, limit: as for PieceTable.
     """
 
-    def __cinit__(self, *args, NeighbourCounts neighbours=None, size_t least=1, **kwargs):
+    def __cinit__(self, *args, NeighbourCounts neighbours=None, size_t least=1, bint by_pairs=False, **kwargs):
         if not least and neighbours is None:
             raise ValueError("there is nothing to count neighbours in")
-        self.neighbours, self._least = neighbours, least
+        self.neighbours, self._least, self._by_pairs = neighbours, least, by_pairs
         cache_start(&self._cache, self._seed, CACHE_BYTES)
 
     def __dealloc__(self):
@@ -113,7 +114,7 @@ cdef class RunCounter(PieceCounter):
             return 0
         if self.neighbours is not None:
             counts, shift = self.neighbours.counts, self.neighbours.shift
-        buffer_reset(&self._runs, ID_BYTES * n)
+        buffer_reset(&self._runs, 2 * ID_BYTES * n if self._by_pairs else ID_BYTES * n)
         self._run_ends.n = 0
         to = self._runs.items
         for i in range(n):
@@ -129,9 +130,11 @@ cdef class RunCounter(PieceCounter):
             if not joins or counts != NULL and counts[slot_of(ids[i - 1], ids[i], shift)] < self._least:
                 to = self._end_run(to, n_in_run)
                 n_in_run = 0
+            elif self._by_pairs and n_in_run == 2:
+                to = _write_id(self._end_run(to, n_in_run), ids[i - 1])
+                n_in_run = 1
             if ids[i] != NONE:
-                to[0], to[1], to[2] = <uint8_t> ids[i], <uint8_t> (ids[i] >> 8), <uint8_t> (ids[i] >> 16)
-                to += ID_BYTES
+                to = _write_id(to, ids[i])
                 n_in_run += 1
         if not self._least:
             return 0
@@ -196,6 +199,12 @@ def cut_runs(PieceTable runs not None, PieceTable out not None, NeighbourCounts 
                     out.add_piece((<const char*> key)[ID_BYTES * first:ID_BYTES * k], run.count)
                 first = k
     out.finish()
+
+
+cdef inline uint8_t* _write_id(uint8_t* to, uint32_t i) noexcept nogil:
+    """Write an id of the key of a run. Returns the position after it."""
+    to[0], to[1], to[2] = <uint8_t> i, <uint8_t> (i >> 8), <uint8_t> (i >> 16)
+    return to + ID_BYTES
 
 
 cdef inline uint32_t _id_at(const uint8_t* key, size_t k) noexcept nogil:

@@ -17,6 +17,7 @@ class SuperwordCounter(RunCounter):
         phases: TwoPhases,
         neighbours: NeighbourCounts | None = None,
         least: int = 1,
+        by_pairs: bool = False,
         spill: Callable[[PieceTable], object] | None = None,
         limit: int = 0,
     ) -> Self: ...
