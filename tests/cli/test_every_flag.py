@@ -22,6 +22,7 @@ POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --qui
 IDS = "train ids -o out.fbpe --mode ids --base-size 257 --vocab-size 258"
 SUPER = "train a.txt -o out.fbpe --vocab-size 261 --superwords 257 --quiet"
 PIECES = "count-pieces a.txt -o out.pieces --quiet"
+RUNS = f"{PIECES} --base w.fbpe --superwords auto"
 WORDS = f"{PIECES} --mode codepoint"
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
 TIKTOKEN = "-m m.tiktoken --pattern gpt2"
@@ -161,6 +162,8 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "errors": "count-pieces latin.txt -o out.pieces | ... --errors replace",
             "superwords": f"{PIECES} | ... --superwords w.fbpe",
             "base": f"{PIECES} | ... --base w.fbpe --superwords auto",
+            "neighbours": f"{RUNS} | ... --neighbours count",
+            "cut_below": f"{RUNS} --neighbours pairs --cut-below 1 | {RUNS} --neighbours pairs --cut-below 99",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
             "force": "count-pieces a.txt -o there.pieces | ... --force",
             "json": "--json",
@@ -296,7 +299,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer.save("m.fbpe")
     tokenizer.export("m.tiktoken", format="tiktoken")
     fastbpe.Tokenizer.from_ranks(BYTES | {b"ba": 256}, pattern=None).save("n.fbpe")
-    fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False).save("w.fbpe")
+    words = fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False)
+    words.save("w.fbpe")
+    superwords = fastbpe.Superwords()
+    fastbpe.count_pieces(["ab ab ba"], base=words, superwords=superwords, neighbours="count").save("pairs")
     return tmp_path
 
 

@@ -145,7 +145,8 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    what = "pieces" if counts.runs_of is None else "pairs of words" if args.neighbours == "count" else "runs of words"
+    runs = "pairs of words" if args.neighbours == "count" else "runs of words"
+    what = "pieces" if counts.runs_of is None else runs
     said = f"{args.output}: {len(counts):,} distinct {what}, {counts.n_bytes:,} bytes of text"
     facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
     outputs.report(args, f"{said}{_pruned(counts.n_pruned)}", {"file": args.output, **facts})

@@ -150,9 +150,7 @@ def count_pieces(
                     "superwords=Superwords(…) counts runs of the tokens of a tokenizer, split by its own pattern: "
                     "pass the tokenizer as base=, and leave pattern= and special_tokens= out"
                 )
-            return count_token_runs(
-                source, base, superwords, neighbours, cut_below, reading, Reporter(progress)
-            )
+            return count_token_runs(source, base, superwords, neighbours, cut_below, reading, Reporter(progress))
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
 
         if base is not None or names or pattern != DEFAULT_PATTERN:
@@ -181,7 +179,9 @@ def _check_neighbours(neighbours: object, cut_below: int | None, superwords: obj
         if neighbours not in (None, "count"):
             raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
         if cut_below is not None:
-            raise TrainingError("cut_below= needs the neighbours by which runs are cut: pass their counts, neighbours=")
+            raise TrainingError(
+                "cut_below= needs the counts of neighbours by which runs are cut: pass neighbours="
+            )
 
 
 def count_source(

@@ -130,8 +130,8 @@ class PieceCounts(Mapping[bytes, int]):
     def runs_of(self) -> str | None:
         """The tokenizer whose runs of ids were counted (`count_pieces(superwords=)`), or None.
 
-        This is its fingerprint. For `Superwords` follow the kind of documents, and "neighbours", or how the runs were
-        cut. A run consists of two or more ids, in three bytes each, little-endian.
+        This is its fingerprint. For `Superwords`, it is followed by the kind of documents, and by "neighbours" or
+        how the runs were cut. A run consists of two or more ids, in three bytes each, little-endian.
         """
         return self._runs_of
 

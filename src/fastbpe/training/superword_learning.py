@@ -43,7 +43,14 @@ from fastbpe.training.documents_again import SourcesAgain, read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superword_options import Superwords, n_first_ids
-from fastbpe.training.token_runs import base_of_runs, by_lines, check_base, level_of_runs, texts_of_stage, words_of_stage
+from fastbpe.training.token_runs import (
+    base_of_runs,
+    by_lines,
+    check_base,
+    level_of_runs,
+    texts_of_stage,
+    words_of_stage,
+)
 from fastbpe.training.word_runs import neighbours_in, runs_of_sum
 
 _TEXT_BYTES = 1 << 30  # bytes of a text whose size is not known

@@ -123,7 +123,7 @@ def _checked_level(neighbours: PieceCounts, name: str, superwords: Superwords, c
     """Check cut_below, and that the neighbours belong to the runs with a name."""
     if neighbours.runs_of != name + _NEIGHBOURS or neighbours.pattern != superwords.pattern:
         raise TrainingError(
-            'neighbours= must be counted with the same base= and superwords=, and neighbours="count"; count them so'
+            'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'
         )
     if neighbours.n_pruned:
         raise TrainingError(
