@@ -163,7 +163,6 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "superwords": f"{PIECES} | ... --superwords w.fbpe",
             "base": f"{PIECES} | ... --base w.fbpe --superwords auto",
             "neighbours": f"{RUNS} | ... --neighbours count",
-            "cut_below": f"{RUNS} --neighbours pairs --cut-below 1 | {RUNS} --neighbours pairs --cut-below 99",
             "quiet": "count-pieces a.txt -o out.pieces | ... --quiet",
             "force": "count-pieces a.txt -o there.pieces | ... --force",
             "json": "--json",
@@ -299,10 +298,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer.save("m.fbpe")
     tokenizer.export("m.tiktoken", format="tiktoken")
     fastbpe.Tokenizer.from_ranks(BYTES | {b"ba": 256}, pattern=None).save("n.fbpe")
-    words = fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False)
-    words.save("w.fbpe")
-    superwords = fastbpe.Superwords()
-    fastbpe.count_pieces(["ab ab ba"], base=words, superwords=superwords, neighbours="count").save("pairs")
+    fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False).save("w.fbpe")
     return tmp_path
 
 

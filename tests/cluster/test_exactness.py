@@ -153,8 +153,8 @@ def test_superwords_of_counts_and_runs_equal_one_machine(cluster: Cluster) -> No
         assert found == fastbpe.train(iter(TEXTS), vocab_size="+50", progress=False, **on_top)
     neighbours = cluster.module.count_pieces(table, "text", neighbours="count", **on_top)
     assert neighbours == fastbpe.count_pieces(iter(TEXTS), neighbours="count", progress=False, **on_top)
-    level = found.training_report["least_count"]
-    cut = cluster.module.count_pieces(table, "text", neighbours=neighbours, cut_below=level, **on_top)
+    frequent = neighbours.pruned(found.training_report["least_count"])
+    cut = cluster.module.count_pieces(table, "text", neighbours=frequent, **on_top)
     assert len(cut) < len(runs)
     with pytest.warns(fastbpe.TrainingWarning, match="other ids"):
         assert fastbpe.train(cut, vocab_size="+50", progress=False, **on_top) == found

@@ -152,7 +152,6 @@ SPANS = {
 }
 WORDS = fastbpe.train(["ab ab ba"], vocab_size=258, superwords="words", progress=False)
 RUNS: dict[str, Any] = {"base": WORDS, "superwords": fastbpe.Superwords()}
-NEIGHBOURS = fastbpe.count_pieces(["ab ab ba"], neighbours="count", progress=False, **RUNS)
 READING = {
     "text_field": WithArguments(source="{jsonl}", value="body"),
     "format": WithArguments(source="{jsonl}", value="text"),
@@ -193,7 +192,6 @@ CALLS: dict[str, Row] = {
             "base": tokenizer(),
             "superwords": WORDS,
             "neighbours": WithArguments(source=["ab ab ba"], **RUNS, value="count"),
-            "cut_below": WithArguments(source=["ab ab ba"], **RUNS, neighbours=NEIGHBOURS, value=2),
             "options": None,  # tested in tests/property/test_codepoint_counts.py
             **READING,
         },

@@ -24,7 +24,7 @@ For superwords (train --superwords boundless), count twice: first pieces, from w
 train --superwords words learns words; then runs of these words, with --superwords. For
 superwords on top of a tokenizer, count with --base MODEL --superwords auto. Runs of large
 texts take as much memory as the text; to cut them, count with --neighbours count first,
-add these counts up, and count runs with --neighbours FILE --cut-below N.{documents.DETAILS}"""
+add these counts up with --min-count, and count runs with --neighbours FILE.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -48,7 +48,6 @@ _TEXT_ONLY = {
     "superwords",
     "base",
     "neighbours",
-    "cut_below",
     "lines",
     "separator",
     *counting_flags.READING,
@@ -77,10 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--neighbours",
         metavar="FILE",
-        help="with --superwords auto: cut runs by these counts of neighbours, of all the text; count: count "
+        help="with --superwords auto: cut runs between neighbours that these counts lack; count: count pairs of "
         "neighbours, not runs",
     )
-    add("--cut-below", metavar="N", type=int, help="cut runs between neighbours that occur fewer than N times")
     add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)
 
@@ -136,7 +134,6 @@ def _count(args: argparse.Namespace) -> None:
         options["superwords"] = load(args.superwords)
     if args.neighbours is not None:
         options["neighbours"] = "count" if args.neighbours == "count" else PieceCounts.load(args.neighbours)
-    options["cut_below"] = args.cut_below
     counts = count_pieces(
         counting_flags.sources_of(args, separator),
         progress=False if args.quiet else None,

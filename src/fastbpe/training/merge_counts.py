@@ -182,7 +182,7 @@ class _Merge:
         if (words is None) != (self._words is None):
             modes = ["byte" if facts is None else facts.mode for facts in (words, self._words)]
             raise TrainingError(f"cannot combine counts of mode={modes[0]!r} with counts of mode={modes[1]!r}")
-        check_same_runs(first.runs_of, counted.runs_of)
+        check_same_runs(first.runs_of, counted.runs_of, first.n_pruned + counted.n_pruned)
         check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
         if words is not None and self._words is not None:
             self._words.check_addable(words)

@@ -332,15 +332,27 @@ def check_same_splitting(
             )
 
 
-def check_same_runs(runs_of: str | None, other: str | None) -> None:
-    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces."""
+NEIGHBOURS = " neighbours"  # end of `runs_of`: the runs are pairs of neighbours
+
+
+def check_same_runs(runs_of: str | None, other: str | None, n_pruned: int) -> None:
+    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces.
+
+    n_pruned: sum of the counts that were left out of both. Neighbours must be complete before they are added up,
+        since the sum is the limit of what may be cut.
+    """
     if runs_of == other:
+        if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
+            raise TrainingError(
+                "rare neighbours were left out of these counts, so they cannot be added up: add up all counts "
+                "first, and then leave out rare ones"
+            )
         return
     if runs_of is None or other is None:
         raise TrainingError("cannot combine counts of pieces with counts of runs of words")
     raise TrainingError(
         "the runs were counted with different word tokenizers, from different documents (lines, whole ones), or "
-        "cut by different neighbours: count all runs with the same superwords=, base=, neighbours= and cut_below="
+        "cut by different neighbours: count all runs with the same superwords=, base= and neighbours="
     )
 
 

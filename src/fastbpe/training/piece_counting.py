@@ -39,7 +39,6 @@ def count_pieces(
     base: Tokenizer | None = None,
     superwords: Tokenizer | Superwords | None = None,
     neighbours: PieceCounts | Literal["count"] | None = None,
-    cut_below: int | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     progress: Progress = None,
@@ -72,11 +71,11 @@ def count_pieces(
             pattern and special tokens cut the text. `Superwords` – count runs of the base's tokens, from which
             `train(runs, base=…, superwords=…)` learns superwords on top of the base. None: count pieces. Byte mode
             only.
-        neighbours: "count" – with superwords=Superwords(…): count which tokens are neighbours, not runs. A sum of
-            such counts (`PieceCounts`) – cut runs between neighbours that are rare in it. Superwords can be
-            learned from the sum of these runs if each occurs cut_below times or more; cut runs take far less
-            memory than whole ones. None: runs are whole.
-        cut_below: int – number of occurrences below which neighbours are cut. Requires neighbours to cut by.
+        neighbours: "count" – with superwords=Superwords(…): count pairs of neighbouring tokens, not runs.
+            `PieceCounts`: the sum of such counts, without rare ones (`pruned`) – count runs, cut between
+            neighbours that are not in it. Cut runs need far less memory. `train` learns the same superwords from
+            the sum of these runs as from whole ones, or raises an error if too many neighbours were left out.
+            None: runs are whole.
         num_threads: int – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
         max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
             go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
@@ -127,7 +126,7 @@ def count_pieces(
         on_error=on_error,
         errors=errors,
     )
-    _check_neighbours(neighbours, cut_below, superwords)
+    _check_neighbours(neighbours, superwords)
     if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
 
@@ -150,7 +149,7 @@ def count_pieces(
                     "superwords=Superwords(…) counts runs of the tokens of a tokenizer, split by its own pattern: "
                     "pass the tokenizer as base=, and leave pattern= and special_tokens= out"
                 )
-            return count_token_runs(source, base, superwords, neighbours, cut_below, reading, Reporter(progress))
+            return count_token_runs(source, base, superwords, neighbours, reading, Reporter(progress))
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
 
         if base is not None or names or pattern != DEFAULT_PATTERN:
@@ -169,19 +168,14 @@ def count_pieces(
     return count_source(source, pattern, names, reading, Reporter(progress))
 
 
-def _check_neighbours(neighbours: object, cut_below: int | None, superwords: object) -> None:
-    """Raise TrainingError or TypeError if `neighbours` and `cut_below` have no use."""
+def _check_neighbours(neighbours: object, superwords: object) -> None:
+    """Raise TypeError if `neighbours` has a wrong type, and TrainingError if it has no use."""
+    if not isinstance(neighbours, PieceCounts) and neighbours not in (None, "count"):
+        raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
     if neighbours is not None and not isinstance(superwords, Superwords):
         raise TrainingError(
             "neighbours= needs superwords=Superwords(…) and base=: only such runs are cut when they are counted"
         )
-    if not isinstance(neighbours, PieceCounts):
-        if neighbours not in (None, "count"):
-            raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
-        if cut_below is not None:
-            raise TrainingError(
-                "cut_below= needs the counts of neighbours by which runs are cut: pass neighbours="
-            )
 
 
 def count_source(

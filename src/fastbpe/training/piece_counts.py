@@ -469,7 +469,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     for other in others:
         if other.mode != first.mode:
             raise TrainingError(f"cannot combine counts of mode={first.mode!r} with counts of mode={other.mode!r}")
-        check_same_runs(first._runs_of, other._runs_of)
+        check_same_runs(first._runs_of, other._runs_of, first._n_pruned + other._n_pruned)
         other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
             words.check_addable(other._words)

@@ -163,9 +163,9 @@ def _second_stage(
         least = max(least // 2, floor)
     if len(merges) < n_new and floor > options.min_count:
         raise TrainingError(
-            f"the runs were cut below {floor} occurrences, and only {len(merges):,} of {n_new:,} superwords are "
-            f"that frequent: count the runs again with a smaller cut_below=, such as {max(floor // 4, 1)}, or ask "
-            "for fewer"
+            f"the runs were cut where neighbours occur fewer than {floor} times, and only {len(merges):,} of "
+            f"{n_new:,} superwords are that frequent: count the runs again with all neighbours that occur "
+            f"at least {max(floor // 4, 1)} times, or ask for fewer"
         )
     facts = {
         "pattern": options.pattern,

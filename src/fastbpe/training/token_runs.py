@@ -14,7 +14,6 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.superword_counter import SuperwordCounter
-from fastbpe._utils.arguments import integer
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Source
@@ -25,13 +24,12 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.base_vocabulary import BaseVocabulary, add_pattern_of_base, is_plain, vocabulary_of_base
 from fastbpe.training.document_counting import count_documents, texts_of_pattern
-from fastbpe.training.options import ByteOptions, ReadingOptions
+from fastbpe.training.options import NEIGHBOURS, ByteOptions, ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
 from fastbpe.training.word_runs import neighbours_in
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document of lines is counted
-_NEIGHBOURS = " neighbours"  # after the name of runs: these are pairs of neighbours
 _CUT = " cut "  # after the name of runs: the level, and facts about the neighbours
 _NEVER_IN_UTF8 = {0xC0, 0xC1, *range(0xF5, 0x100)}
 
@@ -41,7 +39,6 @@ def count_token_runs(
     base: Tokenizer,
     superwords: Superwords,
     neighbours: PieceCounts | Literal["count"] | None,
-    cut_below: int | None,
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> PieceCounts:
@@ -58,11 +55,11 @@ def count_token_runs(
     make = partial(SuperwordCounter, phases=TwoPhases(words, array("Q")))
     name = name_of_runs(base, superwords)
     if isinstance(neighbours, PieceCounts):
-        least = _checked_level(neighbours, name, superwords, cut_below)
+        least = _level_of(neighbours, name, superwords)
         make = partial(make, neighbours=neighbours_in(neighbours, words.n_ids), least=least)
         name += _CUT + f"{least} {_facts(neighbours)}"
     elif neighbours is not None:
-        make, name = partial(make, by_pairs=True), name + _NEIGHBOURS
+        make, name = partial(make, by_pairs=True), name + NEIGHBOURS
     texts = texts_of_stage(base, options, superwords)
     table, n_bytes, n_skipped = count_documents(
         reading.resolve(source), texts, reading, reporter, "counting", make
@@ -84,7 +81,7 @@ def name_of_runs(base: Tokenizer, superwords: Superwords) -> str:
 
 def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwords) -> Tokenizer:
     """Return the base. Raises TrainingError if the runs were counted with another one, or with other options."""
-    name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(_NEIGHBOURS)
+    name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
             "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and the superwords= with "
@@ -99,10 +96,10 @@ def level_of_runs(runs: PieceCounts) -> int:
     Raises TrainingError: the counts are neighbours, or runs of another text than the neighbours that cut them.
     """
     name, is_cut, facts = (runs.runs_of or "").partition(_CUT)
-    if name.endswith(_NEIGHBOURS):
+    if name.endswith(NEIGHBOURS):
         raise TrainingError(
-            "these PieceCounts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these, "
-            "cut_below=…), and pass their sum"
+            "these PieceCounts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these), "
+            "and pass their sum"
         )
     if not is_cut:
         return 1
@@ -119,24 +116,15 @@ def _facts(neighbours: PieceCounts) -> str:
     return f"{neighbours.n_bytes} {neighbours.n_pieces} {len(neighbours)}"
 
 
-def _checked_level(neighbours: PieceCounts, name: str, superwords: Superwords, cut_below: int | None) -> int:
-    """Check cut_below, and that the neighbours belong to the runs with a name."""
-    if neighbours.runs_of != name + _NEIGHBOURS or neighbours.pattern != superwords.pattern:
+def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int:
+    """Return the least count of neighbours, after a check that they belong to the runs with a name."""
+    if neighbours.runs_of != name + NEIGHBOURS or neighbours.pattern != superwords.pattern:
         raise TrainingError(
             'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'
         )
-    if neighbours.n_pruned:
-        raise TrainingError(
-            "neighbours= lacks rare neighbours that were left out (pruned, min_count=): pass all, added up"
-        )
-    if cut_below is None:
-        raise TrainingError(
-            "neighbours= needs cut_below=, the number of occurrences below which neighbours are cut"
-        )
-    level = integer("cut_below", cut_below)
-    if level < 1:
-        raise ValueError(f"cut_below={level}: must be at least 1")
-    return level
+    if neighbours.n_pruned and not neighbours:
+        raise TrainingError("neighbours= is empty, because all were left out as rare: leave out fewer")
+    return min(neighbours.values(), default=1)
 
 
 def check_base(base: Tokenizer, superwords: Superwords) -> None:

@@ -82,7 +82,7 @@ def test_runs_of_tokens_of_parts_are_those_of_the_whole() -> None:
     assert made == whole
     neighbours = counted_by_tasks(divided(TEXTS, rng), {**options, "neighbours": "count"}, rng)
     assert neighbours == fastbpe.count_pieces(TEXTS, neighbours="count", progress=False, **options)
-    cutting = {"neighbours": neighbours, "cut_below": whole.training_report["least_count"]}
+    cutting = {"neighbours": neighbours.pruned(whole.training_report["least_count"])}
     cut = counted_by_tasks(divided(TEXTS, rng), {**options, **cutting}, rng)
     assert cut == fastbpe.count_pieces(TEXTS, progress=False, **options, **cutting)
     assert sum(map(len, cut)) < sum(map(len, runs))
