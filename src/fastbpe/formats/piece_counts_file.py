@@ -11,11 +11,12 @@ were counted, and "charsmap" contains the rules of the normalizer. "characters" 
 sentence, and the header contains the word that ends the last sentence.
 
 For runs of words, each piece is the ids of a run, three bytes per id, and the header has the fingerprint of the
-tokenizer whose tokens the ids are.
+tokenizer whose tokens the ids are, and for runs on top of a base how they were counted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ KIND = Kind(
     {"lengths": 4, "counts": 8, "characters": 4, "character_counts": 8},
 )
 _SECTIONS = ("pieces", "lengths", "counts")
+_RUNS_OF = r"[0-9a-f]+( (lines|whole)( neighbours| cut( \d{1,19}){4})?)?"  # see `training.token_runs`
 _WORD_SECTIONS = ("charsmap", "characters", "character_counts")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "mode": str,
@@ -169,7 +171,8 @@ def parse(data: Buffer, where: str) -> Counted:
         )
     tables = sections["pieces"], sections["lengths"], sections["counts"]
     runs_of = header.get("runs_of")
-    if runs_of is not None and (not isinstance(runs_of, str) or has_words):
+    is_valid = isinstance(runs_of, str) and not has_words and re.fullmatch(_RUNS_OF, runs_of, re.ASCII)
+    if runs_of is not None and not is_valid:
         raise FormatError(f"{where}: its header has no valid 'runs_of'")
     return Counted(pattern, header["special_tokens"], *numbers, *tables, words, runs_of)
 

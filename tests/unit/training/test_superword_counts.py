@@ -15,6 +15,7 @@ import pytest
 import fastbpe
 from fastbpe import PieceCounts, Superwords, Tokenizer, TrainingError, TrainingWarning, count_pieces, train
 from fastbpe.cli.command_line import main
+from fastbpe.formats import piece_counts_file
 from fastbpe.training import superword_learning
 from helpers.sampling import SEED, n_rounds
 
@@ -189,6 +190,27 @@ def test_multiplied_neighbours_and_runs_are_weights(base: Tokenizer) -> None:
     both += count_pieces(TEXTS[5:], neighbours="count", **options)
     first, second = (count_pieces(texts, neighbours=both.pruned(2), **options) for texts in (TEXTS[:1], TEXTS[5:]))
     assert learned(3 * first + second, base, "+5").vocab == learned([*TEXTS[:3], TEXTS[5]], base, "+5").vocab
+
+
+@pytest.mark.parametrize("facts", ["cut", "cut 2", "cut 2 3 4 x", "cut 2 3 4 5 6", f"cut {10**20} 3 4 5", "left"])
+def test_a_file_with_other_facts_about_its_runs_is_refused(base: Tokenizer, facts: str, tmp_path: Path) -> None:
+    cut(base, 6).save(tmp_path / "runs")
+    counted = piece_counts_file.parse((tmp_path / "runs").read_bytes(), "runs")
+    data = piece_counts_file.dump(counted._replace(runs_of=f"{base.fingerprint} lines {facts}"))
+    (tmp_path / "runs").write_bytes(b"".join(bytes(part) for part in data))
+    with pytest.raises(fastbpe.FormatError, match="no valid 'runs_of'"):
+        PieceCounts.load(tmp_path / "runs")
+
+
+def test_files_of_neighbours_are_merged_before_rare_ones_are_left_out(base: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for i in range(2):
+        neighbours(base).save(tmp_path / "parts" / f"{i}.pieces")
+    PieceCounts.merge(tmp_path / "parts", tmp_path / "all", min_count=12)
+    assert PieceCounts.load(tmp_path / "all") == (2 * neighbours(base)).pruned(12)
+    neighbours(base).pruned(6).save(tmp_path / "parts" / "1.pieces")
+    with pytest.raises(TrainingError, match=r"1\.pieces: .* add up all counts first"):
+        PieceCounts.merge(tmp_path / "parts", tmp_path / "all")
 
 
 def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
