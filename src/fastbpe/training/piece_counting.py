@@ -113,6 +113,13 @@ def count_pieces(
     >>> import fastbpe
     >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
     1
+    >>> texts = ["the end of a day", "the end of b"]
+    >>> options = {"base": fastbpe.train(texts, vocab_size=262), "superwords": fastbpe.Superwords()}
+    >>> neighbours = fastbpe.count_pieces(texts, neighbours="count", **options)
+    >>> len(fastbpe.count_pieces(texts, **options))
+    2
+    >>> len(fastbpe.count_pieces(texts, neighbours=neighbours.pruned(2), **options))
+    1
     """
     mode = mode_of(mode, base)
     if mode not in _MODES:
