@@ -128,6 +128,8 @@ def _count(args: argparse.Namespace) -> None:
         options["special_tokens"] = args.special
     if (args.base is None) == (args.superwords == "auto"):
         raise OptionError("--base MODEL and --superwords auto need each other: pass both, or neither")
+    if args.neighbours is not None and args.base is None:
+        raise OptionError("--neighbours needs --base MODEL and --superwords auto: only such runs are cut")
     if args.base is not None:
         options |= {"base": load(args.base), "superwords": Superwords()}
     elif args.superwords is not None:

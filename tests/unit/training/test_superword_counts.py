@@ -302,5 +302,7 @@ def test_the_commands_count_runs_and_learn_from_them(
     assert main(["count-pieces", *texts, "-o", runs, "--force", *common, *cutting]) == 0
     assert main(["train", runs, "-o", str(tmp_path / "cut.fbpe"), "--vocab-size", "+3", *common]) == 0
     assert fastbpe.load(tmp_path / "cut.fbpe").vocab == learned(TEXTS, base, "+3").vocab
+    assert main(["count-pieces", *texts, "-o", runs, "--force", "--neighbours", "count"]) == 1
+    assert "--neighbours needs --base MODEL" in capsys.readouterr().err
     assert main(["count-pieces", *texts, "-o", runs, "--force", "--superwords", "auto"]) == 1
     assert "--base" in capsys.readouterr().err
