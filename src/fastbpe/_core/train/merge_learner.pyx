@@ -20,7 +20,7 @@ Memory. A merge reads cells, counts and weights at random. So it prefetches cell
 occurrences, and counts are stored apart from the rest of a pair. Huge pages help only for arrays that are large
 and written from end to end: `allocated` asks for them, and arrays that grow get none.
 
-Tried and dropped: huge pages for arrays that grow: getting them cost more than they saved. Prefetching counts,
+Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts,
 and pairs while their occurrences are laid out: gained under 3 % (docs/how/optimizations.md).
 """
 
