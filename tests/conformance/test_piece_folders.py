@@ -65,13 +65,14 @@ OPTIONS: dict[str, list[Any]] = {
     "offset": [10],
     "mask_token_sent": ["<mask_1>", "<mask_2>", None],
     "src_lang": ["fr_XX", "fra_Latn", None],
+    "tgt_lang": ["deu", "<s>", "__fra__", None],
     "add_bos_token": [True, False],
     "add_eos_token": [True],
     "mask_token": ["<mask>", "[MASK]", {"__type": "AddedToken", "content": "<fl>", "lstrip": True}],
     "pad_token": ["<new>", None],
     "cls_token": ["[CLS]"],
     "sep_token": ["<sep>"],
-    "additional_special_tokens": [["<x>", "fra_Latn", "eng_Latn"]],
+    "additional_special_tokens": [["<x>", "fra_Latn", "eng_Latn", "__fra__"]],
     "extra_special_tokens": [["<y>"], {"image_token": "<img>"}],
     "added_tokens_decoder": [
         {"0": {"content": "<s>", "special": True}, "700": {"content": "<new>", "lstrip": True, "special": False}},
@@ -104,16 +105,23 @@ def file_name(class_name: str) -> str:
     return str(getattr(transformers, class_name + "Tokenizer").vocab_files_names["vocab_file"])
 
 
+def ids_of(theirs: Any, *texts: str, is_plain: bool = False) -> Any:
+    """Return the ids of a text or of two, for classes of documents too, which need boxes to encode."""
+    if type(theirs).__name__ in ("LayoutXLMTokenizer", "UdopTokenizer"):
+        return theirs.backend_tokenizer.encode(*texts, add_special_tokens=not is_plain).ids
+    return theirs.encode(*texts, add_special_tokens=not is_plain)
+
+
 def assert_equal(ours: Any, theirs: Any) -> None:
     for text in TEXTS:
-        ids = theirs.encode(text, add_special_tokens=False)
+        ids = ids_of(theirs, text, is_plain=True)
         assert ours.encode(text, allowed_special="all") == ids
         for skip in (True, False):
             decoded = theirs.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
             assert ours.decode(ids, skip_special_tokens=skip) == decoded
-    assert ours.encode_with_template("a cat") == theirs.encode("a cat")
-    assert ours.encode_with_template("a cat", "the dog") == theirs.encode("a cat", "the dog")
-    offsets = theirs("The ﬁt  cat", add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    for texts in (("a cat",), ("a cat", "the dog")):
+        assert ours.encode_with_template(*texts) == ids_of(theirs, *texts)
+    offsets = theirs.backend_tokenizer.encode("The ﬁt  cat", add_special_tokens=False).offsets
     assert list(map(tuple, ours.encode_with_offsets("The ﬁt  cat")[1])) == offsets
 
 
@@ -122,11 +130,12 @@ def test_ids_are_those_of_the_class(class_name: str, tmp_path: Path, monkeypatch
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert file_name(class_name) in folder.ALONE
     n_equal = 0
-    for number in range(len(MODELS) + n_rounds(12, 150)):
+    names = [name for name in MODELS if class_name != "SeamlessM4T" or name not in ("t5", "albert")]
+    for number in range(len(names) + n_rounds(12, 150)):
         rng = random.Random(f"{SEED} {class_name} {number}")
-        chosen = [*MODELS][number] if number < len(MODELS) else rng.choice([*MODELS])
+        chosen = names[number] if number < len(names) else rng.choice(names)
         config: dict[str, Any] = {"tokenizer_class": f"{class_name}Tokenizer"}
-        if number >= len(MODELS):
+        if number >= len(names):
             config |= {key: rng.choice(values) for key, values in OPTIONS.items() if rng.random() < 0.15}
         where = tmp_path / str(number)
         where.mkdir()

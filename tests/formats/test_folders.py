@@ -319,6 +319,10 @@ T5 = [(b"<pad>", 0.0, PieceType.CONTROL), CONTROLS[1], (b"<unk>", 0.0, PieceType
         ("T5", T5, {}, [6, 3, 5, 2], ((), (1,))),
         ("Pegasus", T5, {}, [109, 106, 108, 105], ((), (1,))),
         ("BigBird", FAIRSEQ, {}, [6, 3, 5, 0], ((9,), (7,))),
+        ("LayoutXLM", FAIRSEQ, {}, [7, 4, 6, 3], ((0,), (2,))),
+        ("MLuke", FAIRSEQ, {}, [6, 3, 5, 0], ((1,), (2,))),
+        ("SeamlessM4T", FAIRSEQ, {"extra_special_tokens": ["__fra__"]}, [7, 4, 6, 1], ((3, 8), (3,))),
+        ("Udop", T5, {}, [6, 3, 5, 2], ((), (1,))),
     ],
 )
 def test_model_of_a_class_has_the_ids_of_the_class(
@@ -338,7 +342,14 @@ def test_model_without_the_unknown_piece_of_its_class_is_refused(tmp_path: Path)
         fastbpe.load(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["M2M100", "XGLM", "LayoutXLM", "GPT2"])
+def test_seamless_model_that_would_give_one_id_to_two_tokens_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(T5, None, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "SeamlessM4TTokenizer"})
+    with pytest.raises(FormatError, match=r"spiece\.model: the first pieces must be <unk>, <s> and </s>"):
+        fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["M2M100", "XGLM", "GPT2"])
 def test_model_whose_class_has_rules_of_its_own_is_refused_by_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "sentencepiece.bpe.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))
     fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})

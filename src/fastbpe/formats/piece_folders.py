@@ -13,7 +13,13 @@ from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.formats.huggingface import named_tokens, piece_classes, read_characters, read_segmented
+from fastbpe.formats.huggingface import (
+    class_settings,
+    named_tokens,
+    piece_classes,
+    read_characters,
+    read_segmented,
+)
 from fastbpe.formats.huggingface import tokenizer_config as config_file
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.piece_classes import Rules
@@ -85,7 +91,7 @@ class _Made:
         vocab = self._numbered() if rules.merges else {piece: i for i, (piece, _) in enumerate(listed)}
         added = self.named.add((), vocab.get, len(vocab) if rules.merges else len(listed))
         scheme = "always" if not rules.has_prefix or self.config.get("add_prefix_space", True) else "never"
-        if self.class_name == "DebertaV2" and scheme == "never":
+        if self.class_name == "SeamlessM4T" or (self.class_name == "DebertaV2" and scheme == "never"):
             scheme = "first"
         spaces = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
         before = [{"type": "WhitespaceSplit"}] if rules.splits_words else []
@@ -140,6 +146,11 @@ class _Made:
             named = named._replace(named={**named.named, "mask_token": Definition("<mask_2>", is_text=True)})
         if not named.has_extra:
             named = named._replace(extra=self._extra(named))
+        elif self.class_name == "MLuke":
+            known = {token.content for token in named.extra}
+            named = named._replace(
+                extra=[*named.extra, *(token for token in self.extra if token.content not in known)]
+            )
         return named
 
     def _extra(self, named: NamedTokens) -> list[Definition]:
@@ -177,6 +188,15 @@ class _Made:
         if not self.rules.head:
             return {piece: i for i, (piece, _) in enumerate(self.pieces)}
         found = {self._text(name): i for i, name in enumerate(self.rules.head)}
+        if self.class_name == "SeamlessM4T" and [piece for piece, _ in self.pieces[:3]] != [
+            "<unk>",
+            "<s>",
+            "</s>",
+        ]:
+            raise FormatError(
+                f"{self.where}: the first pieces must be <unk>, <s> and </s>: otherwise SeamlessM4TTokenizer "
+                f"gives one id to two tokens; {class_settings.WAY_OUT}"
+            )
         for piece, _ in self.pieces:
             found.setdefault(piece, len(found))
         return found
@@ -267,8 +287,14 @@ class _Made:
         if name.startswith("$"):
             return {"Sequence": {"id": name[1:], **numbered}}
         if name == "lang":
-            stated = self.config.get("src_lang")
+            stated = self.config.get(self.rules.language_key)
             content = self.rules.language if stated is None else str(stated)
+            if self.class_name == "SeamlessM4T":
+                for key in ("src_lang", "tgt_lang"):
+                    if not isinstance(self.config.get(key, ""), str):
+                        self._fail(f"{key} is not text")
+                content = content if "__" in content else f"__{content}__"
+                content = content if content in ids else self.named.roles.get("unk", "")
             if self.class_name == "MBart50" and content not in self.rules.codes:
                 self._fail(f"src_lang is {content!r:.40}, which is not a language code")
             unknown = self.named.roles.get("unk", "")

@@ -57,7 +57,8 @@ class Rules(NamedTuple):
         head: roles of the tokens that replace the first `n_replaced` pieces.
         codes: codes of languages, after the pieces.
         ends_with_mask: the token of the role mask follows the codes.
-        language: the source language if no file names one.
+        language: the language if `language_key` in tokenizer_config.json names none.
+        language_key: such a key.
         merges: the model merges, in the order of ids.
         splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
@@ -76,6 +77,7 @@ class Rules(NamedTuple):
     codes: tuple[str, ...] = ()
     ends_with_mask: bool = False
     language: str = ""
+    language_key: str = "src_lang"
     merges: bool = False
     splits_punctuation: bool = False
     has_prefix: bool = False
@@ -96,11 +98,24 @@ def _replace(kind: str, pattern: str, content: str) -> dict[str, Any]:
 _SPACES = _replace("Regex", " {2,}", " ")
 _QUOTES = [_replace("String", "``", '"'), _replace("String", "''", '"')]
 _LOWER = {"type": "Lowercase"}
-_PLAIN = [
-    _replace("Regex", r"\s{2,}|[\n\r\t]", " "),
-    {"type": "NFC"},
-    {"type": "Strip", "strip_left": False, "strip_right": True},
+_RIGHT = {"type": "Strip", "strip_left": False, "strip_right": True}
+_PLAIN = [_replace("Regex", r"\s{2,}|[\n\r\t]", " "), {"type": "NFC"}, _RIGHT]
+_SEAMLESS = [
+    _replace("Regex", r"[\n\r\t]", " "),
+    {"type": "NFKC"},
+    _RIGHT,
+    _replace("Regex", " +▁", "▁"),
+    _replace("Regex", "^▁+$", ""),
+    _replace("Regex", " {2,}", "▁"),
 ]
+_ENTITIES = {
+    "entity_1_token": "▁<ent>",
+    "entity_2_token": "▁<ent2>",
+    "entity_unk_token": "[UNK]",
+    "entity_pad_token": "[PAD]",
+    "entity_mask_token": "[MASK]",
+    "entity_mask2_token": "[MASK2]",
+}
 
 
 def _own(config: Mapping[str, Any], rules: Steps) -> Steps:
@@ -155,7 +170,7 @@ _MBART = _FAIRSEQ_RULES._replace(
     language="en_XX",
 )
 #: Classes that take a unigram model only. The others score the pieces of any model.
-UNIGRAM_ONLY = ("Barthez", "Camembert")
+UNIGRAM_ONLY = ("Barthez", "Camembert", "MLuke")
 #: Name without "Tokenizer" and "Fast" → rules.
 CLASSES: Mapping[str, Rules] = {
     "XLMRoberta": _XLM_ROBERTA,
@@ -217,6 +232,35 @@ CLASSES: Mapping[str, Rules] = {
         splits_words=True,
         template=("$A sep cls:2", "$A sep $B:1 sep:1 cls:2"),
         unknown="piece",
+    ),
+    "LayoutXLM": _FAIRSEQ_RULES._replace(
+        settings=_LEFT,
+        normalizers=lambda config, rules: [_RIGHT, _replace("Regex", " {2,}", "▁")],
+        template=("cls $A sep", "cls $A sep sep $B sep"),
+        has_prefix=True,
+    ),
+    "Udop": Rules(
+        Settings({"eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>"}),
+        lambda config, rules: [],
+        splits_words=True,
+        template=("$A eos", "$A eos $B eos"),
+        unknown="listed",
+        unknown_else=2,
+    ),
+    "MLuke": Rules(
+        _LEFT._replace(specific=_ENTITIES, makes_special=True),
+        lambda config, rules: _QUOTES,
+        template=("cls $A sep", "cls $A sep sep $B:1 sep:1"),
+        unknown=0,
+    ),
+    "SeamlessM4T": Rules(
+        Settings({role: name for role, name in ROBERTA_ROLES.items() if role != "mask"}),
+        lambda config, rules: _SEAMLESS,
+        template=("eos lang $A eos", "eos lang $A $B eos"),
+        head=("<pad>", "<unk>", "<s>", "</s>"),
+        language="fra",
+        language_key="tgt_lang",
+        merges=True,
     ),
     "T5": Rules(
         Settings({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}),
