@@ -52,13 +52,61 @@ def fill(folder: Path, rng: random.Random) -> None:
         (folder / "added_tokens.json").write_text(json.dumps(added))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(400))
 def test_random_folders_have_the_ids_of_transformers(seed: int, tmp_path: Path) -> None:
     fill(tmp_path, random.Random(seed))
     stock = AutoTokenizer.from_pretrained(tmp_path)
-    loaded = fastbpe.load(tmp_path)
+    assert_equal(fastbpe.load(tmp_path), stock)
+
+
+def assert_equal(loaded: fastbpe.Tokenizer, stock: Any) -> None:
     for text in TEXTS:
         ids = stock(text).input_ids
         assert loaded.encode(text, allowed_special="all", with_template=True) == ids
         assert loaded.decode(ids) == stock.decode(ids)
+        assert loaded.decode(ids, skip_special_tokens=True) == stock.decode(ids, skip_special_tokens=True)
     assert loaded.encode_with_template("the", "cat") == stock("the", "cat").input_ids
+
+
+def token(i: int, content: str, rng: random.Random) -> dict[str, Any]:
+    flags = ("special", "normalized", "lstrip", "rstrip", "single_word")
+    return {"id": i, "content": content, **{flag: rng.random() < 0.3 for flag in flags}}
+
+
+def add_json(folder: Path, rng: random.Random) -> None:
+    """Move the vocabulary into a tokenizer.json with steps that the class does not use."""
+    tokens = (folder / "vocab.txt").read_text().split()
+    (folder / "vocab.txt").unlink()
+    chosen = rng.sample([name for name in tokens if name not in "EÉé"], 6)  # lower-cased, these three are equal
+    added = [token(i, name, rng) for i, name in enumerate(tokens) if name in chosen]
+    if rng.random() < 0.5:
+        added.append(token(len(tokens), "<z>", rng))
+    padding = {"strategy": "BatchLongest", "direction": "Right", "pad_id": 1, "pad_type_id": 0, "pad_token": "a"}
+    described = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": padding if rng.random() < 0.2 else None,
+        "added_tokens": added,
+        "normalizer": rng.choice([None, {"type": "Lowercase"}, {"type": "NFC"}]),
+        "pre_tokenizer": rng.choice([{"type": "Whitespace"}, {"type": "BertPreTokenizer"}]),
+        "post_processor": None,
+        "decoder": rng.choice([None, {"type": "WordPiece", "prefix": "@@", "cleanup": False}]),
+        "model": {
+            "type": "WordPiece",
+            "unk_token": rng.choice(["[UNK]", "a"]),
+            "continuing_subword_prefix": rng.choice(["##", "@@"]),
+            "max_input_chars_per_word": rng.choice([2, 100]),
+            "vocab": {name: i for i, name in enumerate(tokens)},
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(described))
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.errors.FormatWarning")  # padding, and ids of added tokens
+@pytest.mark.parametrize("seed", range(400))
+def test_class_takes_only_the_vocabulary_from_a_tokenizer_json(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    fill(tmp_path, rng)
+    add_json(tmp_path, rng)
+    stock = AutoTokenizer.from_pretrained(tmp_path)
+    assert_equal(fastbpe.load(tmp_path), stock)

@@ -1,7 +1,8 @@
-"""`vocab.txt`: a WordPiece vocabulary with one token per line, as in the folders of BERT and similar models.
+"""WordPiece vocabularies in the folders of BERT and similar models: `vocab.txt`, or the one of a tokenizer.json.
 
-The file contains only tokens. The class in transformers and the flags in tokenizer_config.json determine how texts
-are normalized. This module turns both into one tokenizer.json, which `read_segmented` reads.
+`vocab.txt` contains one token per line, and no rules. The class in transformers and the flags in
+tokenizer_config.json determine how texts are normalized; transformers prefers them to the steps of a
+tokenizer.json. This module turns both into one tokenizer.json, which `read_segmented` reads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.huggingface import class_settings, named_tokens, read_segmented, tokenizer_config
+from fastbpe.formats.huggingface import read as tokenizer_json
+from fastbpe.formats.huggingface._vocab_json import Entries
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary
 from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
 from fastbpe.model import Buffer, CodePointModel, Model
 
@@ -22,7 +26,7 @@ SETTINGS = class_settings.Settings(
     {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
 )
 #: Classes of transformers 5 with the rules of BertTokenizer.
-_CLASSES = (
+CLASSES = (
     "Bert",
     "ConvBert",
     "DPRContextEncoder",
@@ -70,14 +74,52 @@ def read(
     return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
 
 
+def read_json(
+    folder: str,
+    path: str,
+    config: Mapping[str, Any],
+    special_tokens: Mapping[str, int] | None = None,
+) -> Model | CodePointModel | None:
+    """Read the tokenizer.json of a folder with one of `CLASSES`, which takes only the vocabulary from it.
+
+    Accepts the arguments of `read`, and raises as it does.
+
+    Returns:
+        None if the file has a model of another type.
+    """
+    data = bytes(map_file(path))
+    limits.check_entries(data, path, b":", b",")
+    document, apart = read_segmented.read_apart(data, path)
+    top = tokenizer_json.checked_top(document, path)
+    model = top.part("model")
+    if model is None or read_segmented.type_of(model) != "WordPiece":
+        return None
+    named = named_tokens.read(folder, SETTINGS)
+    vocab = apart if isinstance(apart, Entries) else check_vocabulary(model)
+    described = {**document, **_rules(vocab, path, config, named.roles)}
+    described["added_tokens"] = document.get("added_tokens", [])
+    if vocab is apart:
+        described["model"]["vocab"] = {}
+    made = read_segmented.parse(
+        json.dumps(described).encode(),
+        path,
+        named=named if special_tokens is None else None,
+        special_tokens=special_tokens,
+        entries=apart if isinstance(apart, Entries) else None,
+    )
+    assert made is not None
+    made = made._replace(roles={**made.roles, **named.roles})
+    return tokenizer_config.with_own_tokens(made, folder, named, is_bare=False)
+
+
 def _described(
     data: Buffer, where: str, config: Mapping[str, Any], class_name: str, named: NamedTokens
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the tokenizer.json that transformers creates from a vocab.txt, and role → token."""
-    if class_name not in (*_CLASSES, *class_settings.ANY_CLASS):
+    if class_name not in (*CLASSES, *class_settings.ANY_CLASS):
         raise FormatError(
             f"{where}: a vocabulary for the class {class_name}Tokenizer, which has its own rules; fastbpe "
-            f"reads such files for {', '.join(_CLASSES)}: {class_settings.WAY_OUT}"
+            f"reads such files for {', '.join(CLASSES)}: {class_settings.WAY_OUT}"
         )
     try:
         text = bytes(data).decode()
@@ -87,20 +129,28 @@ def _described(
     tokens = lines if lines[-1] else lines[:-1]
     limits.check_number(len(tokens), where)
     vocab = {token: i for i, token in enumerate(tokens)}
-    roles = named.roles
-    around = []
-    for role in ("unk", "cls", "sep"):
-        name = roles.get(role)
-        if name not in vocab:
-            raise FormatError(f"{where}: no line is {name!r}, the {role}_token, which BERT's rules need")
-        around.append([name, vocab[name]])
+    described = _rules(vocab, where, config, named.roles)
     new = next((name for name in named.names() if name not in vocab), None)
     if new is not None and len(vocab) < len(tokens):
         raise FormatError(
             f"{where}: some lines are repeated, and {new!r} has no line, so it would get another token's id; add "
             "a line"
         )
-    described = {
+    return described, named.roles
+
+
+def _rules(
+    vocab: Mapping[str, int] | Entries, where: str, config: Mapping[str, Any], roles: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the tokenizer.json that transformers creates from a vocabulary."""
+    around = []
+    for role in ("unk", "cls", "sep"):
+        name = roles.get(role, "")
+        found = vocab.get(name, -1)
+        if found < 0:
+            raise FormatError(f"{where}: no token is {name!r}, the {role}_token, which BERT's rules need")
+        around.append([name, found])
+    return {
         "version": "1.0",
         "added_tokens": [],
         "normalizer": {
@@ -121,7 +171,6 @@ def _described(
             "vocab": vocab,
         },
     }
-    return described, roles
 
 
 def _flag(config: Mapping[str, Any], name: str, where: str, *, default: bool | None) -> bool | None:

@@ -69,6 +69,13 @@ def _read_folder(
         name = class_settings.class_of_parts(config, model_config)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
+    if os.path.basename(paths[0]) == folder.ALONE[0] and pattern is None:
+        from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
+
+        if name in bert_vocabulary.CLASSES:
+            read = bert_vocabulary.read_json(where, paths[0], config, special_tokens)
+            if read is not None:
+                return read
     settings = class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
