@@ -14,10 +14,11 @@ pytest.importorskip("transformers")
 
 import transformers
 from transformers.models.auto import configuration_auto, tokenization_auto
+from transformers.tokenization_python import PythonBackend
 
 import fastbpe
 from fastbpe import FormatError
-from fastbpe.formats import gpt2
+from fastbpe.formats import folder, gpt2
 from fastbpe.formats.huggingface import class_settings, model_types
 from helpers import folder_grid
 from helpers.sampling import SEED, n_rounds
@@ -155,3 +156,13 @@ def test_model_whose_class_has_other_ids_is_refused(name: str, tmp_path: Path) -
         (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
         with pytest.raises(FormatError, match=f"the class {class_name} gives other ids"):
             fastbpe.load(tmp_path)
+
+
+def test_classes_in_python_with_files_of_their_own_are_those_of_transformers() -> None:
+    names = {*folder.ALONE, folder.BERT_VOCABULARY, "merges.txt", "source.spm", "bpe.codes"} - {"tokenizer.json"}
+    found: set[str] = set()
+    for name in sorted({*model_types._classes().values()}):
+        kind = getattr(transformers, f"{name}Tokenizer", None)
+        if kind is not None and issubclass(kind, PythonBackend):
+            found |= {name} if {*kind.vocab_files_names.values()} & names else set()
+    assert found == {*class_settings.IN_PYTHON}

@@ -35,6 +35,18 @@ def test_folder_is_read_with_the_flags_beside_it(tmp_path: Path) -> None:
     assert fastbpe.load(fill(tmp_path, LINES, do_lower_case=False)).encode("Cats cat") == [8, 7, 6]
 
 
+def test_tokenizer_json_gets_the_flags_beside_it(tmp_path: Path) -> None:
+    """As in transformers, where BertTokenizer takes only the vocabulary from it."""
+    loaded = fastbpe.load(fill(tmp_path, LINES, do_lower_case=False))
+    (tmp_path / "vocab.txt").unlink()
+    loaded.export(tmp_path / "tokenizer.json")
+    assert fastbpe.load(tmp_path / "tokenizer.json").encode("The Cats") == [1, 8, 7]
+    assert fastbpe.load(tmp_path).encode("The Cats") == [1, 8, 7]
+    for config in ({}, {"do_lower_case": True}):
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer", **config}))
+        assert fastbpe.load(tmp_path).encode("The Cats") == [5, 6, 7]
+
+
 def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path, LINES))
     loaded.export(tmp_path / "tokenizer.json")
@@ -47,8 +59,8 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
     [
         (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has its own rules"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
-        (LINES[:2], {}, r"no line is '\[CLS\]', the cls_token"),
-        (LINES, {"sep_token": None}, "no line is None, the sep_token"),
+        (LINES[:2], {}, r"no token is '\[CLS\]', the cls_token"),
+        (LINES, {"sep_token": None}, "no token is None, the sep_token"),
         ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, and '<p>' has no line"),
         (["[UNK]\ud800", *LINES], {}, "byte 5: not UTF-8"),
     ],

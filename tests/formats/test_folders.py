@@ -349,6 +349,23 @@ def test_seamless_model_that_would_give_one_id_to_two_tokens_is_refused(tmp_path
         fastbpe.load(tmp_path)
 
 
+def test_tokenizer_json_beside_the_model_that_its_class_reads_is_ignored(tmp_path: Path) -> None:
+    """As in transformers, where these classes read only their own files."""
+    spiece = tmp_path / "spiece.model"
+    fill(
+        tmp_path,
+        tokenizer={"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
+    )
+    for name in ("Siglip", "BertGeneration"):
+        fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})
+        assert fastbpe.load(tmp_path).n_vocab == 1
+    spiece.write_bytes(model_file.dump(unigram_model(FAIRSEQ, {"unk_id": 0}, None)))
+    assert fastbpe.load(tmp_path).n_vocab == len(FAIRSEQ)
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "SiglipTokenizer"})
+    with pytest.raises(FormatError, match=r"spiece\.model: the class SiglipTokenizer gives other ids"):
+        fastbpe.load(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["M2M100", "XGLM", "GPT2"])
 def test_model_whose_class_has_rules_of_its_own_is_refused_by_name(name: str, tmp_path: Path) -> None:
     (tmp_path / "sentencepiece.bpe.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))

@@ -145,8 +145,8 @@ def _rules(
     """Return the tokenizer.json that transformers creates from a vocabulary."""
     around = []
     for role in ("unk", "cls", "sep"):
-        name = roles.get(role, "")
-        found = vocab.get(name, -1)
+        name = roles.get(role)
+        found = -1 if name is None else vocab.get(name, -1)
         if found < 0:
             raise FormatError(f"{where}: no token is {name!r}, the {role}_token, which BERT's rules need")
         around.append([name, found])

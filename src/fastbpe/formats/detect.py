@@ -14,6 +14,7 @@ from fastbpe.patterns import PatternLike, as_regex
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # imported at run time where a folder is read
     from collections.abc import Mapping
+    from typing import Any
 
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.class_settings import Settings
@@ -62,6 +63,12 @@ def _read_folder(
     paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
     model_config = json_object.read_object(os.path.join(where, "config.json"))
+    if os.path.basename(paths[0]) == folder.ALONE[0]:
+        name = class_settings.class_of(config, model_config)
+        if name in class_settings.IN_PYTHON:
+            paths = folder.find(where, beside_json=True) or paths
+        elif pattern is None and (read := _read_json_of_bert(where, paths[0], config, name, special_tokens)):
+            return read
     if os.path.basename(paths[0]) == folder.BERT_VOCABULARY:
         from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
 
@@ -69,13 +76,6 @@ def _read_folder(
         name = class_settings.class_of_parts(config, model_config)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
-    if os.path.basename(paths[0]) == folder.ALONE[0] and pattern is None:
-        from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
-
-        if name in bert_vocabulary.CLASSES:
-            read = bert_vocabulary.read_json(where, paths[0], config, special_tokens)
-            if read is not None:
-                return read
     settings = class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
@@ -109,6 +109,17 @@ def _read_folder(
         model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
     return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
+
+
+def _read_json_of_bert(
+    where: str, path: str, config: Mapping[str, Any], name: str, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel | None:
+    """Read a tokenizer.json by the rules of BERT's classes; None if the folder has another class or model."""
+    from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
+
+    if name not in bert_vocabulary.CLASSES:
+        return None
+    return bert_vocabulary.read_json(where, path, config, special_tokens)
 
 
 def _read_pair(

@@ -37,14 +37,16 @@ def find_pair(folder: str) -> tuple[str, ...]:
     return ()
 
 
-def find(folder: str) -> tuple[str, ...]:
+def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
     """Find the file of a folder's tokenizer, or the two files of GPT-2's format.
+
+    beside_json: look for files beside a tokenizer.json; () if there are none.
 
     Raises:
         FormatError: the folder contains no tokenizer, or several of one kind.
     """
     where = Path(folder)
-    for name in ALONE:
+    for name in ALONE[beside_json:]:
         if (where / name).is_file():
             return (str(where / name),)
     if pair := find_pair(folder):
@@ -60,6 +62,8 @@ def find(folder: str) -> tuple[str, ...]:
             )
         if found:
             return (str(found[0]),)
+    if beside_json and not any((where / name).is_file() for name in _HALVES):
+        return ()
     pairs = (" with ".join(pair) for pair in gpt2.ALL_NAMES)
     looked_for = ", ".join([*ALONE, *pairs, BERT_VOCABULARY, *_PATTERNS])
     for name, way_out in _HALVES.items():

@@ -123,6 +123,12 @@ ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
 #: Classes that encode texts with a sentencepiece model as sentencepiece does. Llama's, Code Llama's and Gemma's of
 #: transformers 5 do so except in runs of spaces: they order merges by id instead of by score.
 _AS_SENTENCEPIECE = (*ANY_CLASS, "BertGeneration", "CodeLlama", "FNet", "Gemma", "Llama", "Parakeet")
+_PYTHON_NAMES = (
+    "Bartpho BertGeneration BertJapanese Bertweet BioGpt BlenderbotSmall CTRL Clvp Cpm CpmAnt Esm FSMT Flaubert "
+    "GPTNeoXJapanese GPTSw3 M2M100 Marian PLBart Phobert RoCBert Siglip Speech2Text Tapas XLM"
+)
+#: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
+IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: What a user can do with the files of another class.
 WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
