@@ -342,6 +342,31 @@ def test_model_without_the_unknown_piece_of_its_class_is_refused(tmp_path: Path)
         fastbpe.load(tmp_path)
 
 
+def test_blenderbot_puts_a_space_before_texts_whatever_its_tokenizer_json_says(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_ranks({**RANKS, b" a": 258}, pattern="gpt2")
+    tokenizer.export(tmp_path / "tokenizer.json")
+    for config, expected in (({}, [258]), ({"add_prefix_space": False}, [97])):
+        fill(tmp_path, tokenizer_config={"tokenizer_class": "BlenderbotTokenizer", **config})
+        loaded = fastbpe.load(tmp_path)
+        assert loaded.encode("a") == expected
+        loaded.export(tmp_path / "again.json", format="huggingface")
+        assert fastbpe.load(tmp_path / "again.json").encode("a") == expected
+
+
+def test_luke_joins_both_lists_of_special_tokens(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path, format="gpt2")
+    roles = {f"{role}_token": "a" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}
+    config = {"tokenizer_class": "LukeTokenizer", "extra_special_tokens": ["<x>"], **roles}
+    older = {"additional_special_tokens": [{"content": "<y>", "lstrip": True}]}
+    fill(tmp_path, tokenizer_config=config, special_tokens_map=older)
+    loaded = fastbpe.load(tmp_path)
+    assert "<x>" in loaded.special_tokens
+    assert loaded.encode("b  <y>") == [
+        98,
+        next(token.id for token in loaded.added_tokens if token.content == "<y>"),
+    ]
+
+
 def test_seamless_model_that_would_give_one_id_to_two_tokens_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(T5, None, None)))
     fill(tmp_path, tokenizer_config={"tokenizer_class": "SeamlessM4TTokenizer"})

@@ -100,6 +100,8 @@ def _read_folder(
     else:
         model = _read_beside(paths[0], pattern, special_tokens, counting)
     prefixes = settings is not None and config.get("add_prefix_space", settings.prefix_space)
+    if settings is not None and settings.prefix_space and isinstance(model, Model):
+        model = _with_prefix(model, bool(prefixes))
     if len(paths) == 2 and settings is not None and prefixes and isinstance(model, Model):
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
@@ -109,6 +111,15 @@ def _read_folder(
         model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
     return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
+
+
+def _with_prefix(model: Model, prefixes: bool) -> Model:
+    """Return the model of a tokenizer.json whose class decides whether a text begins with a space."""
+    step = model.huggingface.get("pre_tokenizer")
+    if not isinstance(step, dict) or step.get("type") != "ByteLevel":
+        return model
+    kept = {**model.huggingface, "pre_tokenizer": {**step, "add_prefix_space": prefixes}}
+    return model._replace(prefix_space=prefixes, huggingface=kept)
 
 
 def _read_json_of_bert(

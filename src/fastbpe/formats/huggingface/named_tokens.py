@@ -174,6 +174,8 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
         _read_added(os.path.join(folder, ADDED), values.known_special(), decoder)
     if beside_pieces:
         values.values.pop(_ADDITIONAL, None)
+    if settings is not None and settings.extra:
+        values.join_extra()
     has_extra = _EXTRA in values.values
     silenced = [role for role in ROLES if values.values.get(f"{role}_token", "") is None]
     named, extra = values.tokens({} if settings is None else settings.roles)
@@ -272,6 +274,19 @@ class _Values:
         """Read extra_special_tokens as an object: its tokens have names that the model defines."""
         if isinstance(self.values.get(_EXTRA), dict):
             self.specific |= self.values.pop(_EXTRA)
+
+    def join_extra(self) -> None:
+        """Append additional_special_tokens to extra_special_tokens, as classes with such tokens of their own do.
+
+        Their objects need no "__type".
+        """
+        lists = [self.values[key] for key in (_EXTRA, _ADDITIONAL) if isinstance(self.values.get(key), list)]
+        if lists:
+            self.values[_EXTRA] = [
+                {"__type": "AddedToken", **item} if isinstance(item, dict) else item
+                for each in lists
+                for item in each
+            ]
 
     def known_special(self) -> set[str]:
         """Return the texts that are special tokens if they occur in added_tokens.json."""
