@@ -40,7 +40,7 @@ def find_pair(folder: str) -> tuple[str, ...]:
 def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
     """Find the file of a folder's tokenizer, or the two files of GPT-2's format.
 
-    beside_json: look for files beside a tokenizer.json; () if there are none.
+    beside_json: look for files beside a tokenizer.json; () if it stands alone.
 
     Raises:
         FormatError: the folder contains no tokenizer, or several of one kind.
