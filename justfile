@@ -43,9 +43,11 @@ exactness:
 bench *args:
     pytest benchmarks {{args}}
 
-# the core under AddressSanitizer and UBSan; libstdc++ is loaded first, or an exception in pyarrow ends the run
+# libstdc++ is loaded first, or an exception in pyarrow ends the run. UBSan ends the process at its first report, which
+# goes to stderr: pytest would drop what a passing test writes there.
+# the core under AddressSanitizer and UBSan
 sanitize:
-    FASTBPE_SANITIZE=1 python setup.py build_ext --inplace --force && LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 pytest -q -p no:cacheprovider
+    FASTBPE_SANITIZE=1 python setup.py build_ext --inplace --force && LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 pytest -q -p no:cacheprovider --capture=sys
 
 # the fuzz targets, with the core under AddressSanitizer: an hour (needs clang, and `pip install atheris`)
 fuzz seconds="3600" *targets:
