@@ -141,7 +141,8 @@ cdef class Tokens:
         """Return the ids as an array of uint32."""
         cdef Ids ids = Ids(NULL, 0, 0)
         ids_reserve(&ids, self._ids.n)
-        memcpy(ids.items, self._ids.items, self._ids.n * sizeof(uint32_t))
+        if self._ids.n:
+            memcpy(ids.items, self._ids.items, self._ids.n * sizeof(uint32_t))
         ids.n = self._ids.n
         return ids_array(&ids)
 

@@ -53,7 +53,8 @@ cdef extern from *:
         items = PyMem_New(PyObject *, n);
         if (items == NULL) return 0;
         fastbpe_use_huge_pages(items, n_bytes);
-        memcpy(items, FASTBPE_LIST_ITEMS(list), FASTBPE_LIST_SIZE(list) * sizeof(PyObject *));
+        if (FASTBPE_LIST_SIZE(list))
+            memcpy(items, FASTBPE_LIST_ITEMS(list), FASTBPE_LIST_SIZE(list) * sizeof(PyObject *));
         PyMem_Free(FASTBPE_LIST_ITEMS(list));
         return fastbpe_set_items(list, items, n);
     }
