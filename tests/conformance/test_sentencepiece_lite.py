@@ -32,7 +32,7 @@ def random_model(kind: str, rng: random.Random) -> bytes:
     return trained(
         [text for text in texts if b"\0" not in text],
         model_type=kind,
-        vocab_size=rng.choice((300, 600)),
+        vocab_size=rng.choice((500, 800)),
         normalization_rule_name=rng.choice(("identity", "nmt_nfkc")),
         treat_whitespace_as_suffix=rng.random() < 0.3,
         add_dummy_prefix=rng.random() < 0.7,
@@ -105,7 +105,7 @@ def changed(rng: random.Random, model: bytes) -> bytes:
         elif kind == 2:
             pieces[i] = pieces[i]._replace(text=rng.choice((*TEXTS, pieces[i].text * 2)))
         elif kind == 3 and trainer is not None:
-            unk = rng.choice((-1, 0, 1, 5, 10**6))
+            unk = rng.choice((-1, 0, 1, 5, 10**6, i))
             trainer += rng.choice(
                 (protobuf.varint_field(40, unk & (1 << 64) - 1), protobuf.varint_field(3, rng.randrange(1, 5)))
             )

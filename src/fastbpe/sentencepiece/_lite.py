@@ -137,8 +137,7 @@ def _unusable(
     if not is_bpe and not all(map(math.isfinite, scores)):
         return "a score is infinite or not a number"
     ids = {piece: i for i, piece in enumerate(pieces)}
-    first = ids.get(b"<0x00>", -1)
-    has_bytes = first >= 0 and types[first] == _BYTE
+    has_bytes, first = _has_bytes(pieces, types), ids.get(b"<0x00>", -1)
     for byte in range(256) if has_bytes else ():
         i = ids.get(b"<0x%02X>" % byte, -1)
         if i != first + byte or types[i] != _BYTE:
@@ -148,6 +147,11 @@ def _unusable(
     if not _is_consistent(proto.normalizer_spec.precompiled_charsmap):
         return "its precompiled_charsmap is damaged"
     return ""
+
+
+def _has_bytes(pieces: Sequence[bytes], types: Sequence[int]) -> bool:
+    """Tell whether unknown text becomes bytes."""
+    return any(piece == b"<0x00>" and kind == _BYTE for piece, kind in zip(pieces, types, strict=True))
 
 
 def _is_consistent(charsmap: bytes) -> bool:
@@ -260,7 +264,8 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int],
     """Return a 1 for each piece that merging makes of its own text, or that no text becomes; else a 0.
 
     SentencePiece Lite does not merge unused pieces and orders merges by whole scores, so a model of that kind
-    encodes the pieces. Unknown text becomes bytes, or else unk_id, which may be the id of an ordinary piece.
+    encodes the pieces. unk_id may be the id of an ordinary piece: it becomes bytes like unknown text, or else one
+    id with the unknown text beside it.
     """
     from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: it imports this module's users
 
@@ -279,10 +284,13 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int],
     plain = b"".join(protobuf.varint_field(number, 0) for number in (3, 4, 5))
     messages.append(protobuf.bytes_field(3, protobuf.bytes_field(1, b"identity") + plain))
     processor = SentencePieceProcessor(model_proto=b"".join(messages))
-    whole, own_unknown = bytearray(n), -1 if _BYTE in types else unk_id
+    whole, has_bytes = bytearray(n), _has_bytes(pieces, types)
     shown = [i for i in range(n) if types[i] not in _INVISIBLE and len(pieces[i]) <= _MAX_WHOLE_BYTES]
     for i, ids in zip(shown, processor.encode([pieces[i] for i in shown]), strict=True):
-        whole[i] = ids == [i] or (ids == [n] and i == own_unknown)
+        if i == unk_id:
+            whole[i] = not has_bytes and {*ids} <= {i, n}
+        else:
+            whole[i] = ids == [i]
     for i, kind in enumerate(types):
         if kind in _INVISIBLE:
             whole[i] = 1
