@@ -10,6 +10,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 # The checkout, since an installed package has no .pyx files.
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
@@ -116,6 +118,7 @@ def test_all_sources_are_found_and_their_imports_read() -> None:
     assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.loading")
 
 
+@pytest.mark.daily
 def test_modules_import_only_lower_layers() -> None:
     wrong = {}  # module → layers that it imports from and that are not below it
     for module in sorted(modules()):
@@ -136,6 +139,7 @@ def test_slow_twin_stands_on_its_own() -> None:
         assert not re.search(r"^\s*(from|import) fastbpe", path.read_text(encoding="utf-8"), re.MULTILINE), path
 
 
+@pytest.mark.daily
 def test_imports_form_no_circles() -> None:
     """Remove modules that import none of the rest until nothing changes: the rest lies on circles or above one."""
     left = {module: modules_imported(module) for module in modules()}
@@ -155,6 +159,7 @@ def test_package_init_files_hold_no_logic() -> None:
         assert not [ast.unparse(statement) for statement in body if not isinstance(statement, allowed)], path
 
 
+@pytest.mark.daily
 def test_private_names_stay_in_their_folder() -> None:
     """Only modules in or below a folder may import a name or module of it that begins with an underscore."""
     outside = set()
