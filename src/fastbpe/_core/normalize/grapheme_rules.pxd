@@ -3,6 +3,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.places cimport Places
 from fastbpe._core.normalize.charsmap_rules cimport Rules
+from fastbpe._core.normalize.class_pages cimport ClassPages
 from fastbpe._core.normalize.text_steps cimport TextStep
 
 
@@ -19,8 +20,7 @@ cdef class GraphemeRules(TextStep):
     cdef readonly object parts, sources
     cdef readonly bint are_utf8
     cdef Rules _rules
-    cdef uint8_t[0x1100] _page_of
-    cdef uint8_t* _pages  # classes of 256 characters each; characters without a class share page 0
+    cdef ClassPages _pages
     cdef uint8_t[0x80] _ascii  # the ASCII character itself if it stays; otherwise LOOK
     cdef inline uint8_t _class(self, uint32_t character) noexcept nogil
     cdef size_t _kept_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil

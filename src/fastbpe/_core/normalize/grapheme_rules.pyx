@@ -9,12 +9,13 @@ ends for certain, and only parts with such neighbours, as in "e\\u0301", are cut
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset, strlen
+from libc.string cimport strlen
 
 from fastbpe._core.common.byte_buffer cimport buffer_add
 from fastbpe._core.common.places cimport places_reserve
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
 from fastbpe._core.normalize.charsmap_rules cimport HAS_VALUE, LABEL, LOOK, N_CHARACTERS, VALUE, below, read_rules
+from fastbpe._core.normalize.class_pages cimport class_of, fill_pages
 from fastbpe._core.normalize.text_steps cimport keep_text, put_changed
 
 cdef enum:
@@ -41,10 +42,8 @@ cdef class GraphemeRules(TextStep):
     """
 
     def __cinit__(self, bytes charsmap not None, classes, parts not None, sources not None):
-        cdef uint32_t first, last, c
+        cdef uint32_t c
         cdef uint8_t what
-        cdef int n_pages = 1
-        cdef list ranges = list(classes)
         cdef uint8_t* starts = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
         if starts == NULL:
             raise MemoryError("no memory to check the precompiled_charsmap")
@@ -54,33 +53,20 @@ cdef class GraphemeRules(TextStep):
             free(starts)
         self.are_utf8 = self._rules.are_utf8
         self.parts, self.sources = parts, sources
-        memset(self._page_of, 0, sizeof(self._page_of))
-        for first, last, _ in ranges:
-            for c in range(first >> 8, (last >> 8) + 1):
-                if not self._page_of[c]:
-                    self._page_of[c] = n_pages
-                    n_pages += 1
-        if n_pages > 256:
-            raise ValueError(f"{n_pages} pages of characters: the limit is 256")
-        self._pages = <uint8_t*> calloc(<size_t> n_pages << 8, 1)
-        if self._pages == NULL:
-            raise MemoryError("no memory for the classes of characters")
-        for first, last, what in ranges:
-            for c in range(first, last + 1):
-                self._pages[<size_t> self._page_of[c >> 8] << 8 | (c & 0xFF)] |= what
+        fill_pages(&self._pages, list(classes))
         for c in range(0x80):
             what = <uint8_t> c
             self._ascii[c] = what if _rule_of(self._rules, &what, 1) == NULL else LOOK
         self._ascii[0x0D] = LOOK  # "\r\n" is one grapheme
 
     def __dealloc__(self):
-        free(self._pages)
+        free(self._pages.classes)
 
     cdef inline uint8_t _class(self, uint32_t character) noexcept nogil:
         """Return a character's class."""
         if character < 0x80 or character > 0x10FFFF:
             return 0
-        return self._pages[<size_t> self._page_of[character >> 8] << 8 | (character & 0xFF)]
+        return <uint8_t> class_of(&self._pages, character)
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
         cdef Written to

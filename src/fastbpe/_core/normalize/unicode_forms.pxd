@@ -2,6 +2,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.places cimport Places
+from fastbpe._core.normalize.class_pages cimport ClassPages
 from fastbpe._core.normalize.text_steps cimport Mapped, TextStep
 from fastbpe._core.text.utf8_text cimport Text
 
@@ -11,8 +12,7 @@ cdef class Form(TextStep):
     cdef bint _decomposes  # the form only decomposes: no character composes with one before it
     cdef Mapped _mapped  # decompositions of single characters, made at first use; valid once _has_mapped is set
     cdef int _has_mapped  # atomic
-    cdef uint16_t* _pages  # classes of 256 characters each; characters that normalization does not change share page 0
-    cdef uint8_t[0x1100] _page_of
+    cdef ClassPages _pages
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil

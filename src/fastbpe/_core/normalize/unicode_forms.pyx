@@ -2,13 +2,13 @@
 
 cimport cython
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.stdlib cimport free
 
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_free
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.places cimport Places, places_free
+from fastbpe._core.normalize.class_pages cimport class_of, fill_pages
 from fastbpe._core.normalize.text_steps cimport Mapped, TextStep, keep_text, put_changed
 from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
@@ -42,32 +42,16 @@ cdef class Form(TextStep):
     """
 
     def __cinit__(self, str name not None, characters):
-        cdef uint32_t first, last, c
-        cdef int n_pages = 1
-        cdef uint16_t what
         self.name = name
         self._decomposes = name in ("NFD", "NFKD")
-        memset(self._page_of, 0, sizeof(self._page_of))
-        for first, last, _ in characters:
-            for c in range(first >> 8, (last >> 8) + 1):
-                if not self._page_of[c]:
-                    self._page_of[c] = n_pages
-                    n_pages += 1
-        if n_pages > 256:
-            raise ValueError(f"{n_pages} pages of characters: the limit is 256")
-        self._pages = <uint16_t*> calloc(n_pages << 8, sizeof(uint16_t))
-        if self._pages == NULL:
-            raise MemoryError("no memory for the characters of a normalization form")
-        for first, last, what in characters:
-            for c in range(first, last + 1):
-                self._pages[self._page_of[c >> 8] << 8 | (c & 0xFF)] |= what
+        fill_pages(&self._pages, list(characters))
 
     def __dealloc__(self):
-        free(self._pages)
+        free(self._pages.classes)
 
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil:
         """Return a character's class."""
-        return self._pages[self._page_of[character >> 8] << 8 | (character & 0xFF)]
+        return class_of(&self._pages, character)
 
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil:
         """Find the next stretch that may have to change, from data[at] on; return False at the end.
