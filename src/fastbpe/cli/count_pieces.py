@@ -21,10 +21,11 @@ If the FILEs are count files, their counts are added, in bounded memory. The res
 the same as if all the text had been counted at once. `fastbpe train` learns from it.
 
 For superwords (train --superwords boundless), count twice: first pieces, from which
-train --superwords words learns words; then runs of these words, with --superwords. For
-superwords on top of a tokenizer, count with --base MODEL --superwords auto. Runs of large
-texts take as much memory as the text; to cut them, count with --neighbours count first,
-add these counts up with --min-count, and count runs with --neighbours FILE.{documents.DETAILS}"""
+train --superwords words learns a tokenizer of words; then runs of its words, with
+--superwords and this tokenizer. For superwords on top of any tokenizer, count with
+--base MODEL --superwords auto. The runs of a large text take as much memory as the text.
+To get shorter runs, first count pairs of neighbours (--neighbours count), add these counts
+up with --min-count, and then count runs with --neighbours FILE.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt

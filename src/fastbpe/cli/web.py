@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # needs no extra, but is in the same folder as modules that d
 SUMMARY = "open a local page on which text becomes tokens as you type"
 DETAILS = """
 
-The page shows the tokens of a text in colours, up to four tokenizers side by side
-with counts and costs, special tokens, chats, the merges of a word, and how a
+The page shows the tokens of a text in colours, for up to four tokenizers side by side,
+with counts and costs. It also shows special tokens, chats, the merges of a word, and how a
 vocabulary is learned. Only this machine can reach the page, and the text stays on this
 machine. Press Ctrl-C to stop. It needs the extra "web": pip install "fastbpe-tokenizer[web]".
 With the extra "chat", it can also use the chat template of a model

@@ -72,7 +72,7 @@ def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width:
         tokens: the tokens.
         details: the rows below the tokens.
         gap: text between two tokens.
-        width: columns per line, if there are details.
+        width: width of a line in terminal columns; without details, it has no effect.
     """
     return _columns(tokens, details, gap, width) if any(details) else _flow(tokens, gap)
 

@@ -135,7 +135,7 @@ def parse(
     """
     tokens = read_json(bytes(vocab), where[0])
     if not isinstance(tokens, dict):
-        raise FormatError(f"{where[0]}: it must be an object of tokens and ids")
+        raise FormatError(f"{where[0]}: it must be a JSON object that maps tokens to ids")
     kind = _KINDS[_kind(tokens, where, class_name)]
     lines = bytes(merges).decode("utf-8", "surrogateescape").split("\n")
     pairs = [line.rstrip("\r") for line in lines if line.strip()]

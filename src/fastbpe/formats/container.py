@@ -109,7 +109,9 @@ def unpack(
             raise FormatError(f"{where}: its header has no valid {key!r}")
     patterns = header.get("pattern")
     if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
-        raise FormatError(f"{where}: its header has no valid 'pattern': a list must contain only regexes")
+        raise FormatError(
+            f"{where}: its header has no valid 'pattern': a list must contain at least one regex, and only str"
+        )
     sections = _read_sections(header["sections"], view, tables_at, where)
     for name, n_bytes in kind.numbers.items():
         if name in sections:

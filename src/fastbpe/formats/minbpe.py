@@ -137,8 +137,8 @@ def dump(
     for i, (left, right, merged) in enumerate(merges):
         if merged != 256 + i:
             raise FormatError(
-                f"in a minbpe file, merge {i} always makes the id {256 + i}, but here it makes {merged}; export "
-                "it as native"
+                f"in a minbpe file, merge {i} always makes the id {256 + i}, but in this vocabulary it makes "
+                f"{merged}; export the vocabulary as native"
             )
         if max(left, right) >= merged:
             later, token = max(left, right), tokens[merged]

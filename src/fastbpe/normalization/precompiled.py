@@ -77,7 +77,7 @@ class Precompiled:
         return found
 
     def parts(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield the replaced parts of a text, and their replacements."""
+        """Yield each part of a text with its replacement; an unchanged character is its own replacement."""
         for match in _grapheme().finditer(text):
             whole = match[0]
             if len(whole) > 1 and len(whole.encode()) <= _MAX_BYTES:

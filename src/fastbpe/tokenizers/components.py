@@ -261,7 +261,7 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
 
 def needs_tokenizers(what: str) -> NoReturn:
     """Raise the error for a feature that only the original library has."""
-    raise ImportError(f"fastbpe lacks {what}; use the original library for it, tokenizers 0.23")
+    raise ImportError(f"fastbpe lacks {what}; for this, use the original library, tokenizers 0.23")
 
 
 _NESTED = re.compile(r"[a-z]+\[[0-9]+\]")  # begins the place of a step in a list

@@ -34,7 +34,9 @@ def places_of(text: str) -> Sequence[int]:
 
 
 def characters_of(places: Sequence[int], start: int, end: int) -> Span:
-    """Convert a span in bytes, which may go beyond the text, into a span in characters, as tokenizers does.
+    """Convert a span in bytes into a span in characters.
+
+    As in tokenizers, a span that starts beyond the text stays as it is, and a span may end beyond the text.
 
     places: what `places_of` returns for the text.
     """

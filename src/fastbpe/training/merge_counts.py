@@ -168,7 +168,7 @@ class _Merge:
             raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
         if at != len(pieces):
             raise FormatError(
-                f"{where}: {len(pieces) - at} bytes of its pieces come after its last piece; "
+                f"{where}: {len(pieces) - at} bytes are left over after its last piece; "
                 "copy the file again or recreate it"
             )
         self._n_rows += n_rows

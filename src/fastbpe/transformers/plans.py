@@ -28,7 +28,9 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
     settings = original.truncation
     truncation = None if settings is None else read_truncation(settings, frame.n_added)
     if settings is not None and truncation is None:
-        raise HandOver("truncation to less than one id, or with a stride as long")
+        raise HandOver(
+            "truncation that leaves no id for the text, or a stride that is not smaller than what it leaves"
+        )
     return Plan(tokenizer, frame, settings, original.padding, truncation, splits_special)
 
 

@@ -102,7 +102,7 @@ class IdMap:
 
     @property
     def init_from(self) -> tuple[tuple[int, ...], ...]:
-        """For each new id, the old ids whose mean is the initial value of its row in an embedding matrix.
+        """For each new id, old ids: its row in an embedding matrix starts as the mean of their rows.
 
         For a kept id: its old id. For a new token: the old tokenizer's ids for its bytes. (): no such ids;
         `resize` then uses the mean of all old rows.

@@ -135,9 +135,9 @@ def test_bad_arrays_raise_errors() -> None:
         with pytest.raises((TypeError, ValueError), match="sequence 0"):
             TOKENIZER.encode_batch([bad])
     for batch in (numpy.arange(3), numpy.zeros((1, 1, 1), dtype=int)):
-        with pytest.raises(TypeError, match="array of two dimensions, not of"):
+        with pytest.raises(TypeError, match="array of two dimensions, but this array has"):
             TOKENIZER.encode_batch(batch)
-    with pytest.raises(TypeError, match="not of 3"):
+    with pytest.raises(TypeError, match="but this array has 3"):
         train(numpy.zeros((1, 1, 1), dtype=int))
 
 
@@ -151,9 +151,9 @@ def test_bad_batch_raises_type_error(batch: Any) -> None:
 
 @pytest.mark.parametrize("source", [[0, 1, 0, 1], range(3)])
 def test_single_sequence_in_place_of_a_batch_is_told_the_way_out(source: Any) -> None:
-    with pytest.raises(TypeError, match=r"sequence 0: .*for a single sequence, pass a list of it"):
+    with pytest.raises(TypeError, match=r"sequence 0: .*to pass a single sequence, put it into a list"):
         train(source)
-    with pytest.raises(TypeError, match="for a single sequence, pass a list of it"):
+    with pytest.raises(TypeError, match="to pass a single sequence, put it into a list"):
         TOKENIZER.encode_batch(source)
 
 

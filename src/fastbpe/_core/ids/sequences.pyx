@@ -154,7 +154,7 @@ cdef class Sequences:
             where = "" if self._is_one else f"sequence {self._first + self.n}: "
             hint = ""
             if not self._is_one and hasattr(sequence, "__index__"):
-                hint = "; for a single sequence, pass a list of it"
+                hint = "; to pass a single sequence, put it into a list"
             raise TypeError(
                 f"{where}a sequence of integers must be a list, tuple, range or array, not "
                 f"{type(sequence).__name__}{hint}"

@@ -145,25 +145,25 @@ def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
     return None
 
 
-def is_value(option: str, value: Any) -> bool:
-    """Tell whether a value suits an option: "flag", "number", "pattern", "text", "character", "scheme", …"""
-    if option == "flag":
+def is_value(kind: str, value: Any) -> bool:
+    """Tell whether a value is of a kind: "flag", "number", "pattern", "token", "text", "character", "scheme", …"""
+    if kind == "flag":
         return isinstance(value, bool)
-    if option == "number":
+    if kind == "number":
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
-    if option == "pattern":
+    if kind == "pattern":
         return (
             isinstance(value, Mapping)
             and list(value) in (["String"], ["Regex"])
             and all(isinstance(text, str) for text in value.values())
         )
-    if option == "token":
+    if kind == "token":
         return isinstance(value, list) and len(value) == 2 and is_value("text", value[0]) and is_id(value[1])
     if not isinstance(value, str):
         return False
-    if option in _NAMES:
-        return value in _NAMES[option]
-    return option == "text" or len(value) == 1
+    if kind in _NAMES:
+        return value in _NAMES[kind]
+    return kind == "text" or len(value) == 1
 
 
 def is_id(value: Any) -> bool:

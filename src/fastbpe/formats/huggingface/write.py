@@ -121,13 +121,13 @@ def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int
         if len(unreached) != 1 or len(token) == 1 or bytes_of(text) is not None or "\ufffd" in text:
             raise FormatError(
                 f"tokens {pair[0]} and {pair[1]} are both {token!r}; a tokenizer.json can "
-                "store it only once: export it as native"
+                "store this token only once: export the tokenizer as native"
             )
         reached = pair[1 - pair.index(unreached[0])]
         if vocabulary.setdefault(text, unreached[0]) != unreached[0]:
             raise FormatError(
-                f"tokens {pair[0]}, {pair[1]} and {vocabulary[text]} are {token!r}; a tokenizer.json can store it "
-                "only twice: export it as native"
+                f"tokens {pair[0]}, {pair[1]} and {vocabulary[text]} are all {token!r}; a tokenizer.json can "
+                "store the same token only twice: export the tokenizer as native"
             )
         vocabulary[text_of(token)] = reached
     return vocabulary

@@ -27,8 +27,8 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:
         raise TypeError(
-            f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; "
-            "for a single sequence, pass a list of it"
+            "a batch must be an iterable of sequences or an array of two dimensions, but this array has "
+            f"{n_dimensions}; to pass a single sequence, put it into a list"
         )
     source = items_in(source, "a batch")
     if isinstance(source, str) or not isinstance(source, Iterable):

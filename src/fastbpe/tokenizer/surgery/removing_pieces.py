@@ -80,7 +80,13 @@ class PieceRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[CodePointModel, list[int], dict[int, tuple[int, int]]]:
-        """Return the model without some pieces, the ids also removed, and the makers of pieces, in old ids."""
+        """Remove pieces from the model.
+
+        Returns:
+            The model without the pieces of `drop`; the further ids that are removed, because no merge makes
+            them any longer; and for each piece that a merge makes, the ids of the two pieces that it joins. All
+            are old ids.
+        """
         new_ids = renumber(drop)
         merges = self._listed(drop) if self._model.merges else None
         model = _built(self._model, new_ids, merges)
