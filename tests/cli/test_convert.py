@@ -86,7 +86,7 @@ def test_published_files_need_no_arguments(run, tmp_path):
 
 def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", model, tmp_path / "out").failed_with(
-        "its name does not end with the extension of a format; pass --to native"
+        "its name has no extension that shows the format; pass --to with one of native"
     )
     assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: not a format that fastbpe reads")
     assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")

@@ -203,7 +203,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "cls_token": None}},
-            "its class puts the tokens of cls_token and sep_token around texts; name both",
+            "its class puts cls_token and sep_token around texts, but one is missing",
         ),
     ],
 )

@@ -83,7 +83,8 @@ def run(args: argparse.Namespace) -> None:
     """Load and write, and warn if the written file does not store everything."""
     if not args.to and not has_ending(args.out):
         raise FormatError(
-            f"{args.out}: its name does not end with the extension of a format; pass --to {', '.join(_CHOICES)}"
+            f"{args.out}: its name has no extension that shows the format; pass --to with one of "
+            f"{', '.join(_CHOICES)}"
         )
     tokenizer = load_model(args)
     format = args.to or format_for(args.out, tokenizer)

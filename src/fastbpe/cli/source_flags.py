@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="text on which to measure the compression of a source; ideally the same text in each language "
-        "(repeatable)",
+        help="with --parity: text on which to measure how well source NAME is compressed; ideally the same text "
+        "in each language (repeatable)",
     )
     add(
         "--ratio",

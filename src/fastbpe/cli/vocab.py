@@ -71,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--script",
         metavar="NAME",
-        help="tokens of this script: Latin, Han, ...; also digits, signs, and names (special and added tokens)",
+        help="tokens of this script: Latin, Han, ...; or of a group: digits, signs, or names (special and added "
+        "tokens)",
     )
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")

@@ -203,7 +203,10 @@ def check_inputs(part: Part, folder: Path) -> None:
         if not file.is_file():
             raise FormatError(f"{file}: no such file, but {place} names it as an input of the shard")
         if (size := file.stat().st_size) != described["size"]:
-            raise FormatError(f"{file}: {size} bytes, but {described['size']} in {place}: it has changed since")
+            raise FormatError(
+                f"{file}: {size} bytes, but {described['size']} in {place}: the file was "
+                "changed after it was encoded"
+            )
         part_of_it: AnyPath | FilePart = file
         if (one := described.get("part")) is not None and one["unit"] == "bytes":
             part_of_it = FilePart(file, "text", "", one["start"], one["end"])

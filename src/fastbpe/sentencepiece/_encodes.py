@@ -271,7 +271,7 @@ class Encodes(Base):
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
             raise ArgumentError(
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
-                'and "alpha"; of a BPE model nbest_size has no effect'
+                'and "alpha"; for a BPE model, nbest_size has no effect, but must be set'
             )
         return Sampling(*_check_sampling(nbest_size, alpha))
 

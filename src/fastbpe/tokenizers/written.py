@@ -75,7 +75,7 @@ class WrittenEngine:
         return text.normalized
 
     def encode(self, text: str, allowed: Special) -> Encoding:
-        """Return the encoding of a text, without the post-processor."""
+        """Return the encoding of a text before the post-processor runs."""
         made = self._cut(text, allowed)
         made.tokenize(self._model.tokenize)
         return made.to_encoding()

@@ -127,7 +127,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
             if type(self) is not own[0] and any(
                 getattr(type(self), name) is not getattr(own[0], name) for name in _BESIDE_ENCODE
             ):
-                raise HandOver("a subclass that overrides a method of encoding")
+                raise HandOver("a subclass that overrides a method that encoding calls")
             if engine.waits and engine.goes_on_waiting(text, text_pair):
                 raise HandOver(WAITS)
             if args:

@@ -18,7 +18,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
     """
     tokenizer, original = engine.ready(), engine.original
     if tokenizer is None:
-        raise HandOver(engine.reason or "another thread changes the tokenizer")
+        raise HandOver(engine.reason or "another thread is changing the tokenizer")
     frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens)
     if frame is None:
         raise HandOver("a post-processor without a fixed frame")
@@ -52,7 +52,7 @@ def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
     """
     tokenizer = engine.with_offsets()
     if tokenizer is None:
-        raise HandOver(engine.reason or "another thread changes the tokenizer")
+        raise HandOver(engine.reason or "another thread is changing the tokenizer")
     if tokenizer.mode == "codepoint" and engine.trims_offsets():
         raise HandOver("offsets that are trimmed in a vocabulary of characters")
     return tokenizer

@@ -81,7 +81,8 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
         raise FormatError(
-            f"{where / CONFIG}: its class puts the tokens of cls_token and sep_token around texts; name both"
+            f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but one is missing or is not "
+            "a special token; set both"
         )
     return (
         model

@@ -100,7 +100,7 @@ class Family:
         raise NotImplementedError
 
     def spelled_out(self) -> dict[int, list[int]]:
-        """Return the ids to put in place of each id that untrusted text must not become."""
+        """Map each id that untrusted text must not produce to the ids of smaller pieces that replace it."""
         raise NotImplementedError
 
     # Decoding
