@@ -41,8 +41,8 @@ def release_memory() -> int:
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
     - The table of tuples of offsets, which lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
-      ids, and up to 4 MB each of text, pieces and offsets. For batches, one block that the threads share: as
-      large as the largest call needed, of which at most 32 MB occupy physical memory.
+      ids, and up to 4 MB each of text, pieces and offsets. For batches, the threads share one block, as
+      large as the largest call needed; at most 32 MB of it occupy physical memory.
 
     Released, but not counted:
 

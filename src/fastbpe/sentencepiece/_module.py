@@ -53,6 +53,16 @@ def convert_to_flatbuffer(
         ArgumentTypeError: an argument has the wrong type; also a TypeError.
         ModelError: the file cannot be read or written, or SentencePiece Lite cannot run the BPE model; also a
             RuntimeError.
+
+    >>> import io
+    >>> from fastbpe.sentencepiece import SentencePieceTrainer
+    >>> model = io.BytesIO()
+    >>> SentencePieceTrainer.train(
+    ...     sentence_iterator=iter(["ab ab abc"]), model_writer=model, model_type="bpe", vocab_size=8
+    ... )
+    >>> data = convert_to_flatbuffer(model_proto=model.getvalue())
+    >>> b"ab" in data
+    True
     """
     from fastbpe.sentencepiece._lite import flatbuffer  # here: few programs convert models
     from fastbpe.sentencepiece.sentencepiece_model_pb2 import ModelProto
