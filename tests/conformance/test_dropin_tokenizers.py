@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from functools import lru_cache
@@ -172,3 +173,20 @@ def after_prompt(tokenizer: Any, ids: list[int], cut: int, skips: bool) -> list[
         out.append(made.step(tokenizer, ids[cut : cut + n] if n else ids[cut]))
         cut += max(n, 1)
     return out
+
+
+@pytest.mark.parametrize("method", ["add_tokens", "add_special_tokens"])
+def test_token_added_again_with_other_flags_equals_the_originals(method: str) -> None:
+    for flags in itertools.product([False, True], repeat=3):
+        seen = []
+        for library in (face, stock):
+            tokenizer: Any = library.Tokenizer(library.models.BPE({c: i for i, c in enumerate("\u2581abnew1")}, []))
+            tokenizer.normalizer = library.normalizers.Replace(" ", "\u2581")
+            answers = []
+            for normalized in flags:
+                getattr(tokenizer, method)([library.AddedToken(" new1", normalized=normalized)])
+                ids = tokenizer.encode("a new1 b").ids
+                answers += [ids, tokenizer.id_to_token(8), tokenizer.decode(ids), tokenizer.decode_batch([ids], False)]
+            tokenizer.normalizer = library.normalizers.Lowercase()
+            seen.append([*answers, tokenizer.id_to_token(8), tokenizer.decode([8, 1])])
+        assert seen[0] == seen[1], flags

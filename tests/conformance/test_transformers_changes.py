@@ -130,6 +130,15 @@ def test_answers_equal_the_stock_tokenizer_after_random_changes(name: str, seed:
         assert not difference(answer(encoded, ours), answer(encoded, stock), str(done))
 
 
+@pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
+def test_token_added_again_without_normalized_is_decoded_to_its_old_form(name: str) -> None:
+    ours, stock = accelerate(make(name)), make(name)
+    for change in ("add tokens", "change flags", "no normalizer"):
+        for tokenizer in (ours, stock):
+            CHANGES[change](tokenizer)
+        assert not difference(encoded(ours), encoded(stock), change)
+
+
 def test_added_tokens_are_encoded_without_handing_over() -> None:
     ours = accelerate(make("small_bytes"))
     for token in ("one", "two"):

@@ -186,8 +186,8 @@ def test_pruned_words_still_count_for_the_alphabet() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"character_coverage": 1.0}, "give it to train"),
-        ({"required_chars": "x"}, "give it to train"),
+        ({"character_coverage": 1.0}, "pass it to train"),
+        ({"required_chars": "x"}, "pass it to train"),
         ({"vocab_size": 5}, "not an option of counting"),
         ({"input_sentence_size": 500}, "sample the text first"),
         ({"shuffle_input_sentence": False}, "sample the text first"),

@@ -30,10 +30,18 @@ class AddedTokens:
         self.ids: dict[str, int] = {}
         #: Contents of tokens that were ever special: they are found and skipped as special ones.
         self.special: set[str] = set()
+        #: Normalized form of each token that was added again without `normalized`: tokenizers still decodes to it.
+        self.old_forms: dict[int, str] = {}
         self._greatest = -1
 
-    def add(self, tokens: list[AddedToken], model: Model) -> int:
-        """Add tokens, and return how many of them are new or changed."""
+    def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
+        """Add tokens, and return how many of them are new or changed.
+
+        Args:
+            tokens: the tokens.
+            model: the model, whose tokens keep their ids.
+            normalizer: the present normalizer, or None.
+        """
         n_ignored, n = 0, model.size()
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
         self.special |= {token.content for token in tokens if token.special and token.content}
@@ -46,6 +54,11 @@ class AddedTokens:
                 token_id = model.vocab.get(token.content)
             if token_id is None:
                 token_id, following = following, following + 1
+            old = self.tokens.get(token_id)
+            if token.normalized:
+                self.old_forms.pop(token_id, None)
+            elif normalizer is not None and old is not None and old.normalized:
+                self.old_forms[token_id] = normalizer.normalize_str(old.content)
             self.ids[token.content], self.tokens[token_id] = token_id, token
         self._greatest = max(self.ids.values(), default=-1)
         return len(tokens) - n_ignored
@@ -66,7 +79,7 @@ class AddedTokens:
         """Return a copy, independent of later changes."""
         made = AddedTokens()
         made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
-        made.special = {*self.special}
+        made.special, made.old_forms = {*self.special}, {**self.old_forms}
         return made
 
 

@@ -58,6 +58,8 @@ def _component(name: str, base: type, doc: str) -> Any:
         if is_theirs(value):
             value = _FINDERS[name](json.loads(value.__getstate__()))
         self._components = {**self._components, name: None if value is None else of_type(value, base)}
+        if name == "normalizer":
+            self._added.old_forms = {}
         components.n_changes[0] += 1
 
     return property(get, set, None, doc)
@@ -288,7 +290,7 @@ class Tokenizer:
 
     def _decoding(self) -> Native | None:
         """Return fastbpe's tokenizer if it can decode by the rules of the decoder, else None."""
-        if self._is_decoder_written():
+        if self._is_decoder_written() or self._added.old_forms:
             return None
         try:
             native = self._ready().native
@@ -323,7 +325,9 @@ class Tokenizer:
             token: str | None = self._model.names.get(at)
             return token
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
-        return added.content if normalizer is None else normalizer.normalize_str(added.content)
+        if normalizer is not None:
+            return normalizer.normalize_str(added.content)
+        return self._added.old_forms.get(at, added.content)
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return the id of each token."""
@@ -359,7 +363,7 @@ class Tokenizer:
 
     def _add(self, tokens: list[Any]) -> int:
         added = self._added.copied()
-        n = added.add(tokens, self._model)
+        n = added.add(tokens, self._model, self.normalizer)
         self._added = added
         components.n_changes[0] += 1
         return n

@@ -22,6 +22,7 @@ from fastbpe.transformers.snapshot import (
     State,
     Twin,
     component_state,
+    has_old_forms,
     read_parts,
     read_state,
     remembered_specials,
@@ -81,7 +82,7 @@ class Engine:
         self.calls: Counter[tuple[str, str]] = Counter()
         self.n_plain = 0
         self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
-        self.decodes = False  # the tokenizer's decoder joins bytes, so fastbpe can decode
+        self.decodes = False  # fastbpe can decode: the decoder joins bytes, and no added token has an old form
         self._state: State | None = None
         self._remembered: set[int] = set()  # see `remembered_specials`
         self._split_for: State | None = None  # state for which `_splits` is valid
@@ -269,10 +270,12 @@ class Engine:
             state, post = self.read_state(), component_state(original.post_processor)
             with as_errors():
                 remembered = remembered_specials(original, original.get_added_tokens_decoder())
+                has_old = has_old_forms(original)
                 text = with_specials(without_settings(original.to_str()), remembered)
             tokenizer = load(text.encode())
             self._remembered, self._split_for = remembered, None
-            self.decodes = tokenizer.mode != "byte" or b'"ByteLevel"' in (state.components[2] or b"")
+            joins = tokenizer.mode != "byte" or b'"ByteLevel"' in (state.components[2] or b"")
+            self.decodes = joins and not has_old
             # else another thread changed the original meanwhile: the next call makes the tables
             if self.read_state() == state:
                 self._tokenizer, self._state, self._built_post = tokenizer, state, post

@@ -119,6 +119,15 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
     return {i for i, left, text in zip(ids, skipped, whole, strict=True) if text and not left}
 
 
+def has_old_forms(tokenizer: Any) -> bool:
+    """Tell whether an added token was added again without `normalized`, but is still decoded to its normalized form.
+
+    No copy or file contains this fact.
+    """
+    added = tokenizer.get_added_tokens_decoder().items()
+    return any(tokenizer.id_to_token(i) != token.content for i, token in added if not token.normalized)
+
+
 class Twin:
     """Copy of a tokenizer's present state. It shares the vocabulary, but later changes do not affect it.
 
