@@ -12,6 +12,8 @@ from helpers.waiting import until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.daily
+
 VIEWS = ("Text", "Chat", "Word", "Train")
 TEXT = "def naïve(self):  # 漢 <|im_end|><think>\n\treturn None\n" * 4
 

@@ -16,6 +16,8 @@ from helpers.waiting import until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.daily
+
 
 def test_chat_makes_special_tokens_only_of_the_template(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
     page.get_by_role("tab", name="Chat").click()

@@ -19,6 +19,8 @@ from helpers.waiting import until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.daily
+
 DROP = """([text, name]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, { type: "text/plain" }));

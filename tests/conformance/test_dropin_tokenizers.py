@@ -51,6 +51,7 @@ def test_random_tokenizers_encode_like_the_original(seed: int) -> None:
     compare_calls(twins, rng, random_text, 6)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", rounds(8, 2000))
 def test_random_llama_kinds_encode_like_the_original(seed: int) -> None:
     rng = random.Random(f"{SEED} llama {seed}")
@@ -180,13 +181,20 @@ def test_token_added_again_with_other_flags_equals_the_originals(method: str) ->
     for flags in itertools.product([False, True], repeat=3):
         seen = []
         for library in (face, stock):
-            tokenizer: Any = library.Tokenizer(library.models.BPE({c: i for i, c in enumerate("\u2581abnew1")}, []))
+            tokenizer: Any = library.Tokenizer(
+                library.models.BPE({c: i for i, c in enumerate("\u2581abnew1")}, [])
+            )
             tokenizer.normalizer = library.normalizers.Replace(" ", "\u2581")
             answers = []
             for normalized in flags:
                 getattr(tokenizer, method)([library.AddedToken(" new1", normalized=normalized)])
                 ids = tokenizer.encode("a new1 b").ids
-                answers += [ids, tokenizer.id_to_token(8), tokenizer.decode(ids), tokenizer.decode_batch([ids], False)]
+                answers += [
+                    ids,
+                    tokenizer.id_to_token(8),
+                    tokenizer.decode(ids),
+                    tokenizer.decode_batch([ids], False),
+                ]
             tokenizer.normalizer = library.normalizers.Lowercase()
             seen.append([*answers, tokenizer.id_to_token(8), tokenizer.decode([8, 1])])
         assert seen[0] == seen[1], flags

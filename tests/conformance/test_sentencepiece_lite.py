@@ -131,6 +131,7 @@ def changed(rng: random.Random, model: bytes) -> bytes:
     return model_of(pieces, trainer, normalizer)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", KINDS)
 def test_converts_to_the_bytes_of_sentencepiece_or_refuses_as_it_does(kind: str) -> None:
     rng = random.Random(f"{SEED} {kind}")

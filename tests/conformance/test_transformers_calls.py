@@ -166,7 +166,9 @@ def test_parts_of_random_pairs_are_in_the_order_of_stock(
         n_answered += not isinstance(expected, BaseException)
         assert not difference(answer(call, ours), expected, repr((firsts, seconds, side, options)))
     told = status(ours)
-    assert told["reason"] or told["native"].get("encode", 0) >= n_answered  # a file of the Llama kind has no ByteLevel
+    assert (
+        told["reason"] or told["native"].get("encode", 0) >= n_answered
+    )  # a file of the Llama kind has no ByteLevel
 
 
 def test_chats_are_encoded_natively_unless_control_tokens_are_sanitized() -> None:

@@ -718,6 +718,7 @@ def faces(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return out
 
 
+@pytest.mark.daily
 def test_face_is_the_same_from_fast_and_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     n_read = 0
     for seed in range(40):

@@ -1,10 +1,11 @@
 """Samples of the slow tests: a few cases by default, more in CI, all on request.
 
 FASTBPE_FULL chooses:
-    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day.
-    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test in tests/property or
-        tests/conformance with more than MANY_CASES parametrized cases, it has a third; elsewhere, of one with
-        a parameter `seed`. It has every test marked `@pytest.mark.daily`.
+    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They include
+        a few of those that are not random, if they are many and in SAMPLED_FOLDERS.
+    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter `seed`
+        and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and all cases
+        that are not random.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 
@@ -29,7 +30,7 @@ SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
     raise ValueError(f"FASTBPE_FULL={os.environ['FASTBPE_FULL']!r}: unset it, or set it to day or to 1")
 
-MANY_CASES = 4  # a test of random or real texts that has more runs a third of them each day
+MANY_CASES = 4  # a random test that has more runs a third of them each day
 SAMPLED_FOLDERS = ("tests/property/", "tests/conformance/")
 
 
@@ -63,7 +64,7 @@ def sample_of(item: pytest.Item, n: int) -> int | None:
     if marker is not None:
         return int(marker.args[0])
     is_random = isinstance(item, pytest.Function) and hasattr(item, "callspec") and "seed" in item.callspec.params
-    if n > MANY_CASES and (is_random or item.nodeid.startswith(SAMPLED_FOLDERS)):
+    if n > MANY_CASES and (is_random or (SHARE > 1 and item.nodeid.startswith(SAMPLED_FOLDERS))):
         return max(MANY_CASES, -(-n // 3))
     return None
 

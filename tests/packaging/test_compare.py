@@ -133,6 +133,7 @@ def test_tails(files: list[str], tmp_path: Path) -> None:
     assert all(0 < one["p50_us"] <= one["p99.9_us"] for row in found for one in row["results"].values())
 
 
+@pytest.mark.daily
 def test_load(tmp_path: Path) -> None:
     data_file("vocab", "gpt2_encoder.json")
     compare("load", "--rounds", "1", "--formats", "gpt2,minbpe,native", "--json", str(tmp_path / "out.json"))
@@ -140,6 +141,7 @@ def test_load(tmp_path: Path) -> None:
     assert {row["row"].rpartition(", ")[2] for row in found} >= {"tokenizers", "none"}
 
 
+@pytest.mark.daily
 def test_import_times_the_module_of_a_peer_of_another_name(tmp_path: Path) -> None:
     pytest.importorskip("tokenizers")
     compare("import", "--rounds", "1", "--peers", "tokenizers_rc", "--json", str(tmp_path / "out.json"))

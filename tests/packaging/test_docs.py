@@ -50,6 +50,7 @@ def test_blocks_that_need_a_package_run_as_printed(name: str, needs: str) -> Non
     run_blocks(PAGES[name], needs)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("model", "tokens"), [(model, tokens) for page in PAGES.values() for model, tokens in token_rows(page)]
 )

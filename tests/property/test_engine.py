@@ -90,6 +90,7 @@ def test_named_patterns_split_every_code_point_like_regex(name: str) -> None:
     check(split_oracles.pattern_text(name), [context.join(characters) for context in contexts])
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "members", [r"\p{L}", r"\P{L}", r"\s", r"\w", r"\p{Han}", "[^é]", r"\p{Cn}", "[\x7f-\x80]"]

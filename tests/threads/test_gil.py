@@ -153,11 +153,13 @@ def names(calls: str) -> list[str]:
     return [line.partition("=")[0].strip() for line in calls.splitlines() if "=lambda:" in line]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", names(_CORE))
 def test_long_call_lets_other_threads_run(name: str) -> None:
     assert shares(_CORE)[name] < MOST
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", names(_FACES))
 def test_long_call_of_a_face_lets_other_threads_run(name: str) -> None:
     assert shares(_FACES)[name] < MOST
@@ -222,5 +224,6 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_lists_changed_by_another_thread_are_read_or_refused() -> None:
     assert run_python(_CHANGING) == "done\n"

@@ -96,6 +96,7 @@ print("done")
     assert run_python(BEGIN + code) == "done\n"
 
 
+@pytest.mark.daily
 @forking
 def test_child_has_the_garbage_collector_of_its_parent() -> None:
     code = """
@@ -123,6 +124,7 @@ print("done")
     assert run_python(BEGIN + code) == "done\n"
 
 
+@pytest.mark.daily
 @forking
 def test_child_forked_during_a_batch_can_encode() -> None:
     code = """

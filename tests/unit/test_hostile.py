@@ -137,6 +137,7 @@ def one_line(n_bytes: int) -> str:
     return (standard_library(2_000_000).replace("\n", " ") * (n_bytes // 1_000_000))[:n_bytes]
 
 
+@pytest.mark.daily
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("ties", ["pair", "first"])
 @pytest.mark.parametrize("name", ["a", "ab", "spaces", "emoji", "base64", "one line of code"])

@@ -92,6 +92,7 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     }
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", WRITERS)

@@ -63,6 +63,17 @@ def test_a_part_of_the_days_sample_runs_by_default(
 
 
 @pytest.mark.daily
+def test_cases_that_are_not_random_are_left_out_by_default_only(
+    items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "SAMPLED_FOLDERS", ("",))
+    use(monkeypatch, share=1)
+    assert counts(sampling.split_items(items)[0])["test_cases"] == 30
+    use(monkeypatch, share=3)
+    assert counts(sampling.split_items(items)[0])["test_cases"] == 4
+
+
+@pytest.mark.daily
 def test_all_cases_run_in_the_long_form(items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, share=1, full=True)
     assert sampling.split_items(items) == (items, [])

@@ -42,6 +42,7 @@ def open_below(folder: Path) -> list[str]:
     return [file for file in files if file.startswith(str(folder))]
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(not OPEN_FILES.exists(), reason="no /proc to list the open files")
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("call", CALLS)

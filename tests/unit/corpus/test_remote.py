@@ -119,6 +119,7 @@ def test_files_are_encoded_from_and_to_remote_places(
     assert files_at(f"{place}/ids") != found
 
 
+@pytest.mark.daily
 def test_shards_of_remote_inputs_and_outputs_equal_local_ones(
     code_tokenizer: Tokenizer, place: str, corpus: Path, tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_shards_of_remote_inputs_and_outputs_equal_local_ones(
         assert files_at(f"{place}/ids")[path.name] == path.read_bytes()
 
 
+@pytest.mark.daily
 def test_run_that_fails_uploads_nothing(code_tokenizer: Tokenizer, place: str, corpus: Path) -> None:
     put(f"{place}/corpus/z.jsonl", b'{"no": 1}\n')
     put(f"{place}/ids/other", b"")

@@ -75,6 +75,7 @@ def test_runs_of_parts_train_the_tokenizer_of_the_whole(tmp_path: Path, monkeypa
         assert made.fingerprint == expected.fingerprint, (SEED, number)
 
 
+@pytest.mark.daily
 def test_cut_runs_of_parts_train_the_tokenizer_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,6 +144,7 @@ def test_unused_tokens_come_before_the_parts_of_used_ones() -> None:
     assert use.parts == {256}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
 def test_parts_are_the_tokens_in_the_trees_of_used_tokens(mode: str) -> None:
     rng = random.Random(f"{SEED}{mode}")
