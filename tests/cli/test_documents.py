@@ -92,9 +92,9 @@ def test_missing_field_is_named(command, run, model, corpus, tmp_path):
         done = run(command, *model_flags, corpus / name, "--text-field", "content")
         assert done.failed_with(f"{name}", said, "'text'", "'body'", "--text-field")
     assert run(command, *model_flags, corpus / "a.jsonl", "--text-field", "body").status == 0
-    helped = run(command, "--help").out.decode()
+    helped = " ".join(run(command, "--help").out.decode().split())
     assert 'in the field "text" or the one that --text-field names' in helped
-    assert "a folder (its .txt, .jsonl and .parquet files, including those in" in helped
+    assert "a folder (its text, JSON lines, .parquet and .arrow files, including those in subfolders)" in helped
 
 
 def test_standard_input_is_text(run, model):

@@ -87,7 +87,10 @@ def test_lines_and_code_points(run, texts: Path) -> None:
         ("--source en=en.txt --parity --window 0", "--window 0"),
         ("--source en=en.txt --parity --ties pair", "leave --ties out"),
         ("--source en=en.txt --parity --mode ids --base-size 3", "--mode ids, which learns from integers"),
-        ("--source en=en.txt --parity --mode unigram", "--parity is an argument of --mode"),
+        (
+            "--source en=en.txt --parity --mode unigram",
+            "--parity works only with --mode byte, not with --mode unigram; to weight a source, list it",
+        ),
     ],
 )
 def test_flags_that_do_not_fit_are_named(run, texts: Path, flags: str, message: str) -> None:

@@ -168,7 +168,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ({"tokenizer_config": "{"}, "tokenizer_config.json: not JSON"),
         ({"tokenizer_config": "[" * 100_000}, "tokenizer_config.json: not JSON"),
         ({"special_tokens_map": "[]"}, "special_tokens_map.json: expected a JSON object, found list"),
-        ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1': not a number"),
+        ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1', which is not an integer"),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
             "added_tokens_decoder: 'x' is not an id of a token: '<s>'; transformers accepts ids and objects",
@@ -194,8 +194,12 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
             "special_tokens_map.json: extra_special_tokens: a token here must not have the key 'special'",
         ),
         (
+            {"tokenizer_config": {"additional_special_tokens": 5}},
+            "tokenizer_config.json: additional_special_tokens: transformers accepts only a list of tokens",
+        ),
+        (
             {"tokenizer_config": {"extra_special_tokens": 5}},
-            "tokenizer_config.json: extra_special_tokens: transformers accepts a list or an object of tokens",
+            "tokenizer_config.json: extra_special_tokens: transformers accepts only a list of tokens",
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"300": {"content": "<e>", "lstrip": 1}}}},

@@ -332,7 +332,11 @@ BAD = [
     ("[1]", "", "vocab.json: expected a JSON object of tokens and ids, found list"),
     ('{"a": 1', "", "vocab.json: not JSON"),
     ('{"a": {"b": ' * 100_000, "", "vocab.json: it is nested too deep"),
-    ('{"a": 1, "b": {"c": 1}}', "", "vocab.json: token 'b' has the id {...}: not a number in 0..16777215"),
+    (
+        '{"a": 1, "b": {"c": 1}}',
+        "",
+        "vocab.json: token 'b' has the id {...}, which is not an integer from 0 to 16777215",
+    ),
     (_PAIRS + ', "ab": -1}', "", "token 'ab' has the id -1"),
     (_PAIRS + ', "ab": 1.5}', "", "token 'ab' has the id 1.5"),
     (_PAIRS + ', "ab": true}', "", "token 'ab' has the id True"),

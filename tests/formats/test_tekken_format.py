@@ -230,5 +230,5 @@ def test_vocabulary_that_the_format_cannot_hold_is_refused(
 
 def test_merges_that_ranks_cannot_say_are_refused(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern="gpt2")
-    with pytest.raises(FormatError, match=r"a tekken\.json can store it only once"):
+    with pytest.raises(FormatError, match=r"a tekken\.json can store a token only once"):
         tokenizer.export(tmp_path / "x", format="tekken")

@@ -255,7 +255,9 @@ def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path
     with pytest.raises(FormatError, match=r"merges by a list of pairs.*export it as native"):
         by_list.export(path, format="tiktoken")
     twice = Tokenizer(Model(tokens=[*BYTES, b"ab", b"ab"], pattern=None, special_tokens={}))
-    with pytest.raises(FormatError, match=r"tokens 256 and 257 are both b'ab'.*export it as native"):
+    with pytest.raises(
+        FormatError, match=r"ids 256 and 257 are both the token b'ab'.*export the tokenizer as native"
+    ):
         twice.export(path, format="tiktoken")
     assert not list(tmp_path.iterdir())
     twice.export(path, format="native")
@@ -266,7 +268,7 @@ def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path
 def test_empty_token_is_written_in_its_place_and_hides_no_repetition() -> None:
     assert dump([b"a", b"", b"b"], empty=1) == b"YQ== 0\n= 1\nYg== 2\n"
     assert dump([b"a"], empty=2) == b"YQ== 0\n= 2\n"
-    with pytest.raises(FormatError, match="tokens 0 and 2 are both b'a'"):
+    with pytest.raises(FormatError, match="ids 0 and 2 are both the token b'a'"):
         dump([b"a", b"", b"a"], empty=1)
 
 

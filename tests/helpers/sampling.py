@@ -1,11 +1,11 @@
 """Samples of the slow tests: a few cases by default, more in CI, all on request.
 
 FASTBPE_FULL chooses:
-    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They include
-        a few of those that are not random, if they are many and in SAMPLED_FOLDERS.
-    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter `seed`
-        and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and all cases
-        that are not random.
+    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They
+        include a few of those that are not random, if they are many and in SAMPLED_FOLDERS.
+    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter
+        `seed` and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and
+        all cases that are not random.
     1: every case in its long form: whole corpora, thousands of random files, every code point.
 """
 

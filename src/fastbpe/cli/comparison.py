@@ -222,7 +222,8 @@ def count(
         texts: the texts.
         models: the tokenizers.
         seen: function that is called with each text.
-        groups: counts by group, to which the counts are added; they do not change if a text cannot be read.
+        groups: counts by group. The function adds to them after it has read all texts. If it cannot read a text,
+            they do not change.
         with_ids: also count the occurrences of each id.
     """
     found: dict[str, Counts] = {}

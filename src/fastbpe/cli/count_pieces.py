@@ -23,9 +23,10 @@ the same as if all the text had been counted at once. `fastbpe train` learns fro
 For superwords (train --superwords boundless), count twice: first pieces, from which
 train --superwords words learns a tokenizer of words; then runs of its words, with
 --superwords and this tokenizer. For superwords on top of any tokenizer, count with
---base MODEL --superwords auto. The runs of a large text take as much memory as the text.
-To get shorter runs, first count pairs of neighbours (--neighbours count), add these counts
-up with --min-count, and then count runs with --neighbours FILE.{documents.DETAILS}"""
+--base MODEL --superwords auto. A run is a stretch of text, cut into words or tokens. The
+runs of a large text take as much memory as the text. To cut them where neighbouring tokens
+are rare, first count pairs of neighbours (--neighbours count); add these counts up, without
+the rare ones (--min-count N); then count runs with --neighbours and the file of the sum.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > a.txt; printf 'low slow\n' > b.txt
@@ -67,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="count pieces of bytes (default), or words for --mode codepoint or unigram of `fastbpe train`",
     )
     counting_flags.add_arguments(parser)
-    add("--base", metavar="MODEL", help="with --superwords auto: the tokenizer whose tokens form runs")
+    add("--base", metavar="MODEL", help="with --superwords auto: count runs of tokens of this tokenizer")
     add(
         "--superwords",
         metavar="WORDS",

@@ -29,12 +29,12 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 #: Shown by every --help.
 DETAILS = """
 
-FILE is a file, a folder (its .txt, .jsonl and .parquet files, including those in
-subfolders) or a pattern such as 'data/*.txt'. A text file is one document, or several
-with --lines or --separator. JSON lines and tables (.parquet, .arrow) have one document
-per line or row, in the field "text" or the one that --text-field names. Text and JSON
-lines may be compressed (.gz, .zst). If a file's name does not show its format, its first
-bytes do; --format sets it for all FILEs. Hidden files are skipped. Without a FILE, or if
+FILE is a file, a folder (its text, JSON lines, .parquet and .arrow files, including those in
+subfolders) or a pattern such as 'data/*.txt'; folders and patterns leave out hidden files. A
+text file is one document, or several with --lines or --separator. JSON lines and tables
+(.parquet, .arrow) have one document per line or row, in the field "text" or the one that
+--text-field names. Text and JSON lines may be compressed (.gz, .zst). If a file's name does
+not show its format, its first bytes do; --format sets it for all FILEs. Without a FILE, or if
 FILE is -, the text comes from standard input."""
 
 

@@ -12,7 +12,7 @@ from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
 from fastbpe.published import find
 from fastbpe.published.downloads import fetch
 
-SUMMARY = "download a vocabulary, for -m NAME and fastbpe.load(NAME)"
+SUMMARY = "download a vocabulary, so that -m NAME and fastbpe.load(NAME) find it"
 DETAILS = f"""
 
 NAME is one of

@@ -140,7 +140,8 @@ def add_roles(parser: argparse._ActionsContainer) -> None:
         metavar="ROLE=TOKEN",
         type=_role_of,
         action="append",
-        help="special token of a role, such as eos=</s>; roles: bos, eos, unk, sep, pad, cls, mask (repeatable)",
+        help="give a role to a special token of the tokenizer, such as eos=</s>; roles: bos, eos, unk, sep, pad, "
+        "cls, mask (repeatable)",
     )
 
 

@@ -47,7 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=X",
         action="append",
         type=_named(float),
-        help="without --dev: to compare sources, divide the bytes per token of source NAME by X (repeatable)",
+        help="with --parity, without --dev: the length in bytes of the same content in source NAME, such as "
+        "de=1.1; only the proportions matter (repeatable)",
     )
     add(
         "--window",

@@ -22,7 +22,7 @@ DETAILS = f"""
 With --mode ids, FILE contains sequences of integers from 0 to N - 1 (--base-size N), such
 as image or audio codes, musical notes, or DNA: one sequence per line of text, per row of
 a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file.
-With --base, the base sets --base-size.{documents.DETAILS}"""
+With --base, leave out --base-size: the base has it.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -120,7 +120,8 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         type=_superwords_start,
         help="learn tokens that span several words, starting at id N, or at a fraction of the vocabulary "
         "(such as 0.9). auto: at 0.9, or at the first new id with --base. boundless: learn words and superwords "
-        "together, as BoundlessBPE does. words: learn only the words of boundless, for count-pieces --superwords",
+        "together, as BoundlessBPE does. words: learn only the words, the first step of boundless; for "
+        "count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add(

@@ -35,8 +35,9 @@ reloaded, and that a file with the name of a published vocabulary is that vocabu
 With -m, which names the original of a conversion, both must give the same ids for all
 tokens, for texts made of these tokens, and for the lines of --text.
 
-Prints a line per PATH. For each problem, a line on standard error names the file and the
-place, and the exit status is 1. --json prints both as one list."""
+Prints a line for each PATH without problems. For each problem, it prints a line on standard
+error, which names the file and the place; the exit status is then 1. --json prints both as
+one list."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

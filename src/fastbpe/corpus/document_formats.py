@@ -115,8 +115,8 @@ def table_of(head: bytes, tail: bytes) -> str:
 def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
     """Return the format of a stream whose name does not show it: "text" or "jsonl".
 
-    It is JSON lines if the first line is an object with the field, or if the second line also begins an object. A
-    file with the extension .json is read as JSON Lines; anything else is refused.
+    It is JSON Lines if the first line is an object with the field, or if the second line also begins an object. A
+    file with the extension .json is always JSON Lines.
 
     Args:
         file: the stream, at its beginning.

@@ -75,7 +75,8 @@ class FilesSummary:
         n_ids: int – ids in the output.
         n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed.
         seconds: float – duration of this call.
-        n_skipped: int – documents that on_error="skip" left out, plus files of which it left out the rest.
+        n_skipped: int – documents that on_error="skip" left out. In a damaged file, all documents from the damage
+            on count as one.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
         n_left_out: int – files in input folders that, by their names, contain no documents.
         left_out: tuple of str – names of the first ten of them.

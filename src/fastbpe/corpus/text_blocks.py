@@ -153,7 +153,12 @@ def held(
 
 
 def is_cut_short(rest: bytes, *, final: bool = False) -> bool:
-    """Tell whether the rest of a block may be the beginning of a character: it is empty, or more bytes follow."""
+    """Tell whether the rest of a block is empty, or the beginning of a character whose other bytes may follow.
+
+    Args:
+        rest: the last bytes of a block.
+        final: no bytes follow.
+    """
     try:
         codecs.utf_8_decode(rest[:4], "strict", final)
     except UnicodeDecodeError:

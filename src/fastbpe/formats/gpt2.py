@@ -33,8 +33,8 @@ ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
 WORD_END, SPACE = "</w>", "\u2581"
 _MAX_ID = (1 << 24) - 1  # the core's limit: ids index flat arrays
 _OF_CHARACTERS = (
-    "so this is a vocabulary of characters; fastbpe runs GPT-2's two files only if their tokens are bytes: save a "
-    "tokenizer.json with transformers"
+    "so this is a vocabulary of characters, but fastbpe loads vocab.json and merges.txt only if the characters of "
+    "their tokens stand for bytes; load the tokenizer with transformers, and save it as a tokenizer.json"
 )
 _VERSION = "#version"  # begins the first line of merges.txt, which is not a merge
 
@@ -137,7 +137,7 @@ class Contents(NamedTuple):
         return self.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
 
     def tokens(self) -> list[bytes]:
-        """Return the bytes of all ids; b"" if no token has one."""
+        """Return the bytes of each id, in order; b"" for an id that no token has."""
         ends = memoryview(self.token_ends).cast("I")
         return [self.token_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
 
@@ -321,7 +321,9 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
     texts: dict[int, str] = {}
     for text, token_id in _entries(data, where):
         if type(token_id) is not int or not 0 <= token_id <= _MAX_ID:
-            raise FormatError(f"{where}: token {text!r} has the id {token_id!r:.40}: not a number in 0..{_MAX_ID}")
+            raise FormatError(
+                f"{where}: token {text!r} has the id {token_id!r:.40}, which is not an integer from 0 to {_MAX_ID}"
+            )
         if texts.setdefault(token_id, text) != text:
             raise FormatError(f"{where}: tokens {texts[token_id]!r} and {text!r} have the same id {token_id}")
         token = bytes_of(text) if text else None

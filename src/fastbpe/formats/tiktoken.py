@@ -240,6 +240,6 @@ def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:
             raise FormatError(
-                f"tokens {first[token]} and {token_id} are both {token!r}; {what} can store it only once: "
-                "export it as native"
+                f"the ids {first[token]} and {token_id} are both the token {token!r}, but {what} can store a "
+                "token only once; export the tokenizer as native"
             )

@@ -177,8 +177,9 @@ def check_hashes(part: Part) -> None:
         file = part.path.with_name(output["path"])
         if (found := sha256_of(file)) != output["sha256"]:
             raise FormatError(
-                f"{file}: its SHA-256 is {found[:16]}…, but {output['sha256'][:16]}… in "
-                f"{part.path.name}{MANIFEST}: it was changed or damaged; encode the shard again"
+                f"{file}: this file was changed or damaged: its SHA-256 is {found[:16]}…, but "
+                f"{part.path.name}{MANIFEST} has {output['sha256'][:16]}…; encode this shard again with "
+                "overwrite=True"
             )
 
 

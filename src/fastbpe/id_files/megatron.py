@@ -40,8 +40,8 @@ class MegatronIndex(NamedTuple):
     path: the .idx file.
     dtype: str – type of the ids.
     n_sequences, n_documents: int – sequences and documents.
-    at_lengths, at_starts, at_ends: int – offsets in the file of the lengths of sequences, their positions, and the
-        ends of documents.
+    at_lengths, at_starts, at_ends: int – places in the file where three tables begin: the lengths of the
+        sequences, their positions, and the ends of the documents.
     length_code: str – type of a length, as a type code of `array`.
     unit: int – unit of a position: number of bytes of an id, or 1 if positions are in ids.
     """
@@ -184,8 +184,9 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
             end += size * _number(file, 8 if is_old else 4)
     if (first, last, end) != (0, n, n_bytes):
         raise FormatError(
-            f"{path}: documents of sequences {first} to {last} of {n}, which end at byte {end}, do not fit "
-            f"{path.with_suffix('.bin').name} of {n_bytes} bytes; copy both files again or recreate them"
+            f"{path}: its documents cover the sequences {first} to {last} of {n}, and the last sequence ends at "
+            f"byte {end}, but {path.with_suffix('.bin').name} has {n_bytes} bytes; copy both files again or "
+            "recreate them"
         )
     return index
 

@@ -180,7 +180,7 @@ def find_set(
                 f"{place}: this format cannot be mapped into memory; convert it to .bin: fastbpe merge "
                 f"{place.name} -o NEW.bin"
             )
-        raise FormatError(f"{place}: ids are read from {' and '.join(suffixes)} files, and from folders of them")
+        raise FormatError(f"{place}: not a file of ids; pass a {' or '.join(suffixes)} file, or a folder of them")
     elif place.exists():
         sets = {(place, 0): {0: place}}
     else:

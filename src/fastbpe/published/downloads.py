@@ -48,8 +48,8 @@ def fetch(name: str) -> Fetched:
 
     Args:
         name: str – a published vocabulary, a model of OpenAI, or ORG/NAME, a repository on huggingface.co, whose
-            tokenizer.json is fetched. The environment variable HF_ENDPOINT sets another host; HF_TOKEN is sent
-            only to that host.
+            tokenizer.json is fetched. The environment variable HF_ENDPOINT replaces https://huggingface.co. If
+            HF_TOKEN is set, only this host receives it.
 
     Raises:
         DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids downloads.

@@ -22,7 +22,7 @@ class ArgumentTypeError(FastbpeError, TypeError):
 
 
 class MissingItemError(FastbpeError, KeyError):
-    """Error for a dict in place of a list of ids: sentencepiece looks up its item 0."""
+    """Error for a dict without the key 0 in place of a list of ids: sentencepiece reads item 0."""
 
     __str__ = Exception.__str__  # KeyError's is the repr of the argument, which quotes the message
 

@@ -88,7 +88,7 @@ def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[
         compiled = regex.compile(to_regex(node), regex.VERSION1)
     except regex.error as error:
         raise PatternError(
-            f"the split pattern {_shortened(pattern)!r} cannot be run by `regex`: {error}"
+            f"the Python package regex cannot compile the split pattern {_shortened(pattern)!r}: {error}"
         ) from error
     if not may_be_empty and compiled.match("") is not None:
         raise _matches_empty(pattern)

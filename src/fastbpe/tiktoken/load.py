@@ -77,11 +77,11 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     try:
         content = read_file(blobpath)
     except DownloadError as error:
-        state = "is not there" if kept is None else "has another SHA-256"
-        wanted = f" with the SHA-256 {expected_hash}" if expected_hash else ""
+        state = "does not exist" if kept is None else "has another SHA-256"
+        wanted = f" Its SHA-256 must be {expected_hash}." if expected_hash else ""
         raise DownloadError(
-            f"{error}. Its copy in the cache, {path}, {state}: download {blobpath} elsewhere and copy it{wanted} "
-            "there under that name, or set TIKTOKEN_CACHE_DIR to a folder that has it"
+            f"{error}. In the cache, {path} {state}. Download {blobpath} on another machine and save it as this "
+            f"file, or set TIKTOKEN_CACHE_DIR to a folder that contains a file of this name.{wanted}"
         ) from error
     _check(content, blobpath, expected_hash)
     try:

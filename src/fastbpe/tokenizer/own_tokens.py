@@ -73,7 +73,9 @@ def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]
     if roles is None:
         return {}
     if not isinstance(roles, Mapping):
-        raise TypeError(f"roles must map roles to tokens, as {{'eos': '</s>'}}, not {type(roles).__name__}")
+        raise TypeError(
+            f"roles must be a dict of roles and tokens, such as {{'eos': '</s>'}}, not {type(roles).__name__}"
+        )
     for role, name in roles.items():
         if role not in ROLES:
             raise SpecialTokenError(f"roles: {role!r} is not a role; the roles are {', '.join(ROLES)}")

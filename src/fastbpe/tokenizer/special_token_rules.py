@@ -355,9 +355,15 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
-    """Return the id of a special token given as an argument; () for None.
+    """Return (id,) of a special token; () if its name is None.
 
-    Raises SpecialTokenError: there is no such special token.
+    Args:
+        special_tokens: ids by name.
+        argument: name of the caller's argument, for the error.
+        name: name of the token, or None.
+
+    Raises:
+        SpecialTokenError: there is no such special token.
     """
     if name is None:
         return ()

@@ -61,7 +61,7 @@ class Model(Component):
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
-        """Return the name of a sampling option that is set and that fastbpe's tokenizer lacks, or ""."""
+        """Return the option for random segmentations that is set and that fastbpe cannot run, or ""."""
         return ""
 
     def size(self) -> int:

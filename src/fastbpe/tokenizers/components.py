@@ -17,7 +17,7 @@ from types import MappingProxyType
 from fastbpe._utils import late_json as json
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
-from fastbpe.formats.huggingface.decoder_json import is_value
+from fastbpe.formats.huggingface.decoder_json import VALUES_OF, is_value
 from fastbpe.formats.huggingface.step_parts import Part
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ class Component:
             raise FormatError(f"{cls.kind}: {missing[0]!r} is missing")
         for key, option in cls.checked.items():
             if not is_value(option, values[key]):
-                raise FormatError(f"{cls.kind}: {key!r} must be a valid {option}, not {values[key]!r:.60}")
+                raise FormatError(f"{cls.kind}: {key!r} must be {VALUES_OF[option]}, not {values[key]!r:.60}")
             if option == "pattern" and "Regex" in values[key]:
                 _check_regex(values[key]["Regex"], cls.kind)
         made = cls.__new__(cls)

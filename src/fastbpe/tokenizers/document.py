@@ -110,7 +110,9 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
     try:
         return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
     except (TypeError, UnicodeEncodeError) as error:
-        raise FormatError(f"a token is not UTF-8: {error}") from None
+        raise FormatError(
+            f"a text of the tokenizer contains a lone surrogate, which UTF-8 cannot express: {error}"
+        ) from None
 
 
 def show(document: Mapping[str, Any], limits: components.Limits) -> str:

@@ -342,7 +342,7 @@ def of_described(described: dict[str, Any]) -> Encoding:
 def check_direction(
     direction: Any, message: str = "Unknown `direction`: `{}`. Use one of `left` or `right`"
 ) -> str:
-    """Return a side. Raises ValueError if it is not "left" or "right", with tokenizers' message for the call."""
+    """Return a direction. Raises ValueError with the message if it is not "left" or "right"."""
     if of_type(direction, str) not in _SIDES:
         raise ValueError(message.format(direction))
     return str(direction)

@@ -33,7 +33,7 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
         counts[code_point] = counts.get(code_point, 0) + number
     if not counts:
         raise SpecError(
-            "there is no text to learn from: the sentences contain only spaces",
+            "there is no text to learn from: after normalization, the sentences contain only spaces or nothing",
             "[(all_chars_count) > (0)] ",
         )
     return counts

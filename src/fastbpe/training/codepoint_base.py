@@ -55,8 +55,9 @@ class CodePointBase:
             )
         if not make_normalizer(self.model).gives_utf8:
             raise TrainingError(
-                "base= writes text that is not UTF-8 (by its precompiled_charsmap or a user-defined symbol), but "
-                "pieces are learned from characters; train without base="
+                "the normalization of base= turns text into bytes that are not UTF-8 (because of its "
+                "precompiled_charsmap or a user-defined symbol), but training needs characters; train without "
+                "base="
             )
         self.fingerprint = tokenizer.fingerprint
         self._encoder = tokenizer

@@ -35,7 +35,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
         if end > len(learned):
             _check_distinct(pieces + texts[rank:])
             raise SpecError(
-                f"{name!r} must have the id {symbol_id}, but there are only {n_ids} pieces",
+                f"{name!r} cannot have the id {symbol_id}: there are only {n_ids} pieces; choose a lower id",
                 "[(model_proto->pieces_size() - 1) == (it->first)] ",
             )
         pieces += [*texts[rank:end], name.encode()]

@@ -38,7 +38,7 @@ class SourcesAgain:
         self.n_left_out = 0
 
     def resolved(self) -> dict[str | None, ResolvedSource]:
-        """Resolve all sources, to be read once."""
+        """Resolve all sources for one reading. Call it again for the next reading."""
         return {name: resolve() for name, resolve in self._sources.items()}
 
     def n_bytes(self) -> int | None:

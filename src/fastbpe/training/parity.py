@@ -104,7 +104,8 @@ def check_run(
         TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
     """
     if mode != "byte":
-        raise TrainingError(f'parity= is an argument of mode="byte", not of {mode!r}; use weights= instead')
+        way_out = "use weights= instead" if mode == "codepoint" else "to weight a source, list it more than once"
+        raise TrainingError(f'parity= works only with mode="byte", not with mode="{mode}"; {way_out}')
     if base is not None:
         raise TrainingError("parity= learns a new vocabulary, and cannot extend base=; use weights= instead")
     if "ties" in options:

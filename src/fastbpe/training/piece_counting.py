@@ -181,7 +181,8 @@ def _check_neighbours(neighbours: object, superwords: object) -> None:
         raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
     if neighbours is not None and not isinstance(superwords, Superwords):
         raise TrainingError(
-            "neighbours= needs superwords=Superwords(…) and base=: only such runs are cut when they are counted"
+            "neighbours= needs superwords=Superwords(…) and base=, because it cuts runs of the base's tokens; "
+            "pass both, or leave neighbours= out"
         )
 
 

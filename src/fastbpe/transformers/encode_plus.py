@@ -73,7 +73,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         raise HandOver("an argument of the wrong type")
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
-        raise HandOver("an empty batch, rows of several kinds, or texts that are not plain str")
+        raise HandOver("an empty batch, a mix of texts and pairs, or a text that is not a str of valid Unicode")
     with engine.settings_lock:
         set_up(hf, engine.original, call)
         plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)

@@ -120,7 +120,7 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 
 
 def has_old_forms(tokenizer: Any) -> bool:
-    """Tell whether an added token was added again without `normalized`, but is still decoded to its normalized form.
+    """Tell whether an added token was added again without `normalized`, but is still decoded to its old form.
 
     No copy or file contains this fact.
     """

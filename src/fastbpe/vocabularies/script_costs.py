@@ -20,8 +20,8 @@ _NO_SCRIPT = ("Common", "Inherited", "")
 class ScriptRow:
     """Tokens of a script, and its share of a corpus.
 
-    script: str – script of most letters, such as "Latin"; for tokens without letters "digits", "signs" or
-        "white space"; "part of a character"; "names" for special and added tokens.
+    script: str – script of most of a token's letters, such as "Latin"; for tokens without letters "digits",
+        "signs" or "white space"; "part of a character"; "names" for special and added tokens.
     n_tokens: int – number of tokens of the vocabulary.
     bytes_per_token: float – their mean length.
     n_ids: int – number of ids in the corpus for characters of the script; 0 without a corpus.

@@ -44,7 +44,10 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that passes on only requests from the application's own page.
+    """ASGI middleware that refuses requests of other web sites.
+
+    It refuses a wrong Host header, the Origin or Sec-Fetch-Site of another site (except for a link to the page),
+    and bodies that are too large.
 
     Args:
         app: the application.

@@ -113,10 +113,13 @@ def changed(path: Path, at: int, data: bytes) -> None:
         (lambda idx: idx.write_bytes(idx.read_bytes()[:-1]), r"\d+ bytes do not fit 6 sequences and 5 documents"),
         (lambda idx: changed(idx, 18, b"\xff" * 8), r"do not fit -1 sequences"),
         (lambda idx: changed(idx, 26, b"\0" * 8), r"do not fit 6 sequences and -1 documents"),
-        (lambda idx: changed(idx, len(idx.read_bytes()) - 8, b"\x05"), r"documents of sequences 0 to 5 of 6"),
+        (
+            lambda idx: changed(idx, len(idx.read_bytes()) - 8, b"\x05"),
+            "documents cover the sequences 0 to 5 of 6",
+        ),
         (
             lambda idx: idx.with_suffix(".bin").write_bytes(b"ab"),
-            r"do not fit theirs\.bin of 2 bytes; copy both files again or recreate them",
+            r"but theirs\.bin has 2 bytes; copy both files again or recreate them",
         ),
         (lambda idx: idx.write_bytes(b"MMIDIDX\0\0"), r"a Megatron index of version 0"),
     ],

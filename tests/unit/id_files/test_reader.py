@@ -218,7 +218,7 @@ def test_wrong_tokenizer_dtype_or_path_is_refused(code_tokenizer: Tokenizer, tex
         open_ids(out, dtype="uint32")
     with pytest.raises(FileNotFoundError, match=r"no\.bin"):
         open_ids(tmp_path / "no.bin")
-    with pytest.raises(FormatError, match=r"texts\.jsonl: ids are read from \.bin and \.npy files"):
+    with pytest.raises(FormatError, match=r"texts\.jsonl: not a file of ids; pass a \.bin or \.npy file"):
         open_ids(text)
 
 

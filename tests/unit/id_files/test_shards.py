@@ -334,7 +334,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
     data[100] ^= 1
     (three / "out-00001-of-00003.bin").write_bytes(data)
     with pytest.raises(
-        FormatError, match=r"out-00001-of-00003\.bin: its SHA-256 is .*: it was changed or damaged"
+        FormatError, match=r"out-00001-of-00003\.bin: this file was changed or damaged: its SHA-256 is "
     ):
         merge_shards(three, tmp_path / "all.bin")
     assert not [*tmp_path.glob("all*")]

@@ -59,7 +59,7 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
         (
             (shard(shards, 1), "missing: encode shard 1 of 4"),
             (shard(shards, 0, ".manifest.json"), "the shard is not finished"),
-            (shard(shards, 2), "its SHA-256 is"),
+            (shard(shards, 2), "this file was changed or damaged: its SHA-256 is"),
             (shard(shards, 3), "its ids were made by another tokenizer"),
         )
     ):
@@ -201,7 +201,7 @@ def test_inputs_of_shards_without_files_are_a_problem(shards: Path, tmp_path: Pa
 def test_path_without_ids_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         verify_ids(tmp_path / "no.bin")
-    with pytest.raises(FormatError, match="ids are read from"):
+    with pytest.raises(FormatError, match="not a file of ids"):
         verify_ids(tmp_path / "a.txt")
 
 

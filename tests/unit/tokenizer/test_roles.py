@@ -98,7 +98,7 @@ def test_roles_are_guessed_by_one_list() -> None:
             "the token of bos, '<go>', is not a special token of this tokenizer; add",
         ),
         ({"bos": 256}, TypeError, "the token of bos must be a str, not int"),
-        (["bos"], TypeError, "roles must map roles to tokens, as {'eos': '</s>'}, not list"),
+        (["bos"], TypeError, "roles must be a dict of roles and tokens, such as {'eos': '</s>'}, not list"),
     ],
 )
 def test_wrong_roles_are_named(roles: Any, error: type[Exception], message: str, tmp_path: Path) -> None:

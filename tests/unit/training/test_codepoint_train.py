@@ -296,7 +296,7 @@ def test_error_of_the_source_is_passed_on() -> None:
         ({"required_chars": "a b"}, "required_chars contains ' '"),
         ({"unk_id": -1}, "unk_id=-1"),
         ({"bos_id": 0}, "bos_id=0"),
-        ({"bos_id": 900}, "'<s>' must have the id 900"),
+        ({"bos_id": 900}, "'<s>' cannot have the id 900"),
         ({"normalization_rule_name": "nfd"}, "choose one of 'identity', 'nfkc'"),
         ({"normalization_rule_tsv": "/no/such/file"}, "/no/such/file: No such file"),
         ({"escape_whitespaces": False}, "escape_whitespaces=False"),

@@ -200,7 +200,11 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
             "superwords= cannot be combined with parity=",
         ),
         (train(parity={"dev": TEXTS}), TypeError, r"parity must be a fastbpe\.Parity, not dict"),
-        (train(parity=Parity(), mode="codepoint"), TrainingError, "argument of mode=.byte., not of 'codepoint'"),
+        (
+            train(parity=Parity(), mode="codepoint"),
+            TrainingError,
+            "only with mode=.byte., not with mode=.codepoint.",
+        ),
         (train(parity=Parity(), ties="pair"), TrainingError, "leave ties= out"),
         (
             lambda: train(parity=Parity(), base=fastbpe.train(["a b"], vocab_size=256))(),

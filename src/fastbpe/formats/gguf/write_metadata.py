@@ -97,8 +97,8 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
     for token in added_tokens:
         if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
             raise FormatError(
-                f"a GGUF file cannot store the flags of the added token {token.content!r:.60}; export it as "
-                "native or huggingface"
+                f"a GGUF file cannot store the flags (lstrip, rstrip, single_word, normalized) of the added token "
+                f"{token.content!r:.60}; export the tokenizer as native or huggingface"
             )
 
 

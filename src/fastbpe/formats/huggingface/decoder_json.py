@@ -27,13 +27,15 @@ SCHEMES = ("always", "first", "never")
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 _NAMES = {"scheme": SCHEMES, "behavior": BEHAVIORS}
 _UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # kinds that tokenizers knows by their options
-_KINDS = {
+#: Description of the values of a kind, for errors.
+VALUES_OF = {
     "text": "text",
     "flag": "true or false",
     "character": "one character",
     "number": "an integer from 0 to 2**64 - 1",
     "pattern": '{"String": text} or {"Regex": text}',
     "scheme": f"one of {', '.join(SCHEMES)}",
+    "behavior": f"one of {', '.join(BEHAVIORS)}",
 }
 _MAX_DEPTH = 60  # of sequences within sequences: beyond it, tokenizers refuses the file
 
@@ -122,7 +124,7 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the options of a kind. Raises FormatError for an invalid value."""
     for name, option in OPTIONS[kind].items():
         if not is_value(option, given.get(name)):
-            _fail(f"{place}.{name}", f"in {kind} it must be {_KINDS[option]}, not {given.get(name)!r:.60}")
+            _fail(f"{place}.{name}", f"in {kind} it must be {VALUES_OF[option]}, not {given.get(name)!r:.60}")
     return {"type": kind, **{name: given[name] for name in OPTIONS[kind]}}
 
 

@@ -238,7 +238,9 @@ def _read_map(path: str) -> dict[str, Any]:
 def _read_added(path: str, special: set[str], found: dict[int, Definition]) -> None:
     for content, number in read_object(path).items():
         if type(number) is not int or not 0 <= number <= _MAX_ID:
-            raise FormatError(f"{path}: {content!r} has the id {number!r:.40}: not a number")
+            raise FormatError(
+                f"{path}: {content!r} has the id {number!r:.40}, which is not an integer from 0 to {_MAX_ID}"
+            )
         found[number] = Definition(content, content in special, content not in special)
 
 
@@ -249,9 +251,11 @@ class _Values:
         self.values = dict(config)
         self.where = where
         self.places = dict.fromkeys(config, where)
+        self.extra_key = _EXTRA  # key of the file whose values are in values[_EXTRA]
         if self.values.get(_ADDITIONAL) is not None and not self.values.get(_EXTRA):
             self.values[_EXTRA] = self.values.pop(_ADDITIONAL)
             self.places[_EXTRA] = where
+            self.extra_key = _ADDITIONAL
         self.specific: dict[str, Any] = {
             key: self.values.pop(key)
             for key in [*self.values]
@@ -266,6 +270,8 @@ class _Values:
                 before = self.values.get(_EXTRA) or []
                 before = before if isinstance(before, list) else [before]
                 value = [*before, *(token for token in value if token not in before)]
+            if key == _EXTRA:
+                self.extra_key = _EXTRA
             self.values[key] = value
             self.places[key] = where
         self._take_specific()
@@ -297,7 +303,7 @@ class _Values:
 
     def tokens(self, defaults: Mapping[str, str]) -> tuple[dict[str, Definition], list[Definition]]:
         """Return (name → token, in transformers' order; special tokens without a name)."""
-        values, places, key = self.values, self.places, _EXTRA
+        values, places, key = self.values, self.places, self.extra_key
         if _ADDITIONAL in values and _EXTRA not in values:
             values[_EXTRA] = values.pop(_ADDITIONAL)
             places[_EXTRA] = places[_ADDITIONAL]
@@ -316,7 +322,8 @@ class _Values:
         place = places.get(_EXTRA, self.where)
         if others is not None and not isinstance(others, list):
             raise FormatError(
-                f"{place}: {key}: transformers accepts a list or an object of tokens, not {others!r:.80}"
+                f"{place}: {key}: transformers accepts only a list of tokens, or an object of names and tokens, "
+                f"not {others!r:.80}"
             )
         extra = [_special(value, place, f"{key}[{number}]") for number, value in enumerate(others or ())]
         return {name: token for name, token in named.items() if token.content}, extra

@@ -259,4 +259,5 @@ def check_byte_decoder(part: Part | None) -> None:
     steps = None if part is None else flattened(part.value, f"{part.where}: {part.place}")
     kinds = [step["type"] for step in steps or ()]
     if kinds[:1] != ["ByteLevel"] or {*kinds[1:]} - {"Fuse"}:
-        raise FormatError(f"the decoder is not ByteLevel, but {', '.join(kinds) or 'nothing'}")
+        found = f"the file has {', '.join(kinds)}" if kinds else "the file has no decoder"
+        raise FormatError(f"the decoder must be ByteLevel, but {found}")

@@ -54,8 +54,8 @@ def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[
     for token in added:
         if vocabulary.get(token.content, following) != token.id:
             raise FormatError(
-                f"the added token {token.content!r} has the id {token.id}, and tokenizers would give it "
-                f"{vocabulary.get(token.content, following)}; export it as native"
+                f"the added token {token.content!r} has the id {token.id}, but the library tokenizers would give "
+                f"this token the id {vocabulary.get(token.content, following)}; export the tokenizer as native"
             )
         following = max(following, token.id + 1)
     return added

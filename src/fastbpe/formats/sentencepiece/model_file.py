@@ -209,7 +209,10 @@ def _check_scored(model: CodePointModel, where: str) -> None:
     if not all(map(isfinite, array("f", model.scores))):
         raise FormatError(f"{where}: a score is not a number, or infinite (score is NaN or Inf.)")
     if not any(kind in TEXT_TYPES for kind in {*model.types}):
-        raise FormatError(f"{where}: no piece of this unigram model stands for text (no pieces are loaded.)")
+        raise FormatError(
+            f"{where}: this unigram model has only control, unknown and byte pieces, so it cannot encode text "
+            "(no pieces are loaded.)"
+        )
 
 
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:

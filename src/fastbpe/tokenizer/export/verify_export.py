@@ -90,7 +90,8 @@ class Excused:
     """Counter of the differences that a conversion of a unigram model causes.
 
     Args:
-        sums: the conversion; None: it is of another kind, and no difference is excused.
+        sums: tells which texts may get other ids because scores are added in another way; None: no difference is
+            excused.
     """
 
     def __init__(self, sums: OtherSums | None) -> None:

@@ -140,9 +140,12 @@ class StepDecoding:
         return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
 
     def token(self, token_id: int) -> bytes:
-        """Return the bytes that an id adds within a text, or as a single id if they depend on neighbours.
+        """Return the bytes that an id adds to a text.
 
-        Raises InvalidTokenError (a KeyError) if the id has no token.
+        If they depend on the ids beside it, return the bytes of the id decoded alone.
+
+        Raises:
+            InvalidTokenError (a KeyError): the id has no token.
         """
         if type(token_id) is bool:
             raise TypeError("ids must be integers, not bool")

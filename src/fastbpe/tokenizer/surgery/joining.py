@@ -73,8 +73,8 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     for name, tokenizer in (("a", a), ("b", b)):
         if tokenizer.model_type != "BPE":
             raise VocabularyError(
-                f"{name} is a {tokenizer.model_type} model, and only BPE vocabularies can be merged; with_tokens "
-                "adds tokens to it"
+                f"the argument {name} is a {tokenizer.model_type} model, but only BPE vocabularies can be merged; "
+                "a.with_tokens([...]) adds tokens of b"
             )
     names = _new_names(a, b)  # special and added tokens
     joining: ByteJoining | PieceJoining
