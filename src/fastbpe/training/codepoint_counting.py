@@ -300,8 +300,8 @@ def _count_pretokenized(counter: WordCounter, sentences: Iterable[Document], pre
                 f"Pretokenized output mismatch at sample {number}: joined='{joined}', original='{text.decode()}'."
             )
             raise SpecError(
-                f"the pretokenizer changed {text.decode()!r} to {joined!r} (its parts, joined), but it may only cut "
-                "the text; to allow changes, pass allow_inconsistent_pretokenization=True",
+                f"the pretokenizer changed {text.decode()!r} to {joined!r} (its parts, joined), but it may only "
+                "cut the text; to allow changes, pass allow_inconsistent_pretokenization=True",
                 f"{detail} Set allow_inconsistent_pretokenization=true in TrainerComponents to bypass.",
                 "INVALID_ARGUMENT",
             )
