@@ -6,6 +6,7 @@ import random
 import struct
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -210,3 +211,27 @@ def test_longest_rising_run_equals_brute_force() -> None:
                 numbers[one] < numbers[two] or (numbers[one] == numbers[two] and not strictly)
                 for one, two in pairwise(found)
             )
+
+
+def test_sentencepiece_model_merges_with_its_own_tokenizer_json(tmp_path: Path) -> None:
+    """In the exported file, the unknown piece is a special token."""
+    model = fastbpe.train(
+        ["low lower lowest new newer wide"],
+        mode="codepoint",
+        vocab_size="characters",
+        normalization_rule_name="identity",
+        progress=False,
+    )
+    model.export(tmp_path / "tokenizer.json")
+    exported = fastbpe.load(tmp_path / "tokenizer.json")
+    for a, b in ((model, exported), (exported, model)):
+        merged = fastbpe.merge_vocabularies(a, b)
+        assert (merged.report.added, merged.tokenizer.special_tokens) == ({}, a.special_tokens)
+        assert merged.tokenizer.encode_ordinary("low <unk>") == a.encode_ordinary("low <unk>")
+
+
+@pytest.mark.daily
+def test_ids_that_both_have_count_once() -> None:
+    """All ids are below the limit of 2**24, but the two numbers of ids add up to more."""
+    a = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<a>": 1 << 23})
+    assert fastbpe.merge_vocabularies(a, a).tokenizer.n_vocab == (1 << 23) + 1

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe.errors import SpecialTokenError, VocabularyError
-from fastbpe.model import NEXT, AddedToken
+from fastbpe.model import NEXT, AddedToken, PieceType
 from fastbpe.tokenizer.internals import code_point_model_of, extended, family_of, remade, vocabulary_of
 from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining
 from fastbpe.tokenizer.surgery.joining_characters import CharacterJoining
@@ -46,9 +45,10 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
 
     Raises:
         VocabularyError (a ValueError): the modes differ, a model is not BPE, has supermerges (BoundlessBPE) or
-            merges that scores cannot express, characters are spelled differently or with a prefix, or a and b have
-            too many ids in total.
-        SpecialTokenError (a ValueError): a token is special in one, and an added or ordinary token in the other.
+            merges that scores cannot express, characters are spelled differently or with a prefix, or the result
+            has too many ids.
+        SpecialTokenError (a ValueError): a token is special in one, and an added or ordinary token in the other,
+            or the id of a special token would be beyond the limit.
         TypeError: an argument is not a Tokenizer.
 
     >>> import fastbpe
@@ -65,10 +65,6 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
         raise VocabularyError(
             f"a has the mode {a.mode} and b {b.mode}: only tokenizers of the same mode can be merged; "
             "a.with_tokens([...]) adds tokens of b"
-        )
-    if a.n_vocab + b.n_vocab > MAX_IDS:
-        raise VocabularyError(
-            f"{a.n_vocab} and {b.n_vocab} ids are too many for one vocabulary: the limit is {MAX_IDS}"
         )
     for name, tokenizer in (("a", a), ("b", b)):
         if tokenizer.model_type != "BPE":
@@ -111,15 +107,21 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
             found = vocabulary_of(a).find(token.content) if a.mode == "byte" else a.token_to_id(token.content)
             if found is None:
                 new.append(token)
-            elif token.special:
+            elif token.special and not _is_unknown(a, found):
                 raise SpecialTokenError.is_ordinary(token.content, found)
-            # an added token of b that is an ordinary token of a stays ordinary
+            # An added token of b that is an ordinary token of a stays ordinary. So does the unknown piece of a
+            # sentencepiece model: its text is never found, but in a tokenizer.json it is a special token.
         elif same.special != token.special:
             raise SpecialTokenError(
                 f"token {token.content!r} is special in one vocabulary and not in the other: text that must not "
                 "become a special token could become it; remove the token from one of the two first"
             )
     return new
+
+
+def _is_unknown(tokenizer: Tokenizer, token_id: int) -> bool:
+    """Tell whether a token is the unknown piece of a code-point model."""
+    return tokenizer.mode == "codepoint" and code_point_model_of(tokenizer).types[token_id] == PieceType.UNKNOWN
 
 
 def _names(tokenizer: Tokenizer) -> list[AddedToken]:
