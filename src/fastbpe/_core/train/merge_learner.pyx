@@ -36,8 +36,8 @@ from libc.string cimport memset
 from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.train.pair_table cimport (
-    DEAD, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better, index_slot,
-    merge_some, new_pair,
+    DEAD, TAIL, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better,
+    index_slot, merge_some, new_pair,
 )
 from fastbpe._core.common.hash_tables cimport NONE
 
@@ -121,6 +121,8 @@ cdef class MergeLearner:
         """
         if n_cells >= DEAD:  # positions have 32 bits
             raise MemoryError(f"{n_cells} cells of symbols in distinct pieces: the limit is 2**32")
+        if n_ids >= TAIL:
+            raise MemoryError(f"{n_ids} ids: the limit of the learner is 2**31")
         self._max_ids = <uint32_t> n_ids
         self._n_cells = n_cells
         self._state.cells = <Cell*> allocated(n_cells, sizeof(Cell))
