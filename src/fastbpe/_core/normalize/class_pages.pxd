@@ -1,13 +1,13 @@
 """A table of the classes of all characters, in pages of 256 characters; characters without a class share page 0."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint16_t, uint32_t
 from libc.stdlib cimport calloc
 from libc.string cimport memset
 
 
 cdef struct ClassPages:
     uint16_t* classes  # owned by the caller: free it
-    uint8_t[0x1100] page_of
+    uint16_t[0x1100] page_of
 
 
 cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
@@ -22,10 +22,8 @@ cdef inline int fill_pages(ClassPages* pages, list ranges) except -1:
     for first, last, _ in ranges:
         for c in range(first >> 8, (last >> 8) + 1):
             if not pages.page_of[c]:
-                pages.page_of[c] = <uint8_t> n_pages
+                pages.page_of[c] = <uint16_t> n_pages
                 n_pages += 1
-    if n_pages > 256:
-        raise ValueError(f"{n_pages} pages of characters: the limit is 256")
     pages.classes = <uint16_t*> calloc(n_pages << 8, sizeof(uint16_t))
     if pages.classes == NULL:
         raise MemoryError("no memory for the classes of characters")

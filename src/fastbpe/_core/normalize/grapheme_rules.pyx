@@ -3,7 +3,8 @@
 A grapheme of two or more characters and fewer than six bytes may be replaced as a whole; other characters are
 replaced one by one. Such a grapheme contains two neighbours that together have fewer than six bytes, and the second
 of them joins the first, or the first belongs to what follows it; or it is "\\r\\n". So text is cut where a grapheme
-ends for certain, and only parts with such neighbours, as in "e\\u0301", are cut into graphemes by Python.
+ends for certain, and only parts with such neighbours, as in "e\\u0301", are cut into graphemes by Python. Characters
+that no rule and no neighbour can change, which are most of a text, are skipped by their class.
 """
 
 cimport cython
@@ -25,6 +26,7 @@ cdef enum:
     JOINED = 4  # a joining character may tie it to the grapheme before: a consonant, a picture
     HANGUL = 8  # two neighbours may be one grapheme
     FLAG = 16  # the same
+    RULED = 32  # a rule begins with it
     MAX_BYTES = 5  # of a grapheme that is replaced as a whole
 
 
@@ -49,11 +51,11 @@ cdef class GraphemeRules(TextStep):
             raise MemoryError("no memory to check the precompiled_charsmap")
         try:
             self._rules = read_rules(charsmap, starts)
+            fill_pages(&self._pages, [*classes, *_ruled(starts)])
         finally:
             free(starts)
         self.are_utf8 = self._rules.are_utf8
         self.parts, self.sources = parts, sources
-        fill_pages(&self._pages, list(classes))
         for c in range(0x80):
             what = <uint8_t> c
             self._ascii[c] = what if _rule_of(self._rules, &what, 1) == NULL else LOOK
@@ -94,11 +96,25 @@ cdef class GraphemeRules(TextStep):
         return is_changed
 
     cdef size_t _kept_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """Return the end of the ASCII characters from `at` on that stay, before one that others may join."""
-        cdef size_t start = at
-        while at < n and data[at] < 0x80 and self._ascii[data[at]] == data[at]:
-            at += 1
-        return at - 1 if start < at < n and data[at] >= 0x80 else at
+        """Return the end of the characters from `at` on that stay, before one that others may join.
+
+        Requires: a grapheme begins at `at`. Ensures: so does one at the result.
+        """
+        cdef size_t last = at, n_bytes
+        cdef uint8_t what
+        while at < n:
+            if data[at] < 0x80:
+                if self._ascii[data[at]] != data[at]:
+                    return at
+                last = at
+                at += 1
+                continue
+            what = self._class(fb_char_within(data + at, n - at, &n_bytes))
+            if what:
+                return last if what & JOINING else at
+            last = at
+            at += n_bytes
+        return n
 
     cdef size_t _break_after(self, const uint8_t* data, size_t n, size_t at, bint* is_short) noexcept nogil:
         """Return the next offset after `at` where a grapheme ends for certain.
@@ -186,6 +202,23 @@ cdef class GraphemeRules(TextStep):
             places.items[places.n] = place
             places.n += 1
         return True
+
+
+cdef list _ruled(const uint8_t* starts):
+    """Return (first, last, RULED) of the characters whose bits are set."""
+    cdef list found = []
+    cdef uint32_t c = 0, first
+    while c < N_CHARACTERS:
+        if starts[c // 8] == 0:
+            c += 8
+        elif starts[c // 8] >> c % 8 & 1:
+            first = c
+            while c < N_CHARACTERS and starts[c // 8] >> c % 8 & 1:
+                c += 1
+            found.append((first, c - 1, RULED))
+        else:
+            c += 1
+    return found
 
 
 cdef const uint8_t* _rule_of(Rules rules, const uint8_t* character, size_t n) noexcept nogil:
