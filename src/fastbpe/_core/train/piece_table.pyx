@@ -310,7 +310,8 @@ cdef class PieceTable:
                 raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces, cannot be counted")
         reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
         reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS)
-        memcpy(self.arena + self.n_arena, data, n)
+        if n:  # without bytes, the arena may not exist
+            memcpy(self.arena + self.n_arena, data, n)
         piece = &self.pieces[self.n_pieces]
         piece.count, piece.start, piece.first, piece.n_bytes = count, self.n_arena, first, <uint32_t> n
         if self.n_pieces and first < self.pieces[self.n_pieces - 1].first:

@@ -384,7 +384,7 @@ cdef inline uint64_t _key(const uint8_t* text) noexcept nogil:
 cdef inline bint _has_end(uint64_t key) noexcept nogil:
     """Tell whether a key has a byte UNIT_END."""
     key = ~key
-    return (key - 0x0101010101010101u) & ~key & 0x8080808080808080u
+    return ((key - 0x0101010101010101u) & ~key & 0x8080808080808080u) != 0  # a bint has 32 bits
 
 
 cdef inline uint32_t _bits(float score) noexcept nogil:
