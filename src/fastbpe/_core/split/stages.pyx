@@ -70,7 +70,8 @@ cdef class Stage:
                 self._change(data, sources, start, end, staged, &n_first)
                 self._split(begin, ends, staged)
             start = end
-        memmove(ends.items, ends.items + n_before, (ends.n - n_before) * sizeof(size_t))
+        if ends.n > n_before:
+            memmove(ends.items, ends.items + n_before, (ends.n - n_before) * sizeof(size_t))
         ends.n -= n_before
         staged.text, staged.spare = staged.spare, staged.text
         staged.places, staged.spare_places = staged.spare_places, staged.places
