@@ -170,3 +170,21 @@ def test_pad_token_of_a_tokenizer_json_alone_is_added(tmp_path: Path, monkeypatc
     assert ours.pad_token_id == theirs.pad_token_id == ours.special_tokens["[Y]"]
     assert ours.encode("a[Y]b", allowed_special="all") == theirs.encode("a[Y]b", add_special_tokens=False)
     assert fastbpe.load(tmp_path / "tokenizer.json").pad_token_id is None
+
+
+@pytest.mark.parametrize("kind", ["tokenizer.json", "two files"])
+@pytest.mark.parametrize("stated", [True, False])
+def test_cohere_adds_tokens_of_roles_again_without_flags(
+    kind: str, stated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a role that tokenizer_config.json names keeps the flags that added_tokens_decoder gives its token."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    token = {"content": "<PAD>", "lstrip": True, "rstrip": True, "special": True, "normalized": False}
+    config: dict[str, Any] = {"tokenizer_class": "CohereTokenizer", "added_tokens_decoder": {"270": token}}
+    files = {**folder_grid.KINDS[kind][0](), "tokenizer_config.json": config}
+    folder_grid.write(files, tmp_path)
+    if stated:
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({**config, "pad_token": "<PAD>"}))
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    text = "a <PAD> b"
+    assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False)

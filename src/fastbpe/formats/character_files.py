@@ -17,7 +17,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.gpt2 import SPACE, WORD_END
-from fastbpe.formats.huggingface import class_settings, read_characters
+from fastbpe.formats.huggingface import class_settings, class_steps, read_characters
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import read_json
 from fastbpe.model import Buffer, Model
@@ -25,17 +25,6 @@ from fastbpe.model import Buffer, Model
 _SPECIAL = re.compile(r"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 _FLAGS = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
 _SPACES = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
-_CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
-
-
-def _bert(*, lowercase: bool, strip_accents: bool | None = None) -> dict[str, Any]:
-    return {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": strip_accents,
-        "lowercase": lowercase,
-    }
 
 
 class _Kind(NamedTuple):
@@ -56,54 +45,26 @@ class _Kind(NamedTuple):
     marks_ends: bool = True
 
 
-def _words(normalizer: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "normalizer": normalizer,
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "decoder": {"type": "BPEDecoder", "suffix": WORD_END},
-    }
+def _of_class(name: str) -> _Kind:
+    """Return the settings of a class whose steps `class_steps` has."""
+    built = class_steps.CLASSES[name]
+    assert built.steps is not None
+    steps = {key: value for key, value in built.steps({}, {}, []).items() if key != "model"}
+    return _Kind(steps, built.settings.roles, built.processor, built.ends)
 
 
-_END = "<|endoftext|>"
 _KINDS: Mapping[str, _Kind] = {
-    "CLIP": _Kind(
+    "CLIP": _of_class("CLIP"),
+    "OpenAIGPT": _of_class("OpenAIGPT"),
+    "Herbert": _of_class("Herbert"),
+    "CharBPE": _Kind(
         {
-            "normalizer": {
-                "type": "Sequence",
-                "normalizers": [
-                    {"type": "NFC"},
-                    {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
-                    {"type": "Lowercase"},
-                ],
-            },
-            "pre_tokenizer": {
-                "type": "Sequence",
-                "pretokenizers": [
-                    {"type": "Split", "pattern": {"Regex": _CLIP_WORDS}, "behavior": "Removed", "invert": True},
-                    {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-                ],
-            },
-            "decoder": {
-                "type": "Sequence",
-                "decoders": [
-                    {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-                    {"type": "Replace", "pattern": {"String": WORD_END}, "content": " "},
-                    {"type": "Strip", "content": " ", "start": 0, "stop": 1},
-                ],
-            },
+            "normalizer": class_steps.bert_normalizer(lowercase=False),
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "decoder": {"type": "BPEDecoder", "suffix": WORD_END},
         },
-        {"bos": "<|startoftext|>", "eos": _END, "unk": _END, "pad": _END},
-        around="RobertaProcessing",
-        ends=("bos", "eos"),
+        {"unk": "<unk>"},
     ),
-    "OpenAIGPT": _Kind(_words(_bert(lowercase=True)), {"unk": "<unk>"}),
-    "Herbert": _Kind(
-        _words(_bert(lowercase=False, strip_accents=False)),
-        {"unk": "<unk>", "pad": "<pad>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"},
-        around="BertProcessing",
-        ends=("cls", "sep"),
-    ),
-    "CharBPE": _Kind(_words(_bert(lowercase=False)), {"unk": "<unk>"}),
     "SentencePieceBPE": _Kind(
         {"normalizer": {"type": "NFKC"}, "pre_tokenizer": _SPACES, "decoder": _SPACES},
         {"unk": "<unk>"},

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # imported at run time where a folder is read
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.class_settings import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
+    from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 
 _BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless` is imported for such files only
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
@@ -67,7 +68,7 @@ def _read_folder(
         name = class_settings.class_of(config, model_config)
         if name in class_settings.IN_PYTHON:
             paths = folder.find(where, beside_json=True) or paths
-        elif pattern is None and (read := _read_json_of_bert(where, paths[0], config, name, special_tokens)):
+        elif pattern is None and (read := _read_by_class(where, paths[0], config, name, special_tokens)):
             return read
     if os.path.basename(paths[0]) == folder.BERT_VOCABULARY:
         from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
@@ -76,7 +77,8 @@ def _read_folder(
         name = class_settings.class_of_parts(config, model_config)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
-    settings = class_settings.CLASSES.get(name)
+    is_own = os.path.basename(paths[0]) == folder.ALONE[0]  # transformers takes the file as it is
+    settings = None if is_own else class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
         paths, is_pieces = pair, False
@@ -100,8 +102,6 @@ def _read_folder(
     else:
         model = _read_beside(paths[0], pattern, special_tokens, counting)
     prefixes = settings is not None and config.get("add_prefix_space", settings.prefix_space)
-    if settings is not None and settings.prefix_space and isinstance(model, Model):
-        model = _with_prefix(model, bool(prefixes))
     if len(paths) == 2 and settings is not None and prefixes and isinstance(model, Model):
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
@@ -113,24 +113,24 @@ def _read_folder(
     return tokenizer_config.with_own_tokens(model, where, named, is_bare=is_bare)
 
 
-def _with_prefix(model: Model, prefixes: bool) -> Model:
-    """Return the model of a tokenizer.json whose class decides whether a text begins with a space."""
-    step = model.huggingface.get("pre_tokenizer")
-    if not isinstance(step, dict) or step.get("type") != "ByteLevel":
-        return model
-    kept = {**model.huggingface, "pre_tokenizer": {**step, "add_prefix_space": prefixes}}
-    return model._replace(prefix_space=prefixes, huggingface=kept)
-
-
-def _read_json_of_bert(
+def _read_by_class(
     where: str, path: str, config: Mapping[str, Any], name: str, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
-    """Read a tokenizer.json by the rules of BERT's classes; None if the folder has another class or model."""
-    from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
+    """Read a tokenizer.json with the steps that the class of its folder builds; None if its own steps count."""
+    from fastbpe.formats import class_folders  # here: other folders do not need it
+    from fastbpe.formats.huggingface import tokenizer_config
+    from fastbpe.formats.huggingface.read import WholeFileNeeded
 
-    if name not in bert_vocabulary.CLASSES:
+    prepared = class_folders.prepare(where, path, config, name, names_count=special_tokens is None)
+    if prepared is None:
         return None
-    return bert_vocabulary.read_json(where, path, config, special_tokens)
+    try:
+        model = _read_huggingface(prepared.data(), path, None, special_tokens, None, prepared.entries)
+    except WholeFileNeeded:
+        model = _read_huggingface(prepared.with_vocabulary(path), path, None, special_tokens, None)
+    assert model is not None
+    model = model._replace(roles={**model.roles, **prepared.named.roles})
+    return tokenizer_config.with_own_tokens(model, where, prepared.named, is_bare=False)
 
 
 def _read_pair(
@@ -273,7 +273,7 @@ def _read_huggingface(
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None,
-    entries: Entries | None = None,
+    entries: Entries | ScoredVocab | None = None,
 ) -> Model | CodePointModel | None:
     """Read a tokenizer.json; None if the data is another JSON object.
 
@@ -281,6 +281,7 @@ def _read_huggingface(
     """
     from fastbpe.formats.huggingface import read as tokenizer_json  # here: half the time of importing this module
     from fastbpe.formats.huggingface import read_llama
+    from fastbpe.formats.huggingface._vocab_json import Entries
 
     data = bytes(data)  # searching a memory map is slow
     limits.check_entries(data, where, b":", b",")
@@ -296,9 +297,8 @@ def _read_huggingface(
         segmented = read_segmented.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if segmented is not None:
             return segmented
+    assert entries is None or isinstance(entries, Entries)  # a model with scores does not merge
     is_llama = _is_llama_kind(data)
-    if named is not None and named.settings is not None and is_llama != (not named.settings.pattern):
-        named = named._replace(settings=None)  # transformers takes the file as it is
     try:
         if not is_llama:
             return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
@@ -27,6 +27,8 @@ from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
 
 _Scored = list[tuple[str, float]]
+#: Function from the text of a token to its id; -1: there is no such token.
+Find = Callable[[str], int]
 _FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _N_EXTRA, _N_RESERVED = 100, 103  # extra_ids of T5, and offset of Pegasus
 
@@ -51,7 +53,7 @@ def read(
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
         OSError: the file cannot be read.
     """
-    made = _Made(folder, path, config, class_name)
+    made = OfPieces(folder, path, config, class_name)
     described = json.dumps(made.describe()).encode()
     if made.rules.merges:
         model: Model | None = read_characters.parse(described, path, special_tokens=special_tokens)
@@ -62,21 +64,34 @@ def read(
     return config_file.with_own_tokens(model, folder, made.named, is_bare=False)
 
 
-class _Made:
-    """A tokenizer.json in the making."""
+class OfPieces:
+    """A tokenizer.json in the making.
+
+    Attributes:
+        pieces: pieces of the model with their scores, by id.
+        charsmap: normalization rules of the model as a normalizer; []: none.
+        unknown_piece: id of the unknown token in the model.
+        extra: special tokens that have no role, of the model.
+        named: tokens that the other files of the folder name, and those that the class adds.
+    """
+
+    pieces: _Scored
+    charsmap: list[dict[str, Any]]
+    unknown_piece: int
+    extra: list[Definition]
+    named: NamedTokens
 
     def __init__(self, folder: str, path: str, config: Mapping[str, Any], class_name: str) -> None:
-        self.where, self.config, self.class_name = path, config, class_name
-        self.rules: Rules = piece_classes.CLASSES[class_name]
+        self._state(path, config, class_name)
         pieces = model_file.parse(map_file(path), path, any_text=True)
-        self.pieces: _Scored = [
+        self.pieces = [
             (piece.decode("utf-8", "surrogateescape"), score)
             for piece, score in zip(pieces.pieces, array("f", pieces.scores), strict=True)
         ]
         if class_name in piece_classes.UNIGRAM_ONLY and pieces.trainer["model_type"] != "unigram":
             self._fail("its type is not unigram")
-        self.charsmap: bytes = pieces.normalizer["precompiled_charsmap"]
-        self.unknown_piece: int = pieces.trainer["unk_id"]
+        self.charsmap = piece_classes.precompiled(pieces.normalizer["precompiled_charsmap"])
+        self.unknown_piece = pieces.trainer["unk_id"]
         self.extra = [
             Definition(piece, special=kind == PieceType.CONTROL, normalized=False)
             for (piece, _), kind in zip(self.pieces, pieces.types, strict=True)
@@ -84,12 +99,31 @@ class _Made:
         ]
         self.named = self._with_rules(named_tokens.read(folder, self.rules.settings, beside_pieces=True))
 
+    def _state(self, path: str, config: Mapping[str, Any], class_name: str) -> None:
+        self.where, self.config, self.class_name = path, config, class_name
+        self.rules: Rules = piece_classes.WITH_JSON[class_name]
+
     def describe(self) -> dict[str, Any]:
         """Return the tokenizer.json."""
         rules = self.rules
         listed = [] if rules.merges else self._listed()
         vocab = self._numbered() if rules.merges else {piece: i for i, (piece, _) in enumerate(listed)}
         added = self.named.add((), vocab.get, len(vocab) if rules.merges else len(listed))
+        ids = {**vocab, **{token.content: token.id for token in added}}
+        if rules.is_early:
+            for role in ("cls", "sep"):
+                self._token(role, lambda name: vocab.get(name, -1))  # raises if it is no piece
+        return {
+            "version": "1.0",
+            "added_tokens": as_json(added),
+            **self._steps(),
+            "post_processor": self._around(lambda name: ids.get(name, -1)),
+            "model": self._merging(vocab) if rules.merges else self._scored(listed),
+        }
+
+    def _steps(self) -> dict[str, Any]:
+        """Return normalizer, pre-tokenizer and decoder."""
+        rules = self.rules
         scheme = "always" if not rules.has_prefix or self.config.get("add_prefix_space", True) else "never"
         if self.class_name == "SeamlessM4T" or (self.class_name == "DebertaV2" and scheme == "never"):
             scheme = "first"
@@ -97,18 +131,11 @@ class _Made:
         before = [{"type": "WhitespaceSplit"}] if rules.splits_words else []
         if rules.splits_punctuation and self.config.get("split_by_punct"):
             before = [{"type": "Punctuation", "behavior": "Isolated"}]
-        normalizers = rules.normalizers(self.config, piece_classes.precompiled(self.charsmap))
+        normalizers = rules.normalizers(self.config, self.charsmap)
         return {
-            "version": "1.0",
-            "added_tokens": [
-                {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
-                for token in added
-            ],
             "normalizer": {"type": "Sequence", "normalizers": normalizers} if normalizers else None,
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, spaces]},
-            "post_processor": self._around(added, vocab),
             "decoder": spaces,
-            "model": self._merging(vocab) if rules.merges else self._scored(listed),
         }
 
     def _fail(self, what: str) -> NoReturn:
@@ -161,7 +188,7 @@ class _Made:
             return [*_texts(codes), *(token for token in extra if token.content not in codes)]
         if self.class_name == "MBart50":
             return [*extra, *_texts(self.rules.codes)]
-        if self.class_name == "T5":
+        if self.class_name in piece_classes.WITH_SENTINELS:
             n, found = self._number("extra_ids", _N_EXTRA), sum("<extra_id_" in name for name in known)
             if found and n and found != n:
                 self._fail(f"it has {found} tokens <extra_id_…>, but extra_ids is {n}")
@@ -219,6 +246,11 @@ class _Made:
 
     def _scored(self, listed: _Scored) -> dict[str, Any]:
         """Return the "model" for a class that scores pieces."""
+        unknown = self._unknown(listed, len(listed))
+        return {"type": "Unigram", "unk_id": unknown, "vocab": listed, "byte_fallback": False}
+
+    def _unknown(self, listed: Iterable[tuple[str, float]], n_listed: int) -> int:
+        """Return the id of the unknown token among the pieces of the tokenizer.json, which have scores."""
         unknown = self.rules.unknown
         if isinstance(unknown, str):
             name = self._text("unk")
@@ -233,9 +265,9 @@ class _Made:
                 self._fail(f"{name!r:.60}, the unk_token, is no piece with the score 0 after the first")
             other = self.rules.unknown_else
             unknown = found if found is not None else self.unknown_piece if other < 0 else other
-        if not 0 <= unknown < len(listed):
-            self._fail(f"the unknown token has the id {unknown}, but there are {len(listed)} pieces")
-        return {"type": "Unigram", "unk_id": unknown, "vocab": listed, "byte_fallback": False}
+        if not 0 <= unknown < n_listed:
+            self._fail(f"the unknown token has the id {unknown}, but there are {n_listed} pieces")
+        return unknown
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
         """Return the "model" for a class that merges: every piece of two others, in the order of the pieces."""
@@ -255,58 +287,77 @@ class _Made:
             "merges": merges,
         }
 
-    def _around(self, added: Sequence[AddedToken], vocab: Mapping[str, int]) -> dict[str, Any]:
-        """Return the post-processor."""
-        rules, config = self.rules, self.config
-        template = rules.template
-        ids = {**vocab, **{token.content: token.id for token in added}}
-        if rules.is_early:
-            for role in ("cls", "sep"):
-                self._part(role, vocab, {})  # raises if it is no piece
+    def _around(self, find: Find) -> dict[str, Any]:
+        """Return the post-processor: without a template, add_bos_token and add_eos_token make it."""
+        template = self.rules.template
+        config, roles = self.config, self.named.roles
         is_stated = "add_bos_token" in config or "add_eos_token" in config
-        if not template or (rules.is_early and is_stated):
+        if not template or (self.rules.is_early and is_stated):
             first, last = (
-                [role] if config.get(f"add_{role}_token") and role in self.named.roles else []
-                for role in ("bos", "eos")
+                [role] if config.get(f"add_{role}_token") and role in roles else [] for role in ("bos", "eos")
             )
             second = [f"{name}:1" for name in (*first, "$B", *last)]
             template = " ".join([*first, "$A", *last]), " ".join([*first, "$A", *last, *second])
-        found: dict[str, int] = {}
-        single, pair = ([self._part(item, ids, found) for item in text.split()] for text in template)
-        return {
-            "type": "TemplateProcessing",
-            "single": single,
-            "pair": pair,
-            "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in found.items()},
-        }
+        return as_template(template, lambda name: self._token(name, find))
 
-    def _part(self, item: str, ids: Mapping[str, int], found: dict[str, int]) -> dict[str, Any]:
-        """Return one part of a template, and record the id of its token."""
+    def _token(self, name: str, find: Find) -> tuple[str, int]:
+        """Return the text and the id of a token of a template: of a role, or of the language."""
+        content = self._language(find) if name == "lang" else self.named.roles.get(name, "")
+        found = find(content)
+        if found < 0 and name == "lang":
+            found = find(self.named.roles.get("unk", ""))
+        if found < 0:
+            self._fail(f"it puts the token {content!r:.60} of {name} around texts, which has no id")
+        return content, found
+
+    def _language(self, find: Find) -> str:
+        """Return the token of the language."""
+        stated = self.config.get(self.rules.language_key)
+        content = self.rules.language if stated is None else str(stated)
+        unknown = self.named.roles.get("unk", "")
+        if self.class_name == "SeamlessM4T":
+            for key in ("src_lang", "tgt_lang"):
+                if not isinstance(self.config.get(key, ""), str):
+                    self._fail(f"{key} is not text")
+            content = content if "__" in content else f"__{content}__"
+        if self.class_name == "MBart50" and content not in self.rules.codes:
+            self._fail(f"src_lang is {content!r:.40}, which is not a language code")
+        is_strict = self.class_name in ("MBart", "SeamlessM4T")
+        return unknown if is_strict and find(content) < 0 else content
+
+
+def as_template(template: tuple[str, ...], token: Callable[[str], tuple[str, int]]) -> dict[str, Any]:
+    """Return a post-processor.
+
+    Args:
+        template: templates for a text and for two, as in `piece_classes.Rules`.
+        token: function from the name of a token in a template to its text and id.
+    """
+    found: dict[str, int] = {}
+
+    def part(item: str) -> dict[str, Any]:
         name, _, type_id = item.partition(":")
         numbered = {"type_id": int(type_id or 0)}
         if name.startswith("$"):
             return {"Sequence": {"id": name[1:], **numbered}}
-        if name == "lang":
-            stated = self.config.get(self.rules.language_key)
-            content = self.rules.language if stated is None else str(stated)
-            if self.class_name == "SeamlessM4T":
-                for key in ("src_lang", "tgt_lang"):
-                    if not isinstance(self.config.get(key, ""), str):
-                        self._fail(f"{key} is not text")
-                content = content if "__" in content else f"__{content}__"
-                content = content if content in ids else self.named.roles.get("unk", "")
-            if self.class_name == "MBart50" and content not in self.rules.codes:
-                self._fail(f"src_lang is {content!r:.40}, which is not a language code")
-            unknown = self.named.roles.get("unk", "")
-            if self.class_name == "MBart" and content not in ids:
-                content = unknown
-            found[content] = ids.get(content, ids.get(unknown, -1))
-        else:
-            content = self.named.roles.get(name, "")
-            found[content] = ids.get(content, -1)
-        if found[content] < 0:
-            self._fail(f"it puts the token {content!r:.60} of {name} around texts, which has no id")
+        content, found[content] = token(name)
         return {"SpecialToken": {"id": content, **numbered}}
+
+    single, pair = ([part(item) for item in text.split()] for text in template)
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": pair,
+        "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in found.items()},
+    }
+
+
+def as_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
+    """Return added tokens as in a tokenizer.json."""
+    return [
+        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
+        for token in added
+    ]
 
 
 def _texts(names: Any) -> list[Definition]:

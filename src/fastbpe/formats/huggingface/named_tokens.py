@@ -64,6 +64,7 @@ class NamedTokens(NamedTuple):
         named: attribute of transformers, such as bos_token or image_token → token.
         extra: other special tokens.
         silenced: roles that have no token according to a file.
+        defaults: attributes of roles that only the class names.
         has_extra: `extra` comes from extra_special_tokens, which transformers reads before a vocabulary.
         is_older: the files have no added_tokens_decoder, so the tokenizer's own added tokens are used too.
         settings: settings of the class that the folder names; None: this class has no settings.
@@ -73,6 +74,7 @@ class NamedTokens(NamedTuple):
     named: Mapping[str, Definition] = _NONE
     extra: Sequence[Definition] = ()
     silenced: Collection[str] = ()
+    defaults: Collection[str] = ()
     has_extra: bool = False
     is_older: bool = True
     settings: Settings | None = None
@@ -144,10 +146,22 @@ class NamedTokens(NamedTuple):
                 seen.add(once)
                 yield token.token(token.content in special)
         if self.settings is not None and self.settings.makes_special:
-            yield from (token.token(special=True) for token in self.extra if token.content)
+            yield from self._again(defined)
         if self.settings is not None and self.settings.resets_flags:
             for content in dict.fromkeys(token.content for token in others if token.content):
                 yield AddedToken(content, special=True)
+
+    def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
+        """Yield the named and the other tokens, as a class that adds them twice has them the second time.
+
+        A role that a file names has the flags of the token's definition; a token that is text has none.
+        """
+        known = {token.content: token for _, token in sorted(defined.items())}
+        for name, token in self.named.items():
+            if name in _NAMED and name not in self.defaults:
+                token = known.get(token.content, token)
+            yield token.token(special=True)
+        yield from (token.token(special=True) for token in self.extra if token.content)
 
 
 def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False) -> NamedTokens:
@@ -178,10 +192,11 @@ def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False)
         values.join_extra()
     has_extra = _EXTRA in values.values
     silenced = [role for role in ROLES if values.values.get(f"{role}_token", "") is None]
+    defaults = [name for name in _NAMED if name not in values.values]
     named, extra = values.tokens({} if settings is None else settings.roles)
     if settings is not None:
         named, extra = _with_class(named, extra, settings)
-    return NamedTokens(decoder, named, extra, silenced, has_extra, _DECODER not in config, settings)
+    return NamedTokens(decoder, named, extra, silenced, defaults, has_extra, _DECODER not in config, settings)
 
 
 def _with_class(

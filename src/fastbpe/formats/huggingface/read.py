@@ -16,6 +16,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import _vocab_json, settings, step_parts, templates
 from fastbpe.formats.huggingface import byte_vocabulary as vocabulary_
+from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from typing import Any, TypeAlias, TypeVar
 
-    _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+    _Vocabulary: TypeAlias = dict[str, int] | Entries
     _Made = TypeVar("_Made", Model, CodePointModel)
-    Make: TypeAlias = Callable[[Part, NamedTokens | None, _vocab_json.Entries | None], _Made | None]
+    Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
 
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
@@ -48,7 +49,7 @@ def parse(
     *,
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
-    entries: _vocab_json.Entries | None = None,
+    entries: Entries | None = None,
 ) -> Model:
     """Read the model in a file's bytes.
 
@@ -182,7 +183,7 @@ def read_model(
     where: str,
     named: NamedTokens | None,
     make: Make[_Made],
-    entries: _vocab_json.Entries | None = None,
+    entries: Entries | None = None,
 ) -> _Made:
     """Read a file and create its model: the fast reader reads vocabulary and merges, a JSON parser the rest.
 

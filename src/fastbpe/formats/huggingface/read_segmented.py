@@ -44,7 +44,7 @@ _LIST = rb'"vocab"\s*:\s*\['
 _MAX_LENGTH = (1 << 63) - 1
 
 
-class _Pieces(dict[str, int]):
+class Pieces(dict[str, int]):
     """Dict from piece to id; of equal pieces, the last counts. Its length is the length of the list of pieces."""
 
     def __init__(self, pieces: list[str]) -> None:
@@ -66,7 +66,7 @@ def parse(
     *,
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
-    entries: Entries | None = None,
+    entries: Entries | ScoredVocab | None = None,
 ) -> Model | None:
     """Read the model in a file's bytes. Accepts the arguments of `read.parse`.
 
@@ -96,7 +96,7 @@ def parse(
     pieces: list[str] = []
     if kind == "Unigram":
         pieces, scores = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(model, raw)
-        vocabulary = _Pieces(pieces)
+        vocabulary = Pieces(pieces)
         spelling = _unigram(model, vocabulary, pieces)
     else:
         vocabulary = apart if isinstance(apart, Entries) else check_vocabulary(model)

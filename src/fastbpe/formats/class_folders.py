@@ -1,0 +1,309 @@
+"""Folders with a tokenizer.json whose class in transformers builds the tokenizer's steps itself.
+
+The class takes vocabulary, merges and added tokens from the file, and in some cases the post-processor. This
+module replaces the other steps in the file by those of the class (`class_steps`, `piece_classes`), for the readers
+of such files.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.errors import FormatError, FormatWarning
+from fastbpe.formats import limits
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.huggingface import class_settings, class_steps, named_tokens, piece_classes, read_segmented
+from fastbpe.formats.huggingface import read as tokenizer_json
+from fastbpe.formats.huggingface._vocab_json import Entries
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens
+from fastbpe.formats.huggingface.class_steps import Built
+from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
+from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
+from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.formats.piece_folders import Find, OfPieces, as_json, as_template
+from fastbpe.model import ROLES
+
+#: Function from the name of a token in a template to its text and id.
+Token = Callable[[str], tuple[str, int]]
+
+
+class Prepared(NamedTuple):
+    """A tokenizer.json with the steps of a class.
+
+    Attributes:
+        described: the file; vocabulary and merges are empty if they are in `entries`.
+        entries: vocabulary and merges.
+        named: tokens that the other files of the folder name.
+    """
+
+    described: dict[str, Any]
+    entries: Entries | ScoredVocab | None
+    named: NamedTokens
+
+    def data(self) -> bytes:
+        """Return the bytes of the file, without vocabulary and merges if they are apart."""
+        return json.dumps(self.described).encode()
+
+    def with_vocabulary(self, path: str) -> bytes:
+        """Return the bytes of the whole file."""
+        model = tokenizer_json.read_json(bytes(map_file(path)), path)["model"]
+        full = {**self.described["model"], **{key: model[key] for key in ("vocab", "merges") if key in model}}
+        return json.dumps({**self.described, "model": full}).encode()
+
+
+def prepare(
+    folder: str, path: str, config: Mapping[str, Any], class_name: str, *, names_count: bool
+) -> Prepared | None:
+    """Read the tokenizer.json of a folder, and replace its steps by those of the class.
+
+    Args:
+        folder: the folder.
+        path: its tokenizer.json.
+        config: content of its tokenizer_config.json.
+        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
+        names_count: the tokens that the other files name are added.
+
+    Returns:
+        None if the file's own steps count.
+
+    Raises:
+        FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
+        OSError: the file cannot be read.
+
+    Warns:
+        FormatWarning: fastbpe cannot build the steps of the class, and uses those of the file.
+    """
+    built, rules = class_steps.CLASSES.get(class_name), piece_classes.WITH_JSON.get(class_name)
+    if class_name in class_steps.UNKNOWN:
+        _warn(path, class_name, class_steps.UNKNOWN[class_name])
+    if built is None and rules is None:
+        return None
+    data = bytes(map_file(path))
+    if class_name == "Llama" and b'"ByteLevel"' in data:
+        return None  # transformers takes the file as it is
+    limits.check_entries(data, path, b":", b",")
+    if not tokenizer_json.recognise(data):
+        return None
+    document, apart = read_segmented.read_apart(data, path)
+    top = tokenizer_json.checked_top(document, path)
+    model = top.part("model")
+    if model is None:
+        return None
+    kind = read_segmented.type_of(model)
+    expected = built.kind if built is not None else "BPE" if rules is not None and rules.merges else "Unigram"
+    if expected and kind != expected:
+        _warn(path, class_name, f"its model is {expected}, but the file has {kind}")
+        return None
+    if apart is not None and isinstance(apart, ScoredVocab) != (kind == "Unigram"):
+        top, apart = tokenizer_json.checked_top(tokenizer_json.read_json(data, path), path), None
+    file = _File(top, apart, data)
+    if built is not None:
+        return _with_steps(file, _OfBuilt(folder, class_name, config, built, path), names_count=names_count)
+    made = _OfPieces(folder, class_name, config, file)
+    if listed := made.relisted(file):
+        top = Part({**top.value, "model": {**top.value["model"], "vocab": listed}}, path, "")
+        file = _File(top, None, json.dumps(top.value).encode())
+    return _with_steps(file, made, names_count=names_count)
+
+
+def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
+    """Return a file with the steps of its class."""
+    top = file.top
+    named = tokenizer_json.with_padding(made.named, top)
+    assert named is not None
+    added = named.add(file.own, file.find_ordinary, file.n_ordinary)
+    ids = {token.content: token.id for token in added}
+    steps = made.steps(file, lambda name: ids[name] if name in ids else file.find(name))
+    model = top.value["model"]
+    vocabulary: dict[str, Any] = {key: model[key] for key in ("vocab", "merges") if key in model}
+    described: dict[str, Any] = {
+        "version": "1.0",
+        **{key: top.value[key] for key in ("truncation", "padding") if key in top.value},
+        **steps,
+        "added_tokens": as_json(added if names_count else file.own),
+        "model": {**vocabulary, **steps["model"]},
+    }
+    return Prepared(described, file.apart, named)
+
+
+def _warn(path: str, class_name: str, why: str) -> None:
+    warnings.warn(
+        f"{path}: the class {class_name}Tokenizer of transformers does not use the steps of this file: {why}; "
+        f"fastbpe uses them, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
+        FormatWarning,
+        stacklevel=2,
+    )
+
+
+class _File:
+    """Vocabulary and added tokens of a tokenizer.json.
+
+    Attributes:
+        top: the file, without vocabulary and merges if they are apart.
+        apart: its vocabulary and merges; None: the file has them.
+        pieces: its pieces by id, if its model scores pieces.
+        own: added tokens of the file itself.
+        n_ordinary: number of ordinary tokens.
+    """
+
+    def __init__(self, top: Part, apart: Entries | ScoredVocab | None, data: bytes) -> None:
+        self.top, self.apart = top, apart
+        model = top.part("model")
+        assert model is not None
+        self._scores: Sequence[float] = ()
+        self.pieces: list[str] = []
+        if isinstance(apart, Entries):
+            self._vocabulary: Entries | dict[str, int] = apart
+        elif isinstance(model.value.get("vocab"), list):
+            self.pieces, scores = (
+                (apart.pieces, apart.scores) if apart is not None else read_segmented.scored(model, data)
+            )
+            self._scores = array("d", scores)
+            self._vocabulary = read_segmented.Pieces(self.pieces)
+        else:
+            self._vocabulary = check_vocabulary(model)
+        self.own = read_added_tokens(top, self._vocabulary)
+        self.n_ordinary = len(self._vocabulary)
+
+    def find(self, name: str) -> int:
+        """Return the id of an ordinary token; -1: there is no such token."""
+        return self._vocabulary.get(name, -1)
+
+    def find_ordinary(self, name: str) -> int | None:
+        """Return the id of an ordinary token; None: there is no such token."""
+        found = self.find(name)
+        return None if found < 0 else found
+
+    def scored(self) -> Iterator[tuple[str, float]]:
+        """Yield the pieces with their scores, by id."""
+        return zip(self.pieces, self._scores, strict=True)
+
+    def post_processor(self) -> dict[str, Any] | None:
+        found: dict[str, Any] | None = self.top.value.get("post_processor")
+        return found
+
+
+class _OfPieces(OfPieces):
+    """Steps of a class that also reads sentencepiece models."""
+
+    def __init__(self, folder: str, class_name: str, config: Mapping[str, Any], file: _File) -> None:
+        self._state(file.top.where, config, class_name)
+        self.pieces = []
+        self.charsmap = _charsmap(file.top)
+        self.unknown_piece = config.get("unk_id", 1 if class_name == "DebertaV2" else 0)
+        named = named_tokens.read(folder, self.rules.settings)
+        default = () if named.extra else piece_classes.DEFAULT_EXTRA.get(class_name, ())
+        self.extra = [*named.extra, *(Definition(name, is_text=True) for name in default)]
+        self.named = self._with_rules(named)
+
+    def steps(self, file: _File, find: Find) -> dict[str, Any]:
+        """Return the steps and the options of the model.
+
+        Args:
+            file: the tokenizer.json.
+            find: function from a token, also an added one, to its id.
+        """
+        if self.rules.merges:
+            model = class_steps.merging(unk_token=self._text("unk"), fuse_unk=True)
+        else:
+            unknown = self._unknown(file.scored(), len(file.pieces))
+            model = {"type": "Unigram", "unk_id": unknown, "byte_fallback": False}
+        return {**self._steps(), "post_processor": self._processor(file, find), "model": model}
+
+    def relisted(self, file: _File) -> list[list[Any]]:
+        """Return the pieces by id if the class adds some; [] if the file's pieces count.
+
+        MBart50Tokenizer adds the codes of all languages to a file that has none.
+        """
+        if self.class_name != "MBart50" or any(file.find(code) >= 0 for code in self.rules.codes):
+            return []
+        self.pieces = [*file.scored()]
+        return [[piece, score] for piece, score in self._listed()]
+
+    def _processor(self, file: _File, find: Find) -> dict[str, Any]:
+        own, template = file.post_processor(), self.rules.template
+        if own is not None and (not template or self.rules.is_early) and self.class_name != "RemBert":
+            return own
+        if self.class_name == "Nllb" and self.config.get("legacy_behaviour"):
+            template = piece_classes.CLASSES["MBart"].template
+        if self.class_name == "RemBert" and own is not None:
+            template = piece_classes.CLASSES["BigBird"].template
+        return as_template(template or class_steps.PLAIN, lambda name: self._token(name, find))
+
+
+class _OfBuilt:
+    """Steps of a class of `class_steps`."""
+
+    def __init__(self, folder: str, class_name: str, config: Mapping[str, Any], built: Built, path: str) -> None:
+        self.class_name, self.config, self.built, self.where = class_name, config, built, path
+        named = named_tokens.read(folder, built.settings)
+        self.named = named if built.steps is not None else named._replace(settings=None)
+
+    def steps(self, file: _File, find: Find) -> dict[str, Any]:
+        """Return the steps and the options of the model, as `_OfPieces.steps`."""
+        if self.built.steps is None:
+            made = {key: file.top.value.get(key) for key in ("normalizer", "pre_tokenizer", "decoder", "model")}
+        else:
+            made = self.built.steps(self.config, self.named.roles, _charsmap(file.top))
+        return {**made, "post_processor": self._processor(file, find)}
+
+    def _processor(self, file: _File, find: Find) -> dict[str, Any] | None:
+        built, config, own = self.built, self.config, file.post_processor()
+
+        def token(name: str) -> tuple[str, int]:
+            content = self.named.roles.get(name, "") if name in ROLES else name
+            if found := self.named.named.get(name):
+                content = found.content
+            token_id = find(content)
+            if token_id < 0 and name not in ROLES:
+                token_id = find(self.named.roles.get("unk", ""))
+            if token_id < 0:
+                raise FormatError(
+                    f"{self.where}: its class {self.class_name}Tokenizer puts the token {content!r:.60} of {name} "
+                    "around texts, which has no id: set it in tokenizer_config.json"
+                )
+            return content, token_id
+
+        if built.processor in ("RobertaProcessing", "BertProcessing"):
+            cls, sep = (list(token(role)) for role in built.ends)
+            if built.processor == "BertProcessing":  # HerBERT's, with ids that do not depend on the vocabulary
+                cls[1], sep[1] = 0, 2
+            made: dict[str, Any] = {"type": built.processor, "sep": sep, "cls": cls}
+            if built.processor == "RobertaProcessing":
+                trims = config.get("trim_offsets", True) if built.trims is None else built.trims
+                prefixes = built.trims is not False and config.get("add_prefix_space", built.settings.prefix_space)
+                made |= {"trim_offsets": trims, "add_prefix_space": bool(prefixes)}
+            return made
+        if built.settings.before:
+            return self._after_prompt(token, own)
+        if built.template:
+            return as_template(built.template, token)
+        if own is None and built.processor == "ByteLevel":
+            return {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
+        return as_template(class_steps.PLAIN, token) if own is None else own
+
+    def _after_prompt(self, token: Token, own: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the post-processor of Whisper, which puts its prompt before texts."""
+        stated = [key for key in ("language", "task") if self.config.get(key) is not None]
+        if stated:
+            why = f"it puts the tokens for the {stated[0]} {self.config[stated[0]]!r:.40} before texts"
+            _warn(self.where, self.class_name, why)
+            return own
+        names = self.built.settings.before[: -1 if self.config.get("predict_timestamps") else None]
+        prompt = " ".join(names)
+        return as_template((f"{prompt} $A eos", f"{prompt} $A $B:1 eos:1"), token)
+
+
+def _charsmap(top: Part) -> list[dict[str, Any]]:
+    """Return the first Precompiled of a file's normalizers; []: there is none."""
+    found = top.value.get("normalizer")
+    steps = found.get("normalizers") if isinstance(found, dict) and found.get("type") == "Sequence" else [found]
+    for step in steps if isinstance(steps, list) else ():
+        if isinstance(step, dict) and step.get("type") == "Precompiled" and "precompiled_charsmap" in step:
+            return [step]
+    return []

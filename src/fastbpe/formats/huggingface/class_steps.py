@@ -1,0 +1,387 @@
+"""Steps that classes of transformers build, in place of those in a tokenizer.json.
+
+Such a class takes only vocabulary, merges and added tokens from the file, in some cases also the post-processor.
+`piece_classes` has the classes that read a sentencepiece model, this module has the others.
+tests/conformance/test_class_steps.py compares both with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.formats.huggingface import class_settings
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface.piece_classes import WITH_JSON
+from fastbpe.model import METASPACE
+from fastbpe.patterns import PATTERNS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias
+
+    Config: TypeAlias = Mapping[str, Any]
+    Roles: TypeAlias = Mapping[str, str]
+    Step: TypeAlias = dict[str, Any]
+
+_WORD_END = "</w>"
+_CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
+_SIGNS = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
+_BERT_TEMPLATE = ("cls $A sep", "cls $A sep $B:1 sep:1")
+#: Templates that put nothing around texts. add_bos_token and add_eos_token do not count beside a tokenizer.json.
+PLAIN = ("$A", "$A $B:1")
+_BYTES_DECODER = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+
+
+class Built(NamedTuple):
+    """Tokenizer that a class builds.
+
+    Attributes:
+        kind: type of its model; "": any.
+        settings: settings of the class for the other files of the folder.
+        steps: function from (tokenizer_config.json, role → token, rules of the file's Precompiled, or []) to
+            normalizer, pre-tokenizer, decoder and options of the model; None: those of the file.
+        template: templates for a text and for two: roles, texts and tokens, each with a type id after ":" unless
+            it is 0. (): the file's post-processor counts.
+        processor: type of the post-processor if it is no template; "ByteLevel": only if the file has none.
+        ends: roles of the tokens that this post-processor has as cls and sep.
+        trims: its trim_offsets; None: tokenizer_config.json may set it.
+    """
+
+    kind: str
+    settings: Settings
+    steps: Callable[[Config, Roles, list[Step]], Step] | None
+    template: tuple[str, ...] = ()
+    processor: str = ""
+    ends: tuple[str, str] = ("cls", "sep")
+    trims: bool | None = True
+
+
+def sequence(steps: list[Step], key: str) -> Step | None:
+    """Return steps as one; None without steps."""
+    return {"type": "Sequence", key: steps} if steps else None
+
+
+def merging(**options: Any) -> Step:
+    """Return the options of a BPE model. Those of the file do not count."""
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+        **options,
+    }
+
+
+def bert_normalizer(**options: Any) -> Step:
+    return {
+        "type": "BertNormalizer",
+        "clean_text": True,
+        "handle_chinese_chars": True,
+        "strip_accents": None,
+        **options,
+    }
+
+
+def _bert(
+    config: Config, roles: Roles, charsmap: list[Step], *, prefix: str = "##", cleans: bool | None = True
+) -> Step:
+    """Return the steps of BERT and its relatives.
+
+    Args:
+        prefix: the decoder's prefix of tokens inside words.
+        cleans: the normalizer removes control characters; None: tokenizer_config.json may set it.
+    """
+    return {
+        "normalizer": bert_normalizer(
+            clean_text=config.get("clean_text", True) if cleans is None else cleans,
+            handle_chinese_chars=config.get("tokenize_chinese_chars", True),
+            strip_accents=config.get("strip_accents"),
+            lowercase=config.get("do_lower_case", True),
+        ),
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece", "prefix": prefix, "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": roles.get("unk", "None"),
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100,
+        },
+    }
+
+
+def _dpr(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    return _bert({**config, "do_lower_case": True}, roles, charsmap)  # the class does not pass it on
+
+
+def _funnel(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    return _bert(config, roles, charsmap, prefix=config.get("wordpieces_prefix", "##"), cleans=None)
+
+
+def _words(
+    config: Config, roles: Roles, charsmap: list[Step], *, lowercase: bool, strip_accents: bool | None = None
+) -> Step:
+    """Return the steps of GPT-1 and HerBERT."""
+    return {
+        "normalizer": bert_normalizer(lowercase=lowercase, strip_accents=strip_accents),
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "BPEDecoder", "suffix": _WORD_END},
+        "model": merging(unk_token=roles.get("unk", "None"), end_of_word_suffix=_WORD_END),
+    }
+
+
+def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Settings) -> Step:
+    """Return the steps of GPT-2 and its relatives."""
+    prefixes = config.get("add_prefix_space", settings.prefix_space)
+    prefixes = False if prefixes is None and settings.pattern != "gpt2" else prefixes
+    spells = {"type": "ByteLevel", "add_prefix_space": prefixes, "trim_offsets": True, "use_regex": True}
+    if settings.pre_tokenizers:
+        before = [step for step in settings.pre_tokenizers if step["type"] != "ByteLevel"]
+        steps = sequence([*map(dict, before), spells], "pretokenizers")
+    elif settings.pattern == "gpt2":
+        steps = spells
+    else:
+        split = {
+            "type": "Split",
+            "pattern": {"Regex": _regex(settings.pattern)},
+            "behavior": "Isolated",
+            "invert": False,
+        }
+        steps = sequence([split, {**spells, "use_regex": False}], "pretokenizers")
+    return {
+        "normalizer": dict(settings.normalizers[0]) if settings.normalizers else None,
+        "pre_tokenizer": steps,
+        "decoder": _BYTES_DECODER,
+        "model": merging(),
+    }
+
+
+def _regex(name: str) -> str:
+    found = PATTERNS[name]
+    assert isinstance(found, str)
+    return found
+
+
+def _clip(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    return {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [
+                {"type": "NFC"},
+                {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
+                {"type": "Lowercase"},
+            ],
+        },
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "Split", "pattern": {"Regex": _CLIP_WORDS}, "behavior": "Removed", "invert": True},
+                {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+            ],
+        },
+        "decoder": {
+            "type": "Sequence",
+            "decoders": [
+                _BYTES_DECODER,
+                {"type": "Replace", "pattern": {"String": _WORD_END}, "content": " "},
+                {"type": "Strip", "content": " ", "start": 0, "stop": 1},
+            ],
+        },
+        "model": merging(unk_token=roles.get("unk", "None"), end_of_word_suffix=_WORD_END),
+    }
+
+
+def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    def split(pattern: str, behavior: str) -> Step:
+        return {"type": "Split", "pattern": {"String": pattern}, "behavior": behavior, "invert": False}
+
+    steps = [
+        split("SPL1T-TH1S-Pl3A5E", "Removed"),
+        {"type": "Digits", "individual_digits": True},
+        split(_SIGNS, "Isolated"),
+        split("\n", "Isolated"),
+        {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+    ]
+    return {
+        "normalizer": {"type": "NFKC"},
+        "pre_tokenizer": sequence(steps, "pretokenizers"),
+        "decoder": _BYTES_DECODER,
+        "model": merging(),
+    }
+
+
+def _spaces(scheme: str, *, split: bool) -> Step:
+    return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": split}
+
+
+def _undo(*last: Step) -> Step:
+    """Return the decoder of Llama and its relatives."""
+    replaces = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
+    return {"type": "Sequence", "decoders": [replaces, {"type": "ByteFallback"}, {"type": "Fuse"}, *last]}
+
+
+_STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool = False) -> Step:
+    """Return the steps of Llama and Code Llama."""
+    prefixes = config.get("add_prefix_space")
+    prefixes = True if prefixes is None else prefixes
+    is_old = config.get("legacy", False) and not is_code
+    scheme = "never" if not prefixes else "always" if is_old else "first"
+    unknown = roles.get("unk", "None") if is_code else None
+    return {
+        "normalizer": None,
+        "pre_tokenizer": _spaces(scheme, split=False),
+        "decoder": _undo(*([_STRIP] if prefixes or is_code else [])),
+        "model": merging(unk_token=unknown, fuse_unk=True, byte_fallback=True),
+    }
+
+
+def _gemma(config: Config, roles: Roles, charsmap: list[Step], *, lowers: bool = False) -> Step:
+    """Return the steps of Gemma and SigLIP 2."""
+    escape = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
+    return {
+        "normalizer": sequence([{"type": "Lowercase"}, escape], "normalizers") if lowers else escape,
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        },
+        "decoder": _undo(),
+        "model": merging(unk_token=roles.get("unk", "None"), fuse_unk=True, byte_fallback=True),
+    }
+
+
+def _tips(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
+    lower = [{"type": "Lowercase"}] if config.get("do_lower_case", True) else []
+    spaces = _spaces("always", split=True)
+    return {
+        "normalizer": {"type": "Sequence", "normalizers": [*lower, *charsmap]},
+        "pre_tokenizer": sequence([{"type": "WhitespaceSplit"}, spaces], "pretokenizers"),
+        "decoder": {"type": "Sequence", "decoders": [spaces, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+        "model": merging(fuse_unk=True, byte_fallback=True),
+    }
+
+
+def _with_bytes(settings: Settings, **more: Any) -> Built:
+    return Built("BPE", settings, partial(_bytes, settings=settings), **more)
+
+
+_BERT_ROLES = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+#: Roles of tokens that no file names, for BERT and its relatives.
+BERT_SETTINGS = Settings(_BERT_ROLES)
+#: Classes of transformers 5 with the rules of BertTokenizer.
+BERT_CLASSES = (
+    "Bert",
+    "ConvBert",
+    "DistilBert",
+    "Electra",
+    "LayoutLM",
+    "Lxmert",
+    "MobileBert",
+    "SqueezeBert",
+)
+#: The same, but text always becomes lower case.
+DPR_CLASSES = ("DPRContextEncoder", "DPRQuestionEncoder", "DPRReader")
+_OWN = class_settings.CLASSES
+_ROBERTA = _with_bytes(_OWN["Roberta"], processor="RobertaProcessing", trims=None)
+_LEFT = {"lstrip": True}
+_GEMMA_ROLES = {"unk": "<unk>", "bos": "<bos>", "eos": "<eos>", "pad": "<pad>", "mask": "<mask>"}
+_NAMES = {
+    f"{name}_token": f"▁<{text}>" for name, text in (("prefix", "PRE"), ("middle", "MID"), ("suffix", "SUF"))
+}
+_CODE_NAMES = {**_NAMES, "eot_token": "▁<EOT>", "fill_token": "<FILL_ME>"}
+#: Name without "Tokenizer" and "Fast" → tokenizer.
+CLASSES: Mapping[str, Built] = {
+    **dict.fromkeys(BERT_CLASSES, Built("WordPiece", BERT_SETTINGS, _bert, _BERT_TEMPLATE)),
+    "ConvBert": Built("", BERT_SETTINGS, None, _BERT_TEMPLATE),
+    "FNet": Built("", WITH_JSON["Albert"].settings, None),
+    **dict.fromkeys(DPR_CLASSES, Built("WordPiece", BERT_SETTINGS, _dpr, _BERT_TEMPLATE)),
+    "LayoutLMv2": Built("WordPiece", BERT_SETTINGS, _bert, _BERT_TEMPLATE),
+    "Splinter": Built(
+        "WordPiece",
+        BERT_SETTINGS._replace(specific={"question_token": "[QUESTION]"}),
+        _bert,
+        ("cls $A sep", "cls $A question_token . sep $B:1 sep:1"),
+    ),
+    "Funnel": Built(
+        "WordPiece",
+        Settings(
+            {
+                "unk": "<unk>",
+                "sep": "<sep>",
+                "pad": "<pad>",
+                "cls": "<cls>",
+                "mask": "<mask>",
+                "bos": "<s>",
+                "eos": "</s>",
+            }
+        ),
+        _funnel,
+        ("cls:2 $A sep", "cls:2 $A sep $B:1 sep:1"),
+    ),
+    "MPNet": Built(
+        "WordPiece",
+        Settings({**ROBERTA_ROLES, "unk": "[UNK]"}, mask=_LEFT),
+        _bert,
+        processor="RobertaProcessing",
+    ),
+    "GPT2": _with_bytes(_OWN["GPT2"]),
+    "CodeGen": _with_bytes(_OWN["CodeGen"], processor="ByteLevel"),
+    "Whisper": _with_bytes(_OWN["Whisper"]),
+    **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
+    "Blenderbot": _with_bytes(_OWN["Blenderbot"]),
+    "Luke": _with_bytes(_OWN["Luke"], processor="RobertaProcessing"),
+    "LayoutLMv3": _with_bytes(Settings(ROBERTA_ROLES, prefix_space=True), processor="RobertaProcessing"),
+    "MarkupLM": _with_bytes(Settings(ROBERTA_ROLES, mask=_LEFT), template=("cls $A sep", "cls $A sep $B sep")),
+    "Deberta": _with_bytes(_OWN["Deberta"], template=("cls $A sep", "cls $A sep sep $B sep")),
+    "Qwen2": _with_bytes(_OWN["Qwen2"]),
+    "Qwen3_5": _with_bytes(_OWN["Qwen3_5"]),
+    "Cohere": _with_bytes(_OWN["Cohere"]),
+    "GPTNeoX": _with_bytes(_OWN["GPTNeoX"], template=PLAIN),
+    "Nougat": Built(
+        "BPE",
+        Settings({"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}),
+        _nougat,
+        ("bos $A eos", "$A $B:1"),
+    ),
+    "CLIP": Built(
+        "BPE",
+        Settings(
+            {"unk": "<|endoftext|>", "bos": "<|startoftext|>", **dict.fromkeys(("eos", "pad"), "<|endoftext|>")}
+        ),
+        _clip,
+        processor="RobertaProcessing",
+        ends=("bos", "eos"),
+        trims=False,
+    ),
+    "OpenAIGPT": Built("BPE", Settings({"unk": "<unk>"}), partial(_words, lowercase=True)),
+    "Herbert": Built(
+        "BPE",
+        Settings({"unk": "<unk>", "pad": "<pad>", "mask": "<mask>", "cls": "<s>", "sep": "</s>"}),
+        partial(_words, lowercase=False, strip_accents=False),
+        processor="BertProcessing",
+    ),
+    "Llama": Built("BPE", _OWN["Llama"], _llama),
+    "CodeLlama": Built(
+        "BPE",
+        Settings(_OWN["Llama"].roles, pattern="", specific=_CODE_NAMES),
+        partial(_llama, is_code=True),
+        ("bos $A", "bos $A bos:1 $B:1"),
+    ),
+    "Gemma": Built("BPE", Settings(_GEMMA_ROLES, pattern=""), _gemma),
+    "Siglip2": Built("BPE", Settings(_GEMMA_ROLES, pattern=""), partial(_gemma, lowers=True)),
+    "Tipsv2": Built("BPE", Settings({"unk": "<unk>", "pad": "<pad>"}, pattern=""), _tips),
+}
+#: Classes whose steps fastbpe does not build, with the reason.
+UNKNOWN: Mapping[str, str] = {
+    "RoFormer": "its pre-tokenizer finds Chinese words with rjieba",
+    "Esmc": "its model has the amino acids instead of the file's vocabulary",
+}
