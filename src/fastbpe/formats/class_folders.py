@@ -89,13 +89,15 @@ def prepare(
     limits.check_entries(data, path, b":", b",")
     if not tokenizer_json.recognise(data):
         return None
-    document, apart = read_segmented.read_apart(data, path)
+    expected = built.kind if built is not None else "BPE" if rules is not None and rules.merges else "Unigram"
+    document, apart = read_segmented.read_apart(data, path, may_score=expected in ("", "Unigram"))
     top = tokenizer_json.checked_top(document, path)
     model = top.part("model")
     if model is None:
         return None
     kind = read_segmented.type_of(model)
-    expected = built.kind if built is not None else "BPE" if rules is not None and rules.merges else "Unigram"
+    listed = top.value.get("added_tokens")
+    limits.check_added_tokens(len(listed) if isinstance(listed, list) else 0, path)
     if expected and kind != expected:
         _warn(path, class_name, f"its model is {expected}, but the file has {kind}")
         return None
@@ -105,8 +107,8 @@ def prepare(
     if built is not None:
         return _with_steps(file, _OfBuilt(folder, class_name, config, built, path), names_count=names_count)
     made = _OfPieces(folder, class_name, config, file)
-    if listed := made.relisted(file):
-        top = Part({**top.value, "model": {**top.value["model"], "vocab": listed}}, path, "")
+    if pieces := made.relisted(file):
+        top = Part({**top.value, "model": {**top.value["model"], "vocab": pieces}}, path, "")
         file = _File(top, None, json.dumps(top.value).encode())
     return _with_steps(file, made, names_count=names_count)
 
@@ -160,11 +162,8 @@ class _File:
         if isinstance(apart, Entries):
             self._vocabulary: Entries | dict[str, int] = apart
         elif isinstance(model.value.get("vocab"), list):
-            self.pieces, scores = (
-                (apart.pieces, apart.scores) if apart is not None else read_segmented.scored(model, data)
-            )
+            self.pieces, scores, self._vocabulary = read_segmented.scored_pieces(model, data, apart)
             self._scores = array("d", scores)
-            self._vocabulary = read_segmented.Pieces(self.pieces)
         else:
             self._vocabulary = check_vocabulary(model)
         self.own = read_added_tokens(top, self._vocabulary)
@@ -276,8 +275,10 @@ class _OfBuilt:
             made: dict[str, Any] = {"type": built.processor, "sep": sep, "cls": cls}
             if built.processor == "RobertaProcessing":
                 trims = config.get("trim_offsets", True) if built.trims is None else built.trims
-                prefixes = built.trims is not False and config.get("add_prefix_space", built.settings.prefix_space)
-                made |= {"trim_offsets": trims, "add_prefix_space": bool(prefixes)}
+                prefixes = built.prefixes
+                if prefixes is None:
+                    prefixes = bool(config.get("add_prefix_space", built.settings.prefix_space))
+                made |= {"trim_offsets": trims, "add_prefix_space": prefixes}
             return made
         if built.settings.before:
             return self._after_prompt(token, own)

@@ -46,7 +46,7 @@ class Built(NamedTuple):
             it is 0. (): the file's post-processor counts.
         processor: type of the post-processor if it is no template; "ByteLevel": only if the file has none.
         ends: roles of the tokens that this post-processor has as cls and sep.
-        trims: its trim_offsets; None: tokenizer_config.json may set it.
+        trims, prefixes: its trim_offsets and add_prefix_space; None: tokenizer_config.json may set it.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class Built(NamedTuple):
     processor: str = ""
     ends: tuple[str, str] = ("cls", "sep")
     trims: bool | None = True
+    prefixes: bool | None = None
 
 
 def sequence(steps: list[Step], key: str) -> Step | None:
@@ -332,13 +333,14 @@ CLASSES: Mapping[str, Built] = {
         Settings({**ROBERTA_ROLES, "unk": "[UNK]"}, mask=_LEFT),
         _bert,
         processor="RobertaProcessing",
+        prefixes=False,
     ),
     "GPT2": _with_bytes(_OWN["GPT2"]),
     "CodeGen": _with_bytes(_OWN["CodeGen"], processor="ByteLevel"),
     "Whisper": _with_bytes(_OWN["Whisper"]),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Blenderbot": _with_bytes(_OWN["Blenderbot"]),
-    "Luke": _with_bytes(_OWN["Luke"], processor="RobertaProcessing"),
+    "Luke": _with_bytes(_OWN["Luke"], processor="RobertaProcessing", prefixes=True),
     "LayoutLMv3": _with_bytes(Settings(ROBERTA_ROLES, prefix_space=True), processor="RobertaProcessing"),
     "MarkupLM": _with_bytes(Settings(ROBERTA_ROLES, mask=_LEFT), template=("cls $A sep", "cls $A sep $B sep")),
     "Deberta": _with_bytes(_OWN["Deberta"], template=("cls $A sep", "cls $A sep sep $B sep")),
@@ -361,6 +363,7 @@ CLASSES: Mapping[str, Built] = {
         processor="RobertaProcessing",
         ends=("bos", "eos"),
         trims=False,
+        prefixes=False,
     ),
     "OpenAIGPT": Built("BPE", Settings({"unk": "<unk>"}), partial(_words, lowercase=True)),
     "Herbert": Built(

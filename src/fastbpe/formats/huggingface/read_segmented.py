@@ -44,7 +44,7 @@ _LIST = rb'"vocab"\s*:\s*\['
 _MAX_LENGTH = (1 << 63) - 1
 
 
-class Pieces(dict[str, int]):
+class _Pieces(dict[str, int]):
     """Dict from piece to id; of equal pieces, the last counts. Its length is the length of the list of pieces."""
 
     def __init__(self, pieces: list[str]) -> None:
@@ -95,8 +95,7 @@ def parse(
     vocabulary: dict[str, int] | Entries
     pieces: list[str] = []
     if kind == "Unigram":
-        pieces, scores = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(model, raw)
-        vocabulary = Pieces(pieces)
+        pieces, scores, vocabulary = scored_pieces(model, raw, apart if isinstance(apart, ScoredVocab) else None)
         spelling = _unigram(model, vocabulary, pieces)
     else:
         vocabulary = apart if isinstance(apart, Entries) else check_vocabulary(model)
@@ -132,13 +131,15 @@ def parse(
     return with_special(with_pad_role(read, named, top), special_tokens)
 
 
-def read_apart(data: bytes, where: str) -> tuple[Any, ScoredVocab | Entries | None]:
+def read_apart(data: bytes, where: str, *, may_score: bool = True) -> tuple[Any, ScoredVocab | Entries | None]:
     """Parse a tokenizer.json. If a fast reader takes the vocabulary from it, it is empty, as are the merges.
+
+    may_score: False if its pieces have no scores, which saves one fast reader.
 
     Raises:
         FormatError: it is not JSON.
     """
-    apart = scored_vocab.read(data) or _vocab_json.read(data, needs_merges=False)
+    apart = (may_score and scored_vocab.read(data)) or _vocab_json.read(data, needs_merges=False)
     if apart is not None:
         with suppress(FormatError):  # the slow twin raises it, with the right place
             return read_json(apart.rest, where), apart
@@ -168,6 +169,22 @@ def type_of(model: Part) -> str:
     if isinstance(value.get("continuing_subword_prefix"), str) and is_value("number", longest):
         return "WordPiece"
     return "WordLevel"
+
+
+def scored_pieces(model: Part, data: bytes, apart: ScoredVocab | None) -> tuple[list[str], bytes, dict[str, int]]:
+    """Return the pieces of a Unigram model, their scores, and piece → id.
+
+    Args:
+        model: the model.
+        data: the file, if the fast reader did not read it.
+        apart: what the fast reader read.
+    """
+    if apart is None:
+        pieces, scores = scored(model, data)
+        return pieces, scores, _Pieces(pieces)
+    if apart.ids is None:
+        apart.ids = _Pieces(apart.pieces)
+    return apart.pieces, apart.scores, apart.ids
 
 
 def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:

@@ -11,3 +11,4 @@ class ScoredVocab:
     token_ends: bytes
     scores: bytes
     rest: bytes
+    ids: dict[str, int] | None

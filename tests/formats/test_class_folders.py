@@ -1,0 +1,119 @@
+"""Folders with a tokenizer.json whose class in transformers builds other steps than the file's."""
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, FormatWarning
+from helpers import folder_grid, tokenizer_json
+
+DIGITS = {"type": "Digits", "individual_digits": True}
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+SPLIT_DIGITS = {"type": "Sequence", "pretokenizers": [DIGITS, BYTES]}
+
+
+def fill(folder: Path, name: str, described: dict[str, Any], **config: Any) -> Path:
+    files = {
+        "tokenizer.json": described,
+        "tokenizer_config.json": {"tokenizer_class": f"{name}Tokenizer", **config},
+    }
+    folder_grid.write(files, folder)
+    return folder
+
+
+def pieces(**parts: Any) -> dict[str, Any]:
+    """Return a tokenizer.json that scores pieces, with steps of its own."""
+    spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    vocab = [["<pad>", 0.0], ["</s>", 0.0], ["<unk>", 0.0], ["▁", -2.0], ["a", -3.0], ["▁a", -3.0], ["\n", -3.0]]
+    return {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": spaces,
+        "decoder": spaces,
+        "post_processor": None,
+        "model": {"type": "Unigram", "unk_id": 2, "byte_fallback": False, "vocab": vocab},
+        **parts,
+    }
+
+
+def test_class_splits_texts_instead_of_the_file(tmp_path: Path) -> None:
+    """GPT-2's pattern keeps the number together, the file's pre-tokenizers do not."""
+    fill(tmp_path, "GPT2", tokenizer_json.small(pre_tokenizer=SPLIT_DIGITS))
+    twelve = tokenizer_json.small()["model"]["vocab"]["12"]
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.encode("12") == [twelve]
+    assert fastbpe.load(tmp_path / "tokenizer.json").encode("12") == [ord("1"), ord("2")]
+    loaded.export(tmp_path / "again.json", format="huggingface")
+    assert fastbpe.load(tmp_path / "again.json").encode("12") == [twelve]
+
+
+def test_t5_removes_line_endings_and_puts_eos_behind_texts(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, "T5", pieces(), extra_ids=3))
+    assert loaded.encode("a\na") == [5, 5]
+    assert fastbpe.load(tmp_path / "tokenizer.json").encode("a\na") == [5, 6, 4]
+    assert loaded.encode_with_template("a", "a") == [5, 1, 5, 1]
+    assert [loaded.special_tokens[f"<extra_id_{i}>"] for i in range(3)] == [7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"), [({}, "▁ab"), ({"legacy": True}, "▁ab"), ({"add_prefix_space": False}, "ab")]
+)
+def test_llama_puts_a_space_before_texts_as_the_configuration_says(
+    config: dict[str, Any], expected: str, tmp_path: Path
+) -> None:
+    described = json.loads(folder_grid.llama_json())
+    fill(tmp_path, "Llama", {**described, "normalizer": None}, **config)
+    assert fastbpe.load(tmp_path).encode("ab") == [described["model"]["vocab"][expected]]
+
+
+def test_llama_with_a_byte_level_file_uses_the_steps_of_the_file(tmp_path: Path) -> None:
+    fill(tmp_path, "Llama", tokenizer_json.small(pre_tokenizer=SPLIT_DIGITS))
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.encode("12") == [ord("1"), ord("2")]
+    assert not loaded.special_tokens
+
+
+def test_class_whose_steps_are_unknown_warns(tmp_path: Path) -> None:
+    fill(tmp_path, "RoFormer", tokenizer_json.small())
+    with pytest.warns(
+        FormatWarning, match=r"RoFormerTokenizer .* its pre-tokenizer finds Chinese words with rjieba"
+    ):
+        loaded = fastbpe.load(tmp_path)
+    assert loaded.encode("a") == [ord("a")]
+
+
+def test_class_with_another_model_than_the_file_warns(tmp_path: Path) -> None:
+    fill(tmp_path, "XLMRoberta", tokenizer_json.small())
+    with pytest.warns(FormatWarning, match=r"XLMRobertaTokenizer .* its model is Unigram, but the file has BPE"):
+        fastbpe.load(tmp_path)
+
+
+def test_whisper_with_a_language_warns_and_keeps_the_prompt_of_the_file(tmp_path: Path) -> None:
+    around = {"type": "BertProcessing", "sep": ["b", 98], "cls": ["a", 97]}
+    fill(tmp_path, "Whisper", tokenizer_json.small(post_processor=around), language="german")
+    with pytest.warns(FormatWarning, match="it puts the tokens for the language 'german' before texts"):
+        assert fastbpe.load(tmp_path).encode_with_template("x") == [97, ord("x"), 98]
+
+
+def test_file_that_agrees_with_its_class_loads_without_a_warning(tmp_path: Path) -> None:
+    fill(tmp_path, "GPT2", tokenizer_json.small())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fastbpe.load(tmp_path).encode("abc") == fastbpe.load(tmp_path / "tokenizer.json").encode("abc")
+
+
+def test_token_around_texts_without_an_id_is_named(tmp_path: Path) -> None:
+    fill(tmp_path, "Deberta", tokenizer_json.small(), cls_token=None)
+    with pytest.raises(FormatError, match=r"its class DebertaTokenizer puts the token '' of cls around texts"):
+        fastbpe.load(tmp_path)
+
+
+def test_pegasus_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
+    fill(tmp_path, "Pegasus", pieces(), unk_token="<x>")
+    with pytest.raises(FormatError, match="transformers cannot make a PegasusTokenizer from this"):
+        fastbpe.load(tmp_path)
