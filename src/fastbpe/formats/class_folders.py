@@ -217,7 +217,7 @@ class _OfPieces(OfPieces):
     def relisted(self, file: _File) -> list[list[Any]]:
         """Return the pieces by id if the class adds some; [] if the file's pieces count.
 
-        MBart50Tokenizer adds the codes of all languages to a file that has none.
+        MBart50Tokenizer adds the codes of all languages to a file without such codes.
         """
         if self.class_name != "MBart50" or any(file.find(code) >= 0 for code in self.rules.codes):
             return []
@@ -301,7 +301,7 @@ class _OfBuilt:
 
 
 def _charsmap(top: Part) -> list[dict[str, Any]]:
-    """Return the first Precompiled of a file's normalizers; []: there is none."""
+    """Return the first Precompiled of a file's normalizers; []: it has no such step."""
     found = top.value.get("normalizer")
     steps = found.get("normalizers") if isinstance(found, dict) and found.get("type") == "Sequence" else [found]
     for step in steps if isinstance(steps, list) else ():

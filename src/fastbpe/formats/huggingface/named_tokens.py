@@ -154,7 +154,7 @@ class NamedTokens(NamedTuple):
     def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
         """Yield the named and the other tokens, as a class that adds them twice has them the second time.
 
-        A role that a file names has the flags of the token's definition; a token that is text has none.
+        The token of a role that a file names keeps its flags; a token that is only text loses them.
         """
         known = {token.content: token for _, token in sorted(defined.items())}
         for name, token in self.named.items():
