@@ -85,6 +85,7 @@ OPTIONS: dict[str, list[Any]] = {
     "add_bos_token": [True, False],
     "add_eos_token": [True, False],
     "predict_timestamps": [True],
+    "padding_side": ["left", "right"],
     "mask_token": ["<mask>", "[MASK]", {"__type": "AddedToken", "content": "<new>", "lstrip": True}],
     "pad_token": ["<pad>", "<new>", None],
     "cls_token": ["[CLS]", "<cls>"],
@@ -192,7 +193,18 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
     if name == "MarkupLM":
         config["tags_dict"] = {"a": 0}
     config |= {key: rng.choice(values) for key, values in OPTIONS.items() if rng.random() < 0.12}
-    return {"tokenizer.json": described, "tokenizer_config.json": config}
+    files: dict[str, Any] = {"tokenizer.json": described, "tokenizer_config.json": config}
+    if rng.random() < 0.2:
+        roles = {"unk_token": "<unk>", "mask_token": {"content": "<mask>", "lstrip": True}, "eos_token": "</s>"}
+        files["special_tokens_map.json"] = {key: value for key, value in roles.items() if rng.random() < 0.5}
+        if rng.random() < 0.5:
+            files["special_tokens_map.json"]["additional_special_tokens"] = ["<y>", "en_XX", "<mask_1>"]
+    if rng.random() < 0.2:
+        files["added_tokens.json"] = {"<new>": 500, "<mask>": ids.get("<mask>", 501)}
+    if rng.random() < 0.1:
+        padding = {"strategy": "BatchLongest", "direction": "Right", "pad_id": 0, "pad_type_id": 0}
+        described["padding"] = {**padding, "pad_token": "<x>"}
+    return files
 
 
 def ids_of(theirs: Any, *texts: str, is_plain: bool = False) -> Any:

@@ -117,3 +117,22 @@ def test_pegasus_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
     fill(tmp_path, "Pegasus", pieces(), unk_token="<x>")
     with pytest.raises(FormatError, match="transformers cannot make a PegasusTokenizer from this"):
         fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("value", ["1", None, -1])
+def test_unknown_id_that_is_no_number_is_refused(value: Any, tmp_path: Path) -> None:
+    fill(tmp_path, "XLNet", pieces(), unk_id=value)
+    with pytest.raises(FormatError, match="unk_id: not a number"):
+        fastbpe.load(tmp_path)
+
+
+def test_model_type_decides_if_no_class_is_named(tmp_path: Path) -> None:
+    folder_grid.write({"tokenizer.json": pieces(), "config.json": {"model_type": "mt5"}}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("a\na") == [5, 5]
+
+
+def test_dpr_makes_text_lower_case_whatever_the_configuration_says(tmp_path: Path) -> None:
+    config = {"tokenizer_class": "DPRReaderTokenizer", "do_lower_case": False}
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
+    folder_grid.write({"tokenizer_config.json": config}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("A") == [5]

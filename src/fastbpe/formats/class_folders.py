@@ -83,34 +83,44 @@ def prepare(
         _warn(path, class_name, class_steps.UNKNOWN[class_name])
     if built is None and rules is None:
         return None
+    kind = built.kind if built is not None else "BPE" if rules is not None and rules.merges else "Unigram"
+    file = _read(path, class_name, kind)
+    if file is None:
+        return None
+    if built is not None:
+        return _with_steps(file, _OfBuilt(folder, class_name, config, built, path), names_count=names_count)
+    made = _OfPieces(folder, class_name, config, file)
+    if pieces := made.relisted(file):
+        top = Part({**file.top.value, "model": {**file.top.value["model"], "vocab": pieces}}, path, "")
+        file = _File(top, None, json.dumps(top.value).encode())
+    return _with_steps(file, made, names_count=names_count)
+
+
+def _read(path: str, class_name: str, expected: str) -> _File | None:
+    """Read a tokenizer.json; None if its own steps count.
+
+    expected: type of the model that the class makes; "": any.
+    """
     data = bytes(map_file(path))
     if class_name == "Llama" and b'"ByteLevel"' in data:
         return None  # transformers takes the file as it is
     limits.check_entries(data, path, b":", b",")
     if not tokenizer_json.recognise(data):
         return None
-    expected = built.kind if built is not None else "BPE" if rules is not None and rules.merges else "Unigram"
     document, apart = read_segmented.read_apart(data, path, may_score=expected in ("", "Unigram"))
     top = tokenizer_json.checked_top(document, path)
     model = top.part("model")
     if model is None:
         return None
     kind = read_segmented.type_of(model)
-    listed = top.value.get("added_tokens")
-    limits.check_added_tokens(len(listed) if isinstance(listed, list) else 0, path)
     if expected and kind != expected:
         _warn(path, class_name, f"its model is {expected}, but the file has {kind}")
         return None
+    listed = top.value.get("added_tokens")
+    limits.check_added_tokens(len(listed) if isinstance(listed, list) else 0, path)
     if apart is not None and isinstance(apart, ScoredVocab) != (kind == "Unigram"):
         top, apart = tokenizer_json.checked_top(tokenizer_json.read_json(data, path), path), None
-    file = _File(top, apart, data)
-    if built is not None:
-        return _with_steps(file, _OfBuilt(folder, class_name, config, built, path), names_count=names_count)
-    made = _OfPieces(folder, class_name, config, file)
-    if pieces := made.relisted(file):
-        top = Part({**top.value, "model": {**top.value["model"], "vocab": pieces}}, path, "")
-        file = _File(top, None, json.dumps(top.value).encode())
-    return _with_steps(file, made, names_count=names_count)
+    return _File(top, apart, data)
 
 
 def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -> Prepared:
@@ -194,7 +204,7 @@ class _OfPieces(OfPieces):
         self._state(file.top.where, config, class_name)
         self.pieces = []
         self.charsmap = _charsmap(file.top)
-        self.unknown_piece = config.get("unk_id", 1 if class_name == "DebertaV2" else 0)
+        self.unknown_piece = self._number("unk_id", 1 if class_name == "DebertaV2" else 0)
         named = named_tokens.read(folder, self.rules.settings)
         default = () if named.extra else piece_classes.DEFAULT_EXTRA.get(class_name, ())
         self.extra = [*named.extra, *(Definition(name, is_text=True) for name in default)]
@@ -282,6 +292,8 @@ class _OfBuilt:
             return made
         if built.settings.before:
             return self._after_prompt(token, own)
+        if self.class_name == "Splinter" and config.get("padding_side") == "left":
+            return as_template(class_steps.SPLINTER_LEFT, token)
         if built.template:
             return as_template(built.template, token)
         if own is None and built.processor == "ByteLevel":

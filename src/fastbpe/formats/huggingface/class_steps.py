@@ -31,6 +31,8 @@ _SIGNS = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
 _BERT_TEMPLATE = ("cls $A sep", "cls $A sep $B:1 sep:1")
 #: Templates that put nothing around texts. add_bos_token and add_eos_token do not count beside a tokenizer.json.
 PLAIN = ("$A", "$A $B:1")
+#: Templates of Splinter if the padding is on the left.
+SPLINTER_LEFT = ("cls $A sep", "cls $A sep $B:1 question_token:1 .:1 sep:1")
 _BYTES_DECODER = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 

@@ -1,7 +1,8 @@
 """Rules of those classes of transformers that build their tokenizer from the pieces of a sentencepiece model.
 
 Such a class takes only the pieces, their scores and the normalization rules from the model. It moves ids as
-fairseq does, adds the codes of languages, and has normalizers and a pre-tokenizer of its own.
+fairseq does, adds the codes of languages, and has normalizers and a pre-tokenizer of its own. It builds the same
+steps for a tokenizer.json.
 tests/conformance/test_piece_folders.py compares these rules with transformers 5.24.
 """
 
