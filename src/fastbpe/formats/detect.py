@@ -117,8 +117,11 @@ def _read_by_class(
     where: str, path: str, config: Mapping[str, Any], name: str, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
     """Read a tokenizer.json with the steps that the class of its folder builds; None if its own steps count."""
+    from fastbpe.formats.huggingface import class_steps, piece_classes, tokenizer_config
+
+    if not any(name in names for names in (class_steps.CLASSES, class_steps.UNKNOWN, piece_classes.WITH_JSON)):
+        return None
     from fastbpe.formats import class_folders  # here: other folders do not need it
-    from fastbpe.formats.huggingface import tokenizer_config
     from fastbpe.formats.huggingface.read import WholeFileNeeded
 
     prepared = class_folders.prepare(where, path, config, name, names_count=special_tokens is None)

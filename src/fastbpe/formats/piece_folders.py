@@ -23,7 +23,6 @@ from fastbpe.formats.huggingface import (
 from fastbpe.formats.huggingface import tokenizer_config as config_file
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.piece_classes import Rules
-from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
 
 _Scored = list[tuple[str, float]]
@@ -82,6 +81,8 @@ class OfPieces:
     named: NamedTokens
 
     def __init__(self, folder: str, path: str, config: Mapping[str, Any], class_name: str) -> None:
+        from fastbpe.formats.sentencepiece import model_file  # here: a tokenizer.json needs no such reader
+
         self._state(path, config, class_name)
         pieces = model_file.parse(map_file(path), path, any_text=True)
         self.pieces = [
