@@ -278,7 +278,10 @@ def difference(ours: Any, theirs: Any) -> str:
 def test_ids_are_those_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     counts: Counter[str] = Counter()
-    for number in range(n_rounds(8, 300)):
+    rounds = n_rounds(8, 300)
+    for number in range(4 * rounds + 20):  # transformers refuses up to a quarter of the folders of a class
+        if counts["equal"] == rounds:
+            break
         seed = f"{SEED} {name} {number}"
         files = draw(random.Random(seed), name)
         with tempfile.TemporaryDirectory() as folder:
@@ -292,4 +295,4 @@ def test_ids_are_those_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) 
         assert not found, f"{seed}: {found}: {files}"
         counts["equal"] += 1
     print(f"{name}: {dict(counts)}")
-    assert counts["equal"] > sum(counts.values()) / 2
+    assert counts["equal"] == rounds
