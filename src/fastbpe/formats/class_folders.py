@@ -11,6 +11,7 @@ import json
 import warnings
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -143,10 +144,10 @@ def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -
     return Prepared(described, file.apart, named)
 
 
-def _warn(path: str, class_name: str, why: str) -> None:
+def _warn(path: str, class_name: str, why: str, what: str = "steps") -> None:
     warnings.warn(
-        f"{path}: the class {class_name}Tokenizer of transformers does not use the steps of this file: {why}; "
-        f"fastbpe uses them, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
+        f"{path}: the class {class_name}Tokenizer of transformers does not use the {what} of this file: {why}; "
+        f"fastbpe keeps the file's {what}, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
         FormatWarning,
         stacklevel=2,
     )
@@ -193,6 +194,7 @@ class _File:
         return zip(self.pieces, self._scores, strict=True)
 
     def post_processor(self) -> dict[str, Any] | None:
+        """Return the post-processor of the file."""
         found: dict[str, Any] | None = self.top.value.get("post_processor")
         return found
 
@@ -262,37 +264,13 @@ class _OfBuilt:
         return {**made, "post_processor": self._processor(file, find)}
 
     def _processor(self, file: _File, find: Find) -> dict[str, Any] | None:
-        built, config, own = self.built, self.config, file.post_processor()
-
-        def token(name: str) -> tuple[str, int]:
-            content = self.named.roles.get(name, "") if name in ROLES else name
-            if found := self.named.named.get(name):
-                content = found.content
-            token_id = find(content)
-            if token_id < 0 and name not in ROLES:
-                token_id = find(self.named.roles.get("unk", ""))
-            if token_id < 0:
-                raise FormatError(
-                    f"{self.where}: its class {self.class_name}Tokenizer puts the token {content!r:.60} of {name} "
-                    "around texts, which has no id: set it in tokenizer_config.json"
-                )
-            return content, token_id
-
+        built, own = self.built, file.post_processor()
+        token = partial(self._token, find)
         if built.processor in ("RobertaProcessing", "BertProcessing"):
-            cls, sep = (list(token(role)) for role in built.ends)
-            if built.processor == "BertProcessing":  # HerBERT's, with ids that do not depend on the vocabulary
-                cls[1], sep[1] = 0, 2
-            made: dict[str, Any] = {"type": built.processor, "sep": sep, "cls": cls}
-            if built.processor == "RobertaProcessing":
-                trims = config.get("trim_offsets", True) if built.trims is None else built.trims
-                prefixes = built.prefixes
-                if prefixes is None:
-                    prefixes = bool(config.get("add_prefix_space", built.settings.prefix_space))
-                made |= {"trim_offsets": trims, "add_prefix_space": prefixes}
-            return made
+            return self._with_ends(token)
         if built.settings.before:
             return self._after_prompt(token, own)
-        if self.class_name == "Splinter" and config.get("padding_side") == "left":
+        if self.class_name == "Splinter" and self.config.get("padding_side") == "left":
             return as_template(class_steps.SPLINTER_LEFT, token)
         if built.template:
             return as_template(built.template, token)
@@ -300,15 +278,48 @@ class _OfBuilt:
             return {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
         return as_template(class_steps.PLAIN, token) if own is None else own
 
+    def _token(self, find: Find, name: str) -> tuple[str, int]:
+        """Return the text and the id of a token of a template: of a role, a token with a name, or a text."""
+        content = self.named.roles.get(name, "") if name in ROLES else name
+        if found := self.named.named.get(name):
+            content = found.content
+        token_id = find(content)
+        if token_id < 0 and name not in ROLES:
+            token_id = find(self.named.roles.get("unk", ""))
+        if token_id < 0:
+            raise FormatError(
+                f"{self.where}: the class {self.class_name}Tokenizer puts the {name} token around texts, but "
+                f"{content!r:.60} has no id: set {name}_token in tokenizer_config.json to another token"
+            )
+        return content, token_id
+
+    def _with_ends(self, token: Token) -> dict[str, Any]:
+        """Return the post-processor that has only two tokens."""
+        built, config = self.built, self.config
+        cls, sep = (list(token(role)) for role in built.ends)
+        if built.processor == "BertProcessing":  # HerBERT's, with ids that do not depend on the vocabulary
+            return {"type": built.processor, "sep": [sep[0], 2], "cls": [cls[0], 0]}
+        trims, prefixes = built.trims, built.prefixes
+        if trims is None:
+            trims = config.get("trim_offsets", True)
+        if prefixes is None:
+            prefixes = bool(config.get("add_prefix_space", built.settings.prefix_space))
+        return {
+            "type": built.processor,
+            "sep": sep,
+            "cls": cls,
+            "trim_offsets": trims,
+            "add_prefix_space": prefixes,
+        }
+
     def _after_prompt(self, token: Token, own: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return the post-processor of Whisper, which puts its prompt before texts."""
         stated = [key for key in ("language", "task") if self.config.get(key) is not None]
         if stated:
             why = f"it puts the tokens for the {stated[0]} {self.config[stated[0]]!r:.40} before texts"
-            _warn(self.where, self.class_name, why)
+            _warn(self.where, self.class_name, why, "post-processor")
             return own
-        names = self.built.settings.before[: -1 if self.config.get("predict_timestamps") else None]
-        prompt = " ".join(names)
+        prompt = " ".join(self.built.settings.before[: -1 if self.config.get("predict_timestamps") else None])
         return as_template((f"{prompt} $A eos", f"{prompt} $A $B:1 eos:1"), token)
 
 

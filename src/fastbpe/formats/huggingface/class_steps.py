@@ -61,7 +61,7 @@ class Built(NamedTuple):
     prefixes: bool | None = None
 
 
-def sequence(steps: list[Step], key: str) -> Step | None:
+def _sequence(steps: list[Step], key: str) -> Step | None:
     """Return steps as one; None without steps."""
     return {"type": "Sequence", key: steps} if steps else None
 
@@ -82,6 +82,7 @@ def merging(**options: Any) -> Step:
 
 
 def bert_normalizer(**options: Any) -> Step:
+    """Return BERT's normalizer; options replace its defaults."""
     return {
         "type": "BertNormalizer",
         "clean_text": True,
@@ -145,7 +146,7 @@ def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Sett
     spells = {"type": "ByteLevel", "add_prefix_space": prefixes, "trim_offsets": True, "use_regex": True}
     if settings.pre_tokenizers:
         before = [step for step in settings.pre_tokenizers if step["type"] != "ByteLevel"]
-        steps = sequence([*map(dict, before), spells], "pretokenizers")
+        steps = _sequence([*map(dict, before), spells], "pretokenizers")
     elif settings.pattern == "gpt2":
         steps = spells
     else:
@@ -155,7 +156,7 @@ def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Sett
             "behavior": "Isolated",
             "invert": False,
         }
-        steps = sequence([split, {**spells, "use_regex": False}], "pretokenizers")
+        steps = _sequence([split, {**spells, "use_regex": False}], "pretokenizers")
     return {
         "normalizer": dict(settings.normalizers[0]) if settings.normalizers else None,
         "pre_tokenizer": steps,
@@ -212,7 +213,7 @@ def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
     ]
     return {
         "normalizer": {"type": "NFKC"},
-        "pre_tokenizer": sequence(steps, "pretokenizers"),
+        "pre_tokenizer": _sequence(steps, "pretokenizers"),
         "decoder": _BYTES_DECODER,
         "model": merging(),
     }
@@ -250,7 +251,7 @@ def _gemma(config: Config, roles: Roles, charsmap: list[Step], *, lowers: bool =
     """Return the steps of Gemma and SigLIP 2."""
     escape = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
     return {
-        "normalizer": sequence([{"type": "Lowercase"}, escape], "normalizers") if lowers else escape,
+        "normalizer": _sequence([{"type": "Lowercase"}, escape], "normalizers") if lowers else escape,
         "pre_tokenizer": {
             "type": "Split",
             "pattern": {"String": " "},
@@ -267,7 +268,7 @@ def _tips(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
     spaces = _spaces("always", split=True)
     return {
         "normalizer": {"type": "Sequence", "normalizers": [*lower, *charsmap]},
-        "pre_tokenizer": sequence([{"type": "WhitespaceSplit"}, spaces], "pretokenizers"),
+        "pre_tokenizer": _sequence([{"type": "WhitespaceSplit"}, spaces], "pretokenizers"),
         "decoder": {"type": "Sequence", "decoders": [spaces, {"type": "ByteFallback"}, {"type": "Fuse"}]},
         "model": merging(fuse_unk=True, byte_fallback=True),
     }
