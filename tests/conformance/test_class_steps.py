@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("transformers")
 
-import tokenizers
 import transformers
 from transformers import TokenizersBackend
 from transformers.models.auto import tokenization_auto
@@ -23,8 +22,7 @@ from transformers.models.auto import tokenization_auto
 import fastbpe
 from fastbpe import FormatError
 from fastbpe.formats.huggingface import class_settings, class_steps, piece_classes
-from fastbpe.transformers.snapshot import has_old_forms
-from helpers import folder_grid, tokenizer_json
+from helpers import folder_grid, saved_peer, tokenizer_json
 from helpers.sampling import SEED, n_rounds
 
 ROLE_LIST = (
@@ -227,16 +225,10 @@ def load_both(folder: Path) -> tuple[Any, Any]:
 
 
 def decode(theirs: Any, ids: list[int], skip: bool) -> str:
-    """Return the text of ids. Lasr's own method reads ids of sound, and leaves some out.
-
-    Of a token that its class added again without `normalized`, the text is the one after saving.
-    """
+    """Return the text of ids. Lasr's own method reads ids of sound, and leaves some out."""
     if type(theirs).__name__ == "LasrTokenizer":
         return str(theirs.backend_tokenizer.decode(ids, skip_special_tokens=skip))
-    if has_old_forms(theirs.backend_tokenizer):
-        copy = tokenizers.Tokenizer.from_str(theirs.backend_tokenizer.to_str())
-        return str(copy.decode(ids, skip_special_tokens=skip))
-    return str(theirs.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
+    return saved_peer.decode(theirs, ids, skip)
 
 
 def or_none(encode: Callable[[], list[int]]) -> list[int] | None:

@@ -24,6 +24,7 @@ import fastbpe
 from fastbpe import FormatError
 from fastbpe.formats import folder
 from fastbpe.formats.huggingface import piece_classes
+from helpers import saved_peer
 from helpers.sampling import SEED, n_rounds
 
 WORDS = ["The cat sat (on the mat), and the dog's 12,345 bones ﬁt in Zürich's gardens.", "a cat can count to 12"]
@@ -117,8 +118,7 @@ def assert_equal(ours: Any, theirs: Any) -> None:
         ids = ids_of(theirs, text, is_plain=True)
         assert ours.encode(text, allowed_special="all") == ids
         for skip in (True, False):
-            decoded = theirs.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
-            assert ours.decode(ids, skip_special_tokens=skip) == decoded
+            assert ours.decode(ids, skip_special_tokens=skip) == saved_peer.decode(theirs, ids, skip)
     for texts in (("a cat",), ("a cat", "the dog")):
         assert ours.encode_with_template(*texts) == ids_of(theirs, *texts)
     offsets = theirs.backend_tokenizer.encode("The ﬁt  cat", add_special_tokens=False).offsets

@@ -1,0 +1,21 @@
+"""Texts of ids as a saved tokenizer of transformers decodes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tokenizers
+
+from fastbpe.transformers.snapshot import has_old_forms
+
+
+def decode(tokenizer: Any, ids: list[int], skip: bool) -> str:
+    """Return the text of ids.
+
+    tokenizers decodes a token that was added again without `normalized` to its normalized text, but no file
+    contains this fact: a copy decodes such tokens.
+    """
+    backend = tokenizer.backend_tokenizer
+    if has_old_forms(backend):
+        return str(tokenizers.Tokenizer.from_str(backend.to_str()).decode(ids, skip_special_tokens=skip))
+    return str(tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
