@@ -17,6 +17,7 @@ import zstandard
 import fastbpe
 from fastbpe.cli import command_line, streams
 from fastbpe.corpus import sources
+from helpers.child_processes import HAS_ASAN
 from helpers.shared_data import standard_library
 from helpers.tokenizer_json import dumped, small
 
@@ -145,6 +146,7 @@ def test_large_files_are_read_in_blocks(command, run, model, tmp_path, monkeypat
     assert min(asked) > 0
 
 
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer has memory of its own")
 @pytest.mark.daily
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc to know the peak of memory")
 def test_memory_does_not_grow_with_file_size(model, tmp_path):

@@ -24,6 +24,7 @@ from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
 from fastbpe.formats.sentencepiece.protobuf import bytes_field
 from helpers.bounds import within
+from helpers.child_processes import HAS_ASAN
 from helpers.sampling import FULL
 from helpers.tokenizer_json import METASPACE, SHOWN, added, llama_document, small
 
@@ -244,6 +245,7 @@ def spread(token_id: int, n_tokens: int) -> str:
     return f"{token_id} is far beyond the {n_tokens} tokens of the file: the limit is 266513"
 
 
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer has memory of its own")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_id_far_beyond_the_tokens_is_refused_before_tables_are_made(tmp_path: Path) -> None:
     lines = [base64.b64encode(bytes([i])) + b" %d" % i for i in range(256)]
@@ -268,6 +270,7 @@ def test_gap_of_some_thousands_of_ids_is_kept(tmp_path: Path) -> None:
     assert fastbpe.load(path, pattern="gpt2").encode("ab") == [200000]
 
 
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer has memory of its own")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("name", ["junk.model", "junk.tiktoken"])
 def test_junk_is_refused_before_all_of_it_is_read(name: str, tmp_path: Path) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import fastbpe
 
+#: AddressSanitizer is loaded: it has memory of its own, and replaces malloc.
+HAS_ASAN = "asan" in os.environ.get("LD_PRELOAD", "")
+
 
 def run_python(code: str, *arguments: str, **environment: str) -> str:
     """Run a program and return its output. A crash or an exception fails the test and shows stderr."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import os
 import random
 import threading
 import time
@@ -15,7 +14,7 @@ import pytest
 
 from fastbpe import SpecialTokenError, Tokenizer
 from fastbpe._utils import threads
-from helpers.child_processes import run_python
+from helpers.child_processes import HAS_ASAN, run_python
 from helpers.shared_data import BYTES, standard_library
 
 THREADS = (1, 2, 3, 8)
@@ -329,7 +328,7 @@ print(found == [wanted])
 
 
 @pytest.mark.daily
-@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs more stack")
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer needs more stack")
 def test_threads_with_small_stacks_can_encode() -> None:
     """New pieces of all widths are merged at once within a stack of 64 KB."""
     assert run_python(SMALL_STACK) == "True\n"

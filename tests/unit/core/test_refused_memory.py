@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers import refusing_malloc
-from helpers.child_processes import run_python
+from helpers.child_processes import HAS_ASAN, run_python
 
 pytestmark = pytest.mark.daily
 HAS_NO_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -88,6 +88,7 @@ print("done")
 
 
 @pytest.mark.skipif(HAS_NO_GIL, reason="its objects do not come from malloc, which refuses here")
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer replaces malloc, too")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
 def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path) -> None:
     """Each call raises MemoryError or gives the right answer; later calls work as before, and nothing leaks."""
@@ -163,6 +164,7 @@ print("done")
 """
 
 
+@pytest.mark.skipif(HAS_ASAN, reason="AddressSanitizer has memory of its own")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted as Linux does")
 def test_growing_buffers_touch_each_page_once() -> None:
     """A batch of several rounds: realloc copies a buffer that it cannot move, and each call would touch new
