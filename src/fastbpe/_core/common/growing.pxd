@@ -2,6 +2,8 @@
 
 from libc.stdlib cimport realloc
 
+from fastbpe._core.common.memory cimport resized
+
 
 cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
     """Reallocate `items` for `capacity` items. Raises MemoryError and then leaves them unchanged."""
@@ -24,3 +26,28 @@ cdef inline int reserve(
     grow(items, n, item_size)
     capacity[0] = n
     return 0
+
+
+cdef inline int resize(void** items, size_t* capacity, size_t n, size_t item_size) except -1 nogil:
+    """Give an array space for n items; 0 frees it. Large arrays have pages of their own: see `resized`.
+
+    Raises MemoryError and then leaves the array unchanged.
+
+    Requires: only `resized` and its callers allocate and free the array.
+    """
+    cdef void* made = resized(items[0], capacity[0] * item_size, n * item_size)
+    if made == NULL and n:
+        with gil:
+            raise MemoryError(f"no memory for {n * item_size} bytes")
+    items[0] = made
+    capacity[0] = n
+    return 0
+
+
+cdef inline int reserve_resized(
+    void** items, size_t* capacity, size_t wanted, size_t item_size, size_t least
+) except -1 nogil:
+    """Do the same as `reserve` for an array of `resize`."""
+    if wanted <= capacity[0]:
+        return 0
+    return resize(items, capacity, max(wanted, 2 * capacity[0], least), item_size)

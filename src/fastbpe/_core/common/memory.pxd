@@ -5,6 +5,7 @@ likely(x)                                 x, with a hint to the compiler that it
 use_huge_pages(memory, n_bytes)           ask the kernel for huge pages (2 MB); a hint, which cannot fail
 grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL if out of memory
 zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL if out of memory
+resized(memory, n_had, n_bytes)           reallocate on pages of its own, if it is large; NULL if out of memory
 """
 
 # Tried and dropped: calloc for large tables: it may clear recycled memory before madvise() asks for huge pages.
@@ -85,6 +86,46 @@ cdef extern from *:
         return memset(memory, 0, n_bytes);
     }
 
+    /* Bytes from which `resized` maps pages. With 1 MB, training on 100 KB again and again took a third longer, as
+       it got new pages each time. */
+    #define FASTBPE_OWN_PAGES ((size_t)1 << 22)
+
+    /* Reallocate an array from n_had to n_bytes; the array is always resized and freed by this function.
+
+       A large array has pages of its own. So it grows without a copy, and pages that it gives up return to the
+       system at once. In malloc's heap, each array that has moved leaves a hole, which larger ones do not fill.
+
+       n_had: bytes that the array has; 0 allocates a new array, and memory is ignored.
+       n_bytes: bytes that it gets, uninitialized if new; 0 frees the array.
+
+       Returns NULL if out of memory, and then leaves the array unchanged; also NULL for 0 bytes. */
+    static inline void *fastbpe_resized(void *memory, size_t n_had, size_t n_bytes) {
+        void *made = NULL;
+        if (!n_had) memory = NULL;
+    #ifdef __linux__
+        if (n_had >= FASTBPE_OWN_PAGES && n_bytes >= FASTBPE_OWN_PAGES) {
+            made = mremap(memory, n_had, n_bytes, MREMAP_MAYMOVE);
+            return made == MAP_FAILED ? NULL : made;
+        }
+        if (n_bytes >= FASTBPE_OWN_PAGES) {
+            made = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (made == MAP_FAILED) return NULL;
+            if (n_had) memcpy(made, memory, n_had);
+            free(memory);
+            return made;
+        }
+        if (n_had >= FASTBPE_OWN_PAGES) {
+            if (n_bytes && (made = malloc(n_bytes)) == NULL) return NULL;
+            if (n_bytes) memcpy(made, memory, n_bytes);
+            munmap(memory, n_had);
+            return made;
+        }
+    #endif
+        if (n_bytes) return realloc(memory, n_bytes);
+        free(memory);
+        return made;
+    }
+
     #if defined(__GNUC__) || defined(__clang__)
     #define FASTBPE_PREFETCH(p) __builtin_prefetch(p)
     #define FASTBPE_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -98,3 +139,4 @@ cdef extern from *:
     void use_huge_pages "fastbpe_use_huge_pages"(void* memory, size_t n_bytes) noexcept nogil
     void* grown "fastbpe_grown"(void* memory, size_t n_used, size_t n_had, size_t n_bytes) noexcept nogil
     void* zeros "fastbpe_zeros"(size_t n_bytes, size_t capacity, void** block) noexcept nogil
+    void* resized "fastbpe_resized"(void* memory, size_t n_had, size_t n_bytes) noexcept nogil

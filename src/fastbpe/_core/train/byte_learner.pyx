@@ -236,10 +236,10 @@ cdef class Learner(MergeLearner):
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
         # An occurrence that is gone never returns, so the pair drops it for good.
-        while pair.n and not stands(&self._state, pair, pair.occurrences[0].at):
-            pair.occurrences += 1
+        while pair.n and not stands(&self._state, pair, self._state.occurrences[pair.start]):
+            pair.start += 1
             pair.n -= 1
-        return pair.occurrences[0].at if pair.n else NONE
+        return self._state.occurrences[pair.start] if pair.n else NONE
 
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
         cdef const Pair* a = &self._state.pairs[pair]

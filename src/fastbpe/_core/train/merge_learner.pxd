@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, PairIndex, State
+from fastbpe._core.train.pair_table cimport QueuedPair, Pair, PairIndex, State
 
 cdef enum:
     N_BUCKETS = 4096  # pairs with counts below this wait in buckets, one per count
@@ -14,22 +14,15 @@ cdef struct LearnedMerge:
     int64_t count  # occurrences of the pair when it was merged
 
 
-cdef struct OccurrenceBlock:
-    # A block of the occurrences' arena.
-    OccurrenceBlock* next
-    Occurrence items[1]
-
-
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil
 cdef int index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil
 
 
 cdef class MergeLearner:
     cdef State _state
-    cdef size_t _n_cells, _pairs_capacity, _new_capacity
-    cdef OccurrenceBlock* _blocks  # the first one is being filled
-    cdef size_t _n_free  # occurrences that still fit into the first block
-    cdef Occurrence* _next_free  # address of the next one
+    cdef size_t _n_cells, _counts_capacity, _pairs_capacity, _new_capacity
+    cdef size_t _n_occurrences, _occurrences_capacity
+    cdef size_t _n_gone  # occurrences of pairs that no longer occur
     cdef QueuedPair* _heap
     cdef size_t _n_heap, _heap_capacity
     cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count; Pair.next is the next one; NONE: empty
@@ -47,8 +40,11 @@ cdef class MergeLearner:
     cdef bint _is_new(self, uint32_t pair) except -1 nogil
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1
     cdef int _first_pairs(self) except -1 nogil
+    cdef void _mark_pieces(self) noexcept nogil
     cdef int _reserve_pairs(self, size_t n_more) except -1 nogil
-    cdef int _give_slices(self, uint32_t first) except -1 nogil
+    cdef int _reserve_occurrences(self, size_t n_more) except -1 nogil
+    cdef void _drop_gone(self) noexcept nogil
+    cdef void _give_slices(self, uint32_t first) noexcept nogil
     cdef int _offer_from(self, uint32_t first) except -1 nogil
     cdef int _offer(self, uint32_t pair) except -1 nogil
     cdef bint _comes_first(self, const QueuedPair* a, const QueuedPair* b) noexcept nogil

@@ -14,7 +14,8 @@ cdef extern from *:
     const uint32_t DEAD "FASTBPE_DEAD"  # value of a cell inside a symbol; never an id, since ids stay below TAIL
 
 cdef enum:
-    CELLS_AHEAD = 24  # distance, in occurrences, at which cells are prefetched
+    CELLS_AHEAD = 24  # distance, in occurrences, at which cells and marks are prefetched
+    CELLS_PER_MARK = 32
 
 
 cdef struct Cell:
@@ -22,24 +23,24 @@ cdef struct Cell:
     uint32_t pair  # in the first cell of a symbol: index of the pair that it begins, if a symbol follows
 
 
-cdef struct Occurrence:
-    uint32_t at  # cell where the pair begins
-    uint32_t piece
+cdef struct PieceMark:
+    # Which of CELLS_PER_MARK neighbouring cells precede a piece, to find the piece of a cell.
+    uint32_t starts  # bit i: the i-th cell is the NONE before a piece
+    uint32_t n_before  # number of such cells before these
 
 
 cdef struct Pair:
     uint32_t left
     uint32_t right
-    Occurrence* occurrences  # slice of the arena; NULL before the pair has one
+    size_t start  # its slice of State.occurrences
     uint32_t n  # number of occurrences; later merges may have removed some
-    uint32_t n_placed  # occurrences written to the slice
-    uint32_t next  # next pair in the same bucket
+    uint32_t next  # next pair in the same bucket; until the pair is queued, occurrences written to the slice
 
 
 cdef struct NewOccurrence:
     # An occurrence of a pair that the current merge creates. It waits until the pair has a slice.
     uint32_t pair
-    Occurrence occurrence
+    uint32_t at
 
 
 cdef struct QueuedPair:
@@ -52,10 +53,12 @@ cdef struct State:
     # Arrays that a merge uses. They are a struct so that the inner loops can keep its fields in registers.
     Cell* cells
     int64_t* weights  # count of each piece
+    PieceMark* marks  # of all cells
     uint32_t* length  # cells of each id
     int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
+    uint32_t* occurrences  # cells where each pair begins, in the order of the pairs
     uint32_t* left_pair  # by id L: index of the pair (L, new id) of the current merge; NONE: no such pair yet
     uint32_t* right_pair  # by id R: the same for the pair (new id, R)
     NewOccurrence* new_occurrences
@@ -78,22 +81,33 @@ cdef inline uint32_t new_pair(State* s, uint32_t left, uint32_t right) noexcept 
     cdef Pair* pair = &s.pairs[index]
     pair.left = left
     pair.right = right
-    pair.occurrences = NULL
-    pair.n = pair.n_placed = 0
+    pair.start = pair.n = pair.next = 0
     s.counts[index] = 0
     s.n_pairs += 1
     return index
 
 
-cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at, uint32_t piece) noexcept nogil:
+cdef inline uint32_t n_ones(uint32_t bits) noexcept nogil:
+    """Count the bits that are 1 (SWAR: sums in pairs, then in groups of 4, then in bytes)."""
+    bits -= (bits >> 1) & 0x55555555u
+    bits = (bits & 0x33333333u) + ((bits >> 2) & 0x33333333u)
+    return (((bits + (bits >> 4)) & 0x0F0F0F0Fu) * 0x01010101u) >> 24
+
+
+cdef inline int64_t weight_at(const State* s, uint32_t at) noexcept nogil:
+    """Return the count of the piece that contains a cell."""
+    cdef const PieceMark* mark = &s.marks[at / CELLS_PER_MARK]
+    return s.weights[mark.n_before + n_ones(mark.starts << (CELLS_PER_MARK - 1 - at % CELLS_PER_MARK)) - 1]
+
+
+cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at) noexcept nogil:
     """Write an occurrence of a pair to its slice.
 
     Requires: the slice has space.
     """
     cdef Pair* pair = &s.pairs[index]
-    pair.occurrences[pair.n_placed].at = at
-    pair.occurrences[pair.n_placed].piece = piece
-    pair.n_placed += 1
+    s.occurrences[pair.start + pair.next] = at
+    pair.next += 1
 
 
 cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint is_last) noexcept nogil:
@@ -109,14 +123,11 @@ cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint 
     return n % 2 == 0
 
 
-cdef inline void _note_occurrence(
-    State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight
-) noexcept nogil:
+cdef inline void _note_occurrence(State* s, uint32_t pair, uint32_t at, int64_t weight) noexcept nogil:
     """Record an occurrence of a pair that the current merge creates."""
     cdef NewOccurrence* new = &s.new_occurrences[s.n_new]
     new.pair = pair
-    new.occurrence.at = at
-    new.occurrence.piece = piece
+    new.at = at
     s.n_new += 1
     s.pairs[pair].n += 1
     s.counts[pair] += weight
@@ -137,20 +148,20 @@ cdef inline void merge_some(
     """
     cdef Cell* cells = s.cells
     cdef const uint32_t* length = s.length
-    cdef const Occurrence* occurrences = pair.occurrences
+    cdef const uint32_t* occurrences = s.occurrences + pair.start
     cdef uint32_t i, at, right_at, after, left, right, left_at = 0
     cdef uint32_t n_left = length[pair.left], n_both = n_left + length[pair.right]
     cdef int64_t weight
     for i in range(from_, to):
         if i + CELLS_AHEAD < to:
-            prefetch(&cells[occurrences[i + CELLS_AHEAD].at])
-            prefetch(&s.weights[occurrences[i + CELLS_AHEAD].piece])
-        at = occurrences[i].at
+            prefetch(&cells[occurrences[i + CELLS_AHEAD]])
+            prefetch(&s.marks[occurrences[i + CELLS_AHEAD] / CELLS_PER_MARK])
+        at = occurrences[i]
         right_at = at + n_left
         if cells[at].symbol != pair.left or cells[right_at].symbol != pair.right:
             continue
         after = at + n_both
-        weight = s.weights[occurrences[i].piece]
+        weight = weight_at(s, at)
         left = cells[at - 1].symbol
         right = cells[after].symbol
         if left != NONE:
@@ -170,7 +181,7 @@ cdef inline void merge_some(
                 s.left_pair[left] = new_pair(s, left, merged)
             s.n_in_run = s.n_in_run + 1 if left == merged else 1
             _note_occurrence(
-                s, s.left_pair[left], left_at, occurrences[i].piece,
+                s, s.left_pair[left], left_at,
                 0 if s.no_overlaps and left == merged and s.n_in_run % 2 else weight,
             )
         else:
@@ -178,7 +189,7 @@ cdef inline void merge_some(
         if right != NONE:  # `right` is never the new id: symbols to the right are merged later
             if s.right_pair[right] == NONE:
                 s.right_pair[right] = new_pair(s, merged, right)
-            _note_occurrence(s, s.right_pair[right], at, occurrences[i].piece, weight)
+            _note_occurrence(s, s.right_pair[right], at, weight)
 
 
 cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil:

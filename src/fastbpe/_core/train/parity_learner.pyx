@@ -18,7 +18,7 @@ from fastbpe._core.ids.sequences cimport Sequences
 from fastbpe._core.train.byte_learner cimport Learner
 from fastbpe._core.train.language_choice cimport LanguageChoice
 from fastbpe._core.train.merge_learner cimport allocated, index_grow
-from fastbpe._core.train.pair_table cimport Cell, Pair, index_slot
+from fastbpe._core.train.pair_table cimport Cell, Pair, index_slot, weight_at
 
 cdef enum:
     GLOBAL = -1  # instead of a language: the merge was chosen by the counts of all languages
@@ -280,11 +280,12 @@ cdef class Corpus(Learner):
     cdef int64_t _n_merged(self, uint32_t pair, uint32_t merged) noexcept nogil:
         """Return how often a pair was merged, with repetitions. Occurrences of a pair (x, x) may overlap."""
         cdef const Pair* it = &self._state.pairs[pair]
+        cdef const uint32_t* occurrences = self._state.occurrences + it.start
         cdef int64_t n = 0
         cdef uint32_t i
         for i in range(it.n):
-            if self._state.cells[it.occurrences[i].at].symbol == merged:
-                n += self._state.weights[it.occurrences[i].piece]
+            if self._state.cells[occurrences[i]].symbol == merged:
+                n += weight_at(&self._state, occurrences[i])
         return n
 
     cdef int _add_to_index(self, uint32_t first) except -1 nogil:

@@ -18,8 +18,8 @@ from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash, write_key
-from fastbpe._core.common.growing cimport reserve
-from fastbpe._core.common.memory cimport prefetch, zeros
+from fastbpe._core.common.growing cimport reserve_resized, resize
+from fastbpe._core.common.memory cimport prefetch, resized, use_huge_pages
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -32,6 +32,7 @@ cdef enum:
     MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
     DIGIT_BITS = 11  # bits of a position that are sorted by one pass of the radix sort
     N_DIGITS = 6  # passes: 6 * 11 bits cover 64
+    LINE_BYTES = 64  # of a cache line
 
 
 cdef class PieceTable:
@@ -51,8 +52,8 @@ cdef class PieceTable:
 
     def __dealloc__(self):
         self._free_tables()
-        free(self.arena)
-        free(self.pieces)
+        resized(self.arena, self._arena_capacity, 0)
+        resized(self.pieces, self._pieces_capacity * sizeof(PieceCount), 0)
 
     def __len__(self):
         return self.n_pieces
@@ -308,8 +309,10 @@ cdef class PieceTable:
         if n >= NONE or self.n_pieces >= NONE - 1:
             with gil:
                 raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces, cannot be counted")
-        reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
-        reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS)
+        reserve_resized(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
+        reserve_resized(
+            <void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS
+        )
         if n:  # without bytes, the arena may not exist
             memcpy(self.arena + self.n_arena, data, n)
         piece = &self.pieces[self.n_pieces]
@@ -361,12 +364,13 @@ cdef class PieceTable:
         cdef CountedPiece* old = self._entries
         cdef void* old_block = self._entries_block
         cdef size_t n_old = self._n_entries, i
-        cdef void* block
-        cdef CountedPiece* entries = <CountedPiece*> zeros(n * sizeof(CountedPiece), 0, &block)
-        if entries == NULL:
-            with gil:
-                raise MemoryError(f"no memory for a table of {n} pieces")
-        self._entries, self._entries_block, self._n_entries = entries, block, n
+        cdef size_t n_bytes = 0, n_old_bytes = self._entries_bytes
+        cdef void* block = NULL
+        resize(&block, &n_bytes, n * sizeof(CountedPiece) + LINE_BYTES, 1)
+        use_huge_pages(block, n_bytes)
+        memset(block, 0, n_bytes)
+        self._entries = <CountedPiece*> (<char*> block + LINE_BYTES - <size_t> block % LINE_BYTES)
+        self._entries_block, self._entries_bytes, self._n_entries = block, n_bytes, n
         self._shift = 65
         while n:
             n >>= 1
@@ -375,7 +379,7 @@ cdef class PieceTable:
         for i in range(n_old):
             if old[i].high:
                 self._find_short(old[i].low, old[i].high)[0] = old[i]
-        free(old_block)
+        resized(old_block, n_old_bytes, 0)
         return 0
 
     cdef int _rebuild_long_table(self, size_t n) except -1 nogil:
@@ -431,8 +435,9 @@ cdef class PieceTable:
 
         Requires: the counts are settled.
         """
-        free(self._entries_block)
+        resized(self._entries_block, self._entries_bytes, 0)
         free(self._slots)
+        self._entries_bytes = 0
         self._entries, self._entries_block, self._slots = NULL, NULL, NULL
         self._n_entries = self._n_slots = self._n_short = self._n_long = 0
 
@@ -451,10 +456,9 @@ cdef class PieceTable:
         cdef size_t[1 << DIGIT_BITS] starts
         cdef uint32_t shift, digit
         cdef PieceCount* sorted_
-        cdef PieceCount* other = <PieceCount*> malloc(max(n, <size_t> 1) * sizeof(PieceCount))
-        if other == NULL:
-            with gil:
-                raise MemoryError(f"no memory to sort {n} pieces")
+        cdef PieceCount* other = NULL
+        cdef size_t n_sorted = self._pieces_capacity, n_other = 0
+        resize(<void**> &other, &n_other, max(n, <size_t> 1), sizeof(PieceCount))
         sorted_ = self.pieces
         for digit in range(N_DIGITS):
             shift = digit * DIGIT_BITS
@@ -472,8 +476,9 @@ cdef class PieceTable:
                 other[starts[here]] = sorted_[i]
                 starts[here] += 1
             sorted_, other = other, sorted_
-        free(other)
-        self.pieces, self._pieces_capacity = sorted_, max(n, <size_t> 1)
+            n_sorted, n_other = n_other, n_sorted
+        resized(other, n_other * sizeof(PieceCount), 0)
+        self.pieces, self._pieces_capacity = sorted_, n_sorted
         self._is_sorted = True
         return 0
 
