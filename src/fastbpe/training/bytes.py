@@ -62,10 +62,13 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
     if run.weights is not None:
         facts["weights"] = run.weights
     counts = added_up([*counted.values()])
+    n_bytes, n_distinct, n_skipped, n_pruned = counts.n_bytes, len(counts), counts.n_skipped, counts.n_pruned
     learner: Learner | ParityLearner
     report = asdict(options)
     if run.parity is None:
-        learner = _learn(counts, start, options, reporter, warns=texts is None)
+        taken = [counts]
+        del counts, counted  # now only `taken` has them
+        learner = _learn(taken, start, options, reporter, warns=texts is None)
         n_pieces = learner.n_pieces
     else:
         dev, _ = all_counted(dev_texts, start, options, run._replace(weights=None), "the dev text of ")
@@ -74,24 +77,25 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
         del report["ties"]
         facts |= _facts_of_parity(learner, [*counted], run.parity)
     merges = learner.merges()
+    del learner  # its memory is free for the tokenizer
     report |= {
         "special_tokens": list(options.special_tokens),
         "library": __version__,
-        "n_bytes": counts.n_bytes,
+        "n_bytes": n_bytes,
         "n_pieces": n_pieces,
-        "n_distinct_pieces": len(counts),
-        "n_skipped": counts.n_skipped,
+        "n_distinct_pieces": n_distinct,
+        "n_skipped": n_skipped,
         "n_files_left_out": n_files_left_out,
-        "n_pruned": counts.n_pruned,
+        "n_pruned": n_pruned,
         "n_merges": len(merges),
         **facts,
     }
     reporter.summarise(
         {
-            "counting": f"{counts.n_bytes:,} bytes, {n_pieces:,} pieces, {len(counts):,} distinct"
-            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
+            "counting": f"{n_bytes:,} bytes, {n_pieces:,} pieces, {n_distinct:,} distinct"
+            + (f", {n_skipped:,} documents skipped" if n_skipped else "")
             + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
-            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
+            + (f", {n_pruned:,} pieces pruned" if n_pruned else ""),
             "learning": f"{len(merges):,} merges",
         }
     )
@@ -188,17 +192,21 @@ def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCou
 
 
 def _learn(
-    counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter, *, warns: bool
+    taken: list[PieceCounts], start: BaseVocabulary, options: ByteOptions, reporter: Reporter, *, warns: bool
 ) -> Learner:
     """Learn the merges.
 
-    warns: warn if fewer merges are learned than requested.
+    Args:
+        taken: a list of the counts, which is emptied: if nothing else has the counts, their memory is freed when
+            the learner has copied the pieces.
+        start, options, reporter: as for `train_bytes`.
+        warns: warn if fewer merges are learned than requested.
     """
     n_merges = options.vocab_size - start.n_known
     n_base = len(start.tokens)
     with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(
-            table_of(counts),
+            table_of(taken.pop()),
             max_ids=n_base + n_merges,
             ties_first=options.ties == "first",
             min_count=options.min_count,
