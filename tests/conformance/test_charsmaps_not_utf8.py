@@ -104,5 +104,5 @@ def test_words_say_what_such_a_model_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(fastbpe.FormatError, match="normalization"):
         tokenizer.export(tmp_path / "tokenizer.json")
     assert not [*tmp_path.iterdir()]
-    with pytest.raises(fastbpe.TrainingError, match=r"is not UTF-8.*train without base="):
+    with pytest.raises(fastbpe.TrainingError, match=r"bytes that are not UTF-8.*train without base="):
         fastbpe.train(["a\ufb01b"], base=tokenizer, mode="codepoint", vocab_size=345)
