@@ -24,7 +24,7 @@ from report import print_notes, verdict
 
 DOCUMENT_BYTES = 10_000
 BAR, DREAM = 4, 8  # seconds of the best trainer of the same kind / seconds of fastbpe, at least
-MEMORY_BAR_BYTES = 150_000_000  # maximum above the text
+MEMORY_BAR_BYTES = 160_000_000  # maximum above the text
 
 
 @dataclass
