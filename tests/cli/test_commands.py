@@ -342,8 +342,8 @@ class TestCount:
         assert done.status == 1
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
             f"error: {tmp_path / 'no.txt'}: No such file or directory",
-            f"error: {tmp_path}: no .txt, .jsonl or .parquet file in this folder; select others with a pattern "
-            f"such as '{tmp_path}/**/*.py', or set their format with --format",
+            f"error: {tmp_path}: no .txt, .jsonl, .parquet or .arrow file in this folder; select others with a "
+            f"pattern such as '{tmp_path}/**/*.py', or set their format with --format",
         ]
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")

@@ -97,7 +97,7 @@ def test_first_difference_names_the_place_and_the_pieces(run, here):
     assert (first["where"], first["line"], first["column"]) == ("texts/a.txt", 1, 1)
     assert [pieces[0] for pieces in first["pieces"]] == ["low", "l"]
     table = run("compare", *BOTH, "texts/a.txt").out.decode()
-    assert "tokens end at other places in 1 of 2 lines" in table
+    assert "token boundaries differ in 1 of 2 lines" in table
 
 
 @pytest.mark.daily

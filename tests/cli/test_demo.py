@@ -38,7 +38,7 @@ def small_stdlib(tmp_path, monkeypatch):
 
 
 def lines_of_python(out: bytes) -> str:
-    _, _, lines = out.decode().partition("Use it from Python:\n\n")
+    _, _, lines = out.decode().partition("Use the tokenizer from Python:\n\n")
     return "\n".join(line.removeprefix("    ") for line in lines.splitlines())
 
 
@@ -97,7 +97,7 @@ def test_training_on_a_small_text_warns(run, here):
 
 @pytest.mark.parametrize(
     ("data", "parts"),
-    [(b"", ["own.txt: ", "no text to learn from"]), (b"caf\xe9", ["own.txt: ", "0xe9", "offset 3"])],
+    [(b"", ["own.txt: ", "the file is empty"]), (b"caf\xe9", ["own.txt: ", "0xe9", "offset 3"])],
 )
 def test_empty_or_invalid_text_is_refused(data, parts, run, here):
     (here / "own.txt").write_bytes(data)
@@ -121,7 +121,7 @@ def test_unwritable_folder_is_replaced_by_a_temporary_one(run, here, monkeypatch
     done = run("demo", "--text", "own.txt", "--vocab-size", "265")
     assert done.status == 0
     why = "fastbpe-demo.fbpe cannot be written here (Permission denied)"
-    assert done.err == f"fastbpe: warning: {why}; it is written to {elsewhere} instead\n"
+    assert done.err == f"fastbpe: warning: {why}; the tokenizer is written to {elsewhere} instead\n"
     assert f"saved    {elsewhere / 'fastbpe-demo.fbpe'}, " in done.out.decode()
     exec(lines_of_python(done.out).replace("print", "len"), {})
 

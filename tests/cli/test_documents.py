@@ -216,13 +216,16 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
     assert run("train", text, "-o", out, *flags, "--option", "control_symbols=<a>,<b>").status == 0
     assert list(fastbpe.load(out).special_tokens) == ["<s>", "</s>", "<a>", "<b>"]
     for more, said in (
-        (["--option", "control_symbols=<a>", "--special", "<b>"], "--option control_symbols=... is given twice"),
+        (
+            ["--option", "control_symbols=<a>", "--special", "<b>"],
+            "--option control_symbols=... and --special set the same list",
+        ),
         (["--option", "unk_id=1", "--option", "unk-id=2"], "--option unk_id=... is given twice"),
         (
             ["--option", "vocab_size=9"],
             "--option vocab_size=...: use --vocab-size",
         ),
-        (["--option", "progress=1"], "--option progress=...: use --progress"),
+        (["--option", "progress=1"], "--option progress=...: this command does not have this option"),
         (["--option", "model_type=unigram"], "model_type='unigram': fastbpe trains 'bpe' only"),
         (["--option", "input=a.txt"], "fastbpe's train has no option 'input': the text is the first argument"),
         (["--option", "model_prefix=a"], "write the model by tokenizer.export"),

@@ -60,7 +60,7 @@ def test_nested_field_is_read_from_standard_input(run, model):
 def test_standard_input_that_looks_like_json_lines_is_said(run, model):
     done = run("count", "-m", model, stdin=LINES)
     assert done.status == 0
-    said = "<stdin>: the file looks like JSON Lines, but is read as text; --format jsonl reads a document"
+    said = "<stdin>: the input looks like JSON Lines, but is read as text; --format jsonl reads a document"
     assert said in done.err
     assert run("count", "-m", model, "--format", "text", stdin=LINES).err == ""
 

@@ -103,7 +103,7 @@ def test_flags_that_do_not_fit_are_named(run, texts: Path, flags: str, message: 
     ("flags", "message"),
     [
         ("--source en", "'en': pass a name and a value, such as en=en/"),
-        ("--weights en=x", "'en=x': 'x' is not a number"),
+        ("--weights en=x", "'en=x': 'x' is not an integer"),
         ("--ratio =1", "'=1': pass a name and a value, such as en=1.5"),
     ],
 )

@@ -82,7 +82,7 @@ def test_plot_says_in_one_line_that_a_font_lacks_characters(ending, run, here, r
     assert done.status == 0
     assert done.err in (
         "",
-        f"fastbpe: warning: a.{ending}: no installed font has some of its characters, which become boxes\n",
+        f"fastbpe: warning: a.{ending}: the plot has characters that no installed font has; they become boxes\n",
     )
     assert [one for one in recwarn if "Glyph" in str(one.message)] == []
     assert Path(f"a.{ending}").read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")

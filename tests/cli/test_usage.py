@@ -42,7 +42,7 @@ def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ),
         ("encode -m words.fbpe -o a.bin text.txt --dtype unit16", "--dtype unit16: did you mean uint16?"),
         ("encode -m words.fbpe text.txt -x", "there is no option -x; `fastbpe encode --help` lists them"),
-        ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not a number"),
+        ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not an integer"),
         ("train text.txt -o", "-o/--output: needs a value"),
     ],
 )
@@ -60,7 +60,8 @@ def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here:
         ("count -m words.fpbe text.txt", ["words.fpbe: ", "did you mean words.fbpe?"]),
         ("count -m gpt4o text.txt", ["gpt4o: ", "did you mean gpt-4o?"]),
         ("count -m words.fbpe txet.txt", ["txet.txt: No such file or directory; did you mean text.txt?"]),
-        ("show -m words.fbpe hello", ["hello: ", "to see this text: fastbpe show --text hello"]),
+        ("show -m words.fbpe hello", ["hello: ", "if this is a text, not a file: fastbpe show --text hello"]),
+        ("vocab -m words.fbpe low", ["low: ", "if this is a text, not a file: fastbpe vocab --text low"]),
         ("encode -m words.fbpe 'a b'", ["a b: ", "to read this text: echo 'a b' | fastbpe encode ..."]),
         ("train text.txt -o a.fbpe --vocab-size 9", ["--vocab-size 9 is too small"]),
         ("train text.txt -o a.fbpe --vocab-size 300 --pattern cl100", ["did you mean 'cl100k'?"]),
@@ -129,7 +130,7 @@ def test_results_of_writing_commands_are_a_line_or_json(run, here: Path) -> None
 def test_warnings_and_errors_name_options(run, here: Path) -> None:
     (here / "a.jsonl").write_text('{"body": "low"}\n')
     said = run("count", "-m", "words.fbpe", "a.jsonl").err
-    assert "use --text-field to choose" in said
+    assert "use --text-field to name" in said
     assert "text_field" not in said
     run("convert", "words.fbpe", "a.tiktoken", "--quiet")
     said = run("count", "-m", "a.tiktoken", "text.txt").err

@@ -1,4 +1,4 @@
-"""Chats for `fastbpe count --messages`: a JSON array of messages, a request, or JSON lines of either."""
+"""Chats for `fastbpe count --messages`: a JSON array of messages, a request, or several of either."""
 
 from __future__ import annotations
 

@@ -37,18 +37,18 @@ Each FILE is a group unless --by is given; with --by script, each line is a text
 its group is the script of most of its letters. With two tokenizers, the command also
 shows the first place where their token boundaries differ. Special tokens in the text
 are treated as plain text. If a file cannot be read, the command reports it, compares the
-others, and exits with status 1.
+others (not with --parity), and exits with status 1.
 
 --judge also shows measures of a good vocabulary: the share of superwords (tokens with a
 space between other characters), the Renyi efficiency (of order 2.5; 1 means that all
 tokens are equally frequent), and the number of tokens that occur in no text.
 
 --parallel treats the FILEs as line-by-line translations of each other, one FILE per
-language. It adds a column with tokens per line; the last row has their Gini coefficient
+language. It adds a column with tokens per line; the total has their Gini coefficient
 (0 means that all languages need the same number of tokens).
 
 With --parity, two tokenizers must produce the same ids for every text; otherwise the
-first text with different ids is printed, and the exit status is 1.{documents.DETAILS}"""
+command prints the first difference and exits with status 1.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'lowlowerlowest\n' > words.txt
@@ -92,7 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=_BY,
         default="input",
-        help="group texts by FILE as given (input, default), by single file, folder, ...",
+        help="group texts by FILE argument (input; default), by single file, by folder, by extension (ending), or "
+        "by script",
     )
     add("--judge", action="store_true", help="also report superwords, Renyi efficiency and unused tokens")
     add(
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     others = args.csv or args.judge or args.parallel or args.plot is not None or args.by != "input"
     if args.parity and (len(args.model) != 2 or others):
         args.wrong(
-            "--parity: needs exactly two -m, and cannot be combined with --by, --csv, --judge, --parallel and "
+            "--parity: needs exactly two -m, and cannot be combined with --by, --csv, --judge, --parallel or "
             "--plot"
         )
     if args.parallel and (args.by not in ("input", "file") or len(args.files) < 2):
@@ -148,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _parallel(per_line: Mapping[str, Sequence[float]], n_models: int) -> Iterator[dict[str, Any]]:
-    """Yield tokens per line for the rows of all groups, then the Gini coefficients for the row of the total.
+    """Yield tokens per line for the rows of all groups; then, for the rows of the total, their means and Ginis.
 
     per_line: tokens per line of each group, by tokenizer.
     """
@@ -208,7 +209,7 @@ def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Di
         _print_table(rows)
         if differences is not None and differences.found is not None:
             streams.say(
-                f"\ntokens end at other places in {differences.n_differing:,} of {differences.n_texts:,} lines"
+                f"\ntoken boundaries differ in {differences.n_differing:,} of {differences.n_texts:,} lines"
             )
             _print_difference(differences.found, args.model)
 
@@ -301,9 +302,9 @@ def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
         bars = axes.barh(places, costs, height, label=plots.label(model), color=colour)
         axes.bar_label(bars, fmt="%.2f", padding=2)
     places = [position + 0.4 - height / 2 for position in range(len(groups))]
-    axes.margins(x=0.1)  # room for the figure after the longest bar
+    axes.margins(x=0.1)  # room for the number after the longest bar
     axes.set_yticks(places, [plots.label(group) for group in groups])
     axes.invert_yaxis()
     axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
-    figure.legend(loc="outside upper left", frameon=False)  # next to the bars: within the axes it would hide some
+    figure.legend(loc="outside upper left", frameon=False)  # outside the axes, where it hides no bars
     plots.save(figure, name)

@@ -121,9 +121,7 @@ def costs_per_line(groups: Mapping[str, Counts]) -> dict[str, list[float]]:
     lines = {group: counts.n_lines for group, counts in groups.items()}
     if len({*lines.values()}) > 1 or 0 in lines.values():
         said = ", ".join(f"{group} has {n:,}" for group, n in lines.items())
-        raise CheckError(
-            f"--parallel needs texts aligned line by line, but these have different numbers of lines: {said}"
-        )
+        raise CheckError(f"--parallel needs texts with the same number of lines, at least one, but {said}")
     return {group: [n / counts.n_lines for n in counts.n_tokens] for group, counts in groups.items()}
 
 
@@ -131,7 +129,7 @@ class Difference(NamedTuple):
     """First place where two tokenizers differ in a text.
 
     where: str – the text, as in `Text`.
-    line, column: int – the place in the text, from 1, in characters.
+    line, column: int – the place in the text; both count from 1, the column in characters.
     pieces: for each tokenizer, its tokens around the place, as text.
     ids: for each tokenizer, the ids of these tokens.
     """

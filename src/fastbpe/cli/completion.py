@@ -46,7 +46,7 @@ class _Command:
     Attributes:
         name, summary: str – as shown by `fastbpe --help`.
         flags: its flags except --help.
-        positional: values of its arguments; (): files.
+        positional: list of str – known values of its arguments; may be empty.
         takes_files: bool – its arguments may be files.
     """
 
@@ -163,7 +163,7 @@ def _zsh(commands: list[_Command]) -> str:
 
 
 def _zsh_values(values: list[str], takes_files: bool) -> str:
-    """Return the zsh action that offers given values, files and names of tokenizers, or files."""
+    """Return the zsh action that offers these values, files and names of tokenizers, or only files."""
     if takes_files:
         return "_fastbpe_models" if values else "_files"
     return f"({' '.join(values)})"

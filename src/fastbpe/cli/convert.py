@@ -17,10 +17,11 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 SUMMARY = "write a tokenizer in another format"
 DETAILS = """
 
-All ids stay the same; if they cannot, an error says what would be lost. Some formats
-store no split pattern or no special tokens: the summary line then shows the options that
-load the file. Before a file is replaced, the new one is read back and must give the same
-ids for every token and many pairs of tokens.
+All tokens keep their ids. If the format cannot store a part of the tokenizer, an error
+names it. Only the split pattern and the special tokens may be missing from the file: the
+summary line then shows the options that load it. Before a file is replaced, the new one
+is read back and, unless --drop is given, must return the same ids for every token and
+for many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model and tokenizer.json. The
 command warns if texts with several equally good segmentations may get other ids."""
@@ -74,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=PARTS,
-        help="leave out this part, which the format cannot store: normalizer; some texts may get other ids",
+        help="leave out PART, which the format cannot store; PART can only be normalizer. Some texts may then get "
+        "other ids",
     )
     outputs.add_arguments(parser)
 
@@ -140,6 +142,6 @@ def _read_text(name: str) -> str:
 
 def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:
     try:
-        return load(path) == tokenizer  # the patterns of published files are found by SHA-256
+        return load(path) == tokenizer  # load() finds the pattern of a published file by its SHA-256
     except FormatError:
         return False

@@ -146,8 +146,8 @@ def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool)
 
 
 def _count(models: list[Named], name: str, args: argparse.Namespace, phase: Phase) -> list[int]:
-    """Count the tokens of a file for each tokenizer, reading it again in parts that suit each."""
-    if name == streams.STDIN and len(models) > 1:  # it is read once, so whole documents are kept in memory
+    """Count the tokens of a file for each tokenizer. Reads it once per tokenizer, in parts that suit each."""
+    if name == streams.STDIN and len(models) > 1:  # can be read only once: keep whole documents in memory
         counts = [0] * len(models)
         for text in documents.whole(name, args):
             for number, model in enumerate(models):

@@ -14,7 +14,7 @@ from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 from fastbpe.training.superword_options import Superwords
 
-SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge such counts"
+SUMMARY = "count text pieces for training (each machine can count a part of the text), or merge count files"
 DETAILS = f"""
 
 If the FILEs are count files, their counts are added, in bounded memory. The result is
@@ -78,8 +78,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--neighbours",
         metavar="FILE",
-        help="with --superwords auto: cut runs between neighbours that these counts lack; count: count pairs of "
-        "neighbours, not runs",
+        help="with --superwords auto: cut runs between two tokens whose pair is not in this file of counts; the "
+        "word count, instead of a file: count pairs of neighbouring tokens, not runs",
     )
     add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)
@@ -125,13 +125,15 @@ def _count(args: argparse.Namespace) -> None:
     if args.mode in ("codepoint", "unigram"):
         options |= counting_flags.code_point_options(args)
     elif args.option:
-        raise OptionError(f"--option {args.option[0][0]}=...: only --mode codepoint and unigram have such options")
+        raise OptionError(f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram")
     else:
         options["special_tokens"] = args.special
     if (args.base is None) == (args.superwords == "auto"):
         raise OptionError("--base MODEL and --superwords auto need each other: pass both, or neither")
     if args.neighbours is not None and args.base is None:
-        raise OptionError("--neighbours needs --base MODEL and --superwords auto: only such runs are cut")
+        raise OptionError(
+            "--neighbours needs --base MODEL and --superwords auto: it cuts runs of the base's tokens"
+        )
     if args.base is not None:
         options |= {"base": load(args.base), "superwords": Superwords()}
     elif args.superwords is not None:
@@ -146,8 +148,8 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    runs = "pairs of words" if args.neighbours == "count" else "runs of words"
-    what = "pieces" if counts.runs_of is None else runs
+    runs = "pairs" if args.neighbours == "count" else "runs"
+    what = "pieces" if counts.runs_of is None else f"{runs} of {'words' if args.base is None else 'tokens'}"
     said = f"{args.output}: {len(counts):,} distinct {what}, {counts.n_bytes:,} bytes of text"
     facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
     outputs.report(args, f"{said}{_pruned(counts.n_pruned)}", {"file": args.output, **facts})

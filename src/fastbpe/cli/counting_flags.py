@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="special token (repeatable); it splits the text, and training gives it one of the last ids",
+        help="special token (repeatable); it splits the text, and training gives it one of the last ids (with "
+        "--mode codepoint or unigram, one of the first)",
     )
     add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per CPU)")
     add(
@@ -48,17 +49,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options with sentencepiece's names.
+    """Return the options of --option and --special, under sentencepiece's names.
 
-    Raises an error for one that is given twice or has a separate flag.
+    Raises:
+        TrainingError: an option is given twice, or has a separate flag.
     """
     options: dict[str, Any] = {}
     for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
         if name in options:
-            also = "; --special sets it, too" if name == "control_symbols" and args.special else ""
-            raise TrainingError(f"--option {name}=... is given twice{also}; pass it once")
+            if name == "control_symbols" and args.special:
+                raise TrainingError(
+                    "--option control_symbols=... and --special set the same list; pass one of them"
+                )
+            raise TrainingError(f"--option {name}=... is given twice; pass it once")
         if name in signature(train).parameters:
-            raise TrainingError(f"--option {name}=...: use --{name.replace('_', '-')}")
+            flag = f"--{name.replace('_', '-')}"
+            has_flag = flag in args.command._option_string_actions
+            said = f"use {flag}" if has_flag else "this command does not have this option; leave it out"
+            raise TrainingError(f"--option {name}=...: {said}")
         options[name] = value
     return options
 
@@ -80,7 +88,7 @@ def reading_of(args: argparse.Namespace, separator: str | None) -> dict[str, Any
     separator: str or None – what `documents.separator_of` returned.
     """
     given: dict[str, Any] = {name: getattr(args, name) for name in READING} | {"separator": separator}
-    if {streams.STDIN}.issuperset(args.files):  # its documents are read before
+    if {streams.STDIN}.issuperset(args.files):  # sources_of has read its documents
         given |= dict.fromkeys(("text_field", "separator", "format"))
     return {name: value for name, value in given.items() if value is not None}
 

@@ -24,7 +24,7 @@ from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.loading import load
 from fastbpe.training.dispatch import train
 
-SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
+SUMMARY = "see fastbpe work on real text: train, save, load, encode, decode, check"
 DETAILS = """
 
 The text is the source code of Python's standard library, or the file that --text names.
@@ -109,9 +109,9 @@ def run(args: argparse.Namespace) -> None:
         return
 
     tokens = show(tokenizer, corpus.sample).tokens
-    streams.say(f"\nA few lines of it, token by token ({len(tokens)} tokens):\n")
+    streams.say(f"\nA few lines of the text, token by token ({len(tokens)} tokens):\n")
     streams.say(textwrap.indent(draw(tokens, Details(), colours=wants_colours(sys.stdout)), "    "))
-    streams.say("\nUse it from Python:\n")
+    streams.say("\nUse the tokenizer from Python:\n")
     streams.say(textwrap.indent(python_lines(output), "    "))
 
 
@@ -147,7 +147,7 @@ def standard_library() -> Corpus:
         raise FastbpeError(f"{root} contains no Python sources; pass your own text with --text FILE")
     version = platform.python_version()
     what = f"the {len(texts):,} files of Python {version}'s standard library"
-    # The sample is a short function that every version has; if it goes one day, the first lines of the texts.
+    # The sample is a short function that every version has; if a later one drops it, the first lines of a file.
     shown = texts.get(root / "posixpath.py", next(iter(texts.values()))).decode()
     return Corpus(what, list(texts.values()), _first_lines(shown[max(shown.find("def split("), 0) :]))
 
@@ -157,7 +157,7 @@ def own_text(name: str) -> Corpus:
     text = streams.read(name)
     where = streams.name_of(name)
     if not text:
-        raise TrainingError(f"{where}: the file is empty, so there is no text to learn from")
+        raise TrainingError(f"{where}: the file is empty; pass a file with text to learn from")
     try:
         return Corpus(where, [text], _first_lines(text.decode().lstrip("\r\n")))
     except UnicodeDecodeError as error:
@@ -192,7 +192,7 @@ def _choose_output(asked: str | None) -> str:
         folder = tempfile.mkdtemp(prefix="fastbpe-")
         output = os.path.join(folder, DEFAULT_OUTPUT)
         why = f"{DEFAULT_OUTPUT} cannot be written here ({error.strerror})"
-        streams.complain(f"{why}; it is written to {folder} instead", "warning")
+        streams.complain(f"{why}; the tokenizer is written to {folder} instead", "warning")
     return output
 
 

@@ -26,7 +26,7 @@ from fastbpe.errors import OptionError
 from fastbpe.tokenizer.internals import cutter_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-#: Shown by every --help.
+#: Shown by --help of the commands that read documents.
 DETAILS = """
 
 FILE is a file, a folder (its text, JSON lines, .parquet and .arrow files, including those in
@@ -34,12 +34,12 @@ subfolders) or a pattern such as 'data/*.txt'; folders and patterns leave out hi
 text file is one document, or several with --lines or --separator. JSON lines and tables
 (.parquet, .arrow) have one document per line or row, in the field "text" or the one that
 --text-field names. Text and JSON lines may be compressed (.gz, .zst). If a file's name does
-not show its format, its first bytes do; --format sets it for all FILEs. Without a FILE, or if
-FILE is -, the text comes from standard input."""
+not show its format, its first bytes decide; --format sets the format of all FILEs. Without a
+FILE, or if FILE is -, the text comes from standard input."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that define where a document ends."""
+    """Add the flags that define the format of the input, where a document ends, and where its text is."""
     add = parser.add_argument_group("input").add_argument
     add(
         "--lines",
@@ -127,7 +127,7 @@ def _check_exists(name: str, args: argparse.Namespace) -> None:
         text = shlex.quote(name)
         shows = any(action.dest == "text" for action in args.command._actions)
         way_out = (
-            f"to see this text: {args.command.prog} --text {text}"
+            f"if this is a text, not a file: {args.command.prog} --text {text}"
             if shows
             else f"to read this text: echo {text} | {args.command.prog} ..."
         )

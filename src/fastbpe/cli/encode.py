@@ -25,13 +25,15 @@ restores it byte for byte. Special tokens in the text are treated as plain text 
 --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
-it again: it continues where it stopped. Files are streamed; a whole document is kept in
-memory only if the tokenizer has no split pattern. With --shard I/N, N commands on
-one or several machines write one part each; a finished part is not written again.
+it again: it continues where it stopped. Files are streamed; a text file that is one
+document is kept whole in memory if the tokenizer has no split pattern, or a normalizer.
+With --shard I/N, N commands on one or several machines write one part each; a finished
+part is not written again.
 
 With a tokenizer from `train --mode ids`, FILE contains sequences of integers, one per line
-of text, per row of a .npy array, per document of a .bin file of ids, per list of
-.jsonl, or per row of .parquet (--text-field: its field or column, default input_ids).{documents.DETAILS}"""
+of text, per row of a .npy array, per document of a .bin file of ids, per line of .jsonl,
+or per row of .parquet (--text-field: the field or column, default input_ids). There, an
+interrupted command begins again.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -53,7 +55,7 @@ examples:
   [257]
   [257, 101, 114]
 """
-_IDS_A_WRITE = 1 << 16  # ids written at a time: all digits of a large text would take ten times its memory
+_IDS_A_WRITE = 1 << 16  # ids written at a time: the digits of all its ids take ten times the memory of a text
 Encode = Callable[[str | bytes], list[int]]
 
 

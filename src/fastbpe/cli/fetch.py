@@ -22,10 +22,11 @@ a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co who
 tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A listed
 vocabulary is kept only if its SHA-256 equals the published one. Repositories publish no
 SHA-256: the command prints the hash of their file. Files go into the user's cache
-(XDG_CACHE_HOME, or ~/.cache/fastbpe). No other command downloads anything, and with
-FASTBPE_OFFLINE=1 this one does not either. If a NAME fails, the command reports it,
-fetches the others, and exits with status 1. --list downloads nothing: it shows which
-vocabularies are on this machine or, for a NAME, the places where fastbpe looks for it."""
+($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on Windows in LOCALAPPDATA). No other
+command downloads a vocabulary, and with FASTBPE_OFFLINE=1 this one does not either. If a
+NAME fails, the command reports it, fetches the others, and exits with status 1. --list
+downloads nothing: it shows which vocabularies are on this machine or, for a NAME, the
+places where fastbpe looks for it."""
 EXAMPLE = r"""
 example:
   $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt

@@ -1,4 +1,4 @@
-"""Sequences of integers on the command line: train --mode ids, and encode and decode with such a tokenizer.
+"""Sequences of integers on the command line: train --mode ids, and encode and decode with the trained tokenizer.
 
 `tokenizer.sequence_files` reads the files. Standard input is text: one sequence per line, with its integers
 separated by white space. Blank lines are empty sequences.
@@ -68,7 +68,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         raise FormatError(f"{args.output}: a tokenizer of sequences can be written only as a .fbpe file")
     if args.option:
         raise TrainingError(
-            f"--option {args.option[0][0]}=...: only --mode codepoint and --mode unigram have such options"
+            f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram, not with --mode ids"
         )
     files = args.files or [streams.STDIN]
     tokenizer: Any = train(
@@ -149,4 +149,9 @@ def write_line(line: list[int]) -> None:
 def _refuse_flags_of_text(args: argparse.Namespace, but: tuple[str, ...] = ()) -> None:
     for flag in _OF_TEXT:
         if flag not in but and getattr(args, flag, None) not in (None, False, []):
-            args.wrong(f"--{flag.replace('_', '-')} is for text, and this tokenizer encodes sequences of integers")
+            if flag == "dtype":
+                args.wrong("--dtype is only for .bin files; leave it out")
+            args.wrong(
+                f"--{flag.replace('_', '-')} does not work with this tokenizer, which encodes sequences of "
+                "integers; leave it out"
+            )

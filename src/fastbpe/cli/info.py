@@ -32,9 +32,9 @@ examples:
 """
 _N_LONGEST = 5  # longest tokens that are shown
 _N_SPECIAL = 12  # special tokens that are shown; --json has all
-_MAX_SYMBOLS = 4096  # symbols of a token of integers that is written out
-_MAX_SHOWN = 60  # characters of a token or an option
-# Keys of the training report; the last one has a number for each word, which --json shows.
+_MAX_SYMBOLS = 4096  # symbols of the longest token of integers that is shown in full
+_MAX_SHOWN = 60  # characters that are shown of a token or an option
+# Keys of the training report that the list leaves out; word_counts has a number for each word, which --json shows.
 _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges", "word_counts")
 
 
@@ -91,7 +91,8 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, Any]:
-    lengths = [1] * tokenizer.base_size  # a token is not written out for it: its length may double with each merge
+    # Computed from the merges, not from the tokens: the length of a token may double with each merge.
+    lengths = [1] * tokenizer.base_size
     lengths += [1] * len(merges := tokenizer.merges)
     for token_id, (left, right) in enumerate(merges, tokenizer.base_size):
         lengths[token_id] = lengths[left] + lengths[right]

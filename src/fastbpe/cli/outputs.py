@@ -16,7 +16,7 @@ from fastbpe.tokenizer.export.verify_export import arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser, what: str = "OUT") -> argparse._ArgumentGroup:
-    """Add --force, --json and --quiet. Returns their group, for -o.
+    """Add --force, --json and --quiet. Returns their group, to which a command can add flags.
 
     what: name of the written file in the help.
     """

@@ -13,7 +13,7 @@ from fastbpe.cli import streams
 from fastbpe.published.find import ENDINGS, KNOWN_NAMES
 
 WRONG_USAGE = 2  # exit status
-#: Words that people type → the command that does it.
+#: Words that people type → the command that they mean.
 _SYNONYMS = {
     "tokenize": "encode",
     "tokenise": "encode",
@@ -34,7 +34,8 @@ _SYNONYMS = {
     "serve": "web",
 }
 _REQUIRED = "the following arguments are required: "
-_UNKNOWN_INTEGER = re.compile(r"invalid (?:int|float) value: (.*)")
+_UNKNOWN_INTEGER = re.compile(r"invalid int value: (.*)")
+_UNKNOWN_NUMBER = re.compile(r"invalid float value: (.*)")
 _IDS = re.compile(r"[\[\],\d]+")
 
 
@@ -65,7 +66,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse arguments. An unknown option is reported rather than a missing argument."""
+        """Parse arguments. Reports an unknown option before a missing argument."""
         given = sys.argv[1:] if args is None else list(args)
         self._given = given
         for argument in given:
@@ -82,7 +83,8 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(_REQUIRED):
             message = self._missing(message.removeprefix(_REQUIRED).split(", "))
         message = message.removeprefix("argument ").replace("expected one argument", "needs a value")
-        message = _UNKNOWN_INTEGER.sub(r"\1 is not a number", message)
+        message = _UNKNOWN_INTEGER.sub(r"\1 is not an integer", message)
+        message = _UNKNOWN_NUMBER.sub(r"\1 is not a number", message)
         streams.complain(message)
         if sys.stderr is not None:
             usage = self.format_usage().strip()

@@ -13,7 +13,7 @@ from fastbpe.formats.atomic_files import write_with
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: Colours of Okabe and Ito, which the colour-blind tell apart.
+#: Colours of Okabe and Ito, which colour-blind people can tell apart.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 #: Fonts for characters that DejaVu Sans lacks; the installed ones are tried in order.
 FURTHER_FONTS = (
@@ -79,7 +79,9 @@ def save(drawn: Figure, name: str) -> None:
         warnings.simplefilter("always")
         write_with(name, lambda file: drawn.savefig(file, format=name.rpartition(".")[2]))
     if any("missing from font" in str(one.message) for one in caught):
-        streams.complain(f"{name}: no installed font has some of its characters, which become boxes", "warning")
+        streams.complain(
+            f"{name}: the plot has characters that no installed font has; they become boxes", "warning"
+        )
 
 
 def label(text: str) -> str:

@@ -85,7 +85,7 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
     if unknown := sorted(set(names) - known.keys()):
         has = ", ".join(map(repr, known)) or "none"
         raise SpecialTokenError(
-            f"--allow-special: {unknown[0]!r} is not a special token of the model; it has: {has}"
+            f"--allow-special: {unknown[0]!r} is not a special token of -m; its special tokens: {has}"
         )
     return frozenset(names)
 
@@ -119,8 +119,7 @@ def load_text_model(
     tokenizer = load(name, pattern=pattern, special_tokens=special_tokens)
     if not isinstance(tokenizer, Tokenizer):
         raise FormatError(
-            f"{name}: this tokenizer encodes sequences of integers, but this command reads text; pass a tokenizer "
-            "of text"
+            f"{name}: this tokenizer encodes sequences of integers, but the command needs a tokenizer of text"
         )
     return tokenizer
 

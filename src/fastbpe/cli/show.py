@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_special(parser)
     add("--ids", action="store_true", help="show the ids below the tokens")
     add("--bytes", action="store_true", help="show the bytes below the tokens, in hexadecimal")
-    add("--offsets", action="store_true", help="show start and end below the tokens, in characters")
+    add("--offsets", action="store_true", help="show each token's start and end below it, in characters")
     documents.add_arguments(parser)
     group = parser.add_argument_group("output")
     group.add_argument(

@@ -12,7 +12,7 @@ from fastbpe.errors import TrainingError
 from fastbpe.training.parity import Parity
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
 
-#: Flags that only --parity has, which have the names of arguments of `Parity`.
+#: Flags that need --parity; the arguments of `Parity` have the same names.
 _OF_PARITY = ("dev", "ratio", "window", "alpha", "global_merges")
 
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--window",
         metavar="N",
         type=int,
-        help="limit how many of the last N merges may be learned for the same source; see --alpha",
+        help="with --parity: limit how many of the last N merges may be learned for the same source; see --alpha",
     )
     add(
         "--alpha",
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--global-merges",
         metavar="N",
         type=int,
-        help="learn the first N merges from all sources together",
+        help="with --parity: learn the first N merges from all sources together",
     )
 
 
@@ -98,7 +98,7 @@ def check(args: argparse.Namespace) -> None:
         )
     args.files = [file for _, file in (*args.source, *(args.dev or ()))]
     if streams.STDIN in args.files:
-        raise TrainingError("--source cannot read standard input (-); save it to a file and name that")
+        raise TrainingError("--source cannot read standard input (-); save the text to a file and pass its name")
 
 
 def sources_of(args: argparse.Namespace) -> dict[str, Any]:
@@ -133,7 +133,8 @@ def _named(value_of: Callable[[str], Any]) -> Callable[[str], tuple[str, Any]]:
         try:
             return name, value_of(value)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r}: {value!r} is not a number") from None
+            kind = "an integer" if value_of is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text!r}: {value!r} is not {kind}") from None
 
     return read
 

@@ -50,7 +50,7 @@ def write(data: bytes) -> None:
 def say(text: str = "") -> None:
     """Write a line of UTF-8 to standard output. The original bytes of a file name that is not Unicode are kept.
 
-    In Python, such names contain lone surrogates: for single bytes on Linux and macOS, any on Windows.
+    Python stores such names with lone surrogates: one per byte on Linux and macOS; on Windows, the name's own.
     """
     write(f"{text}\n".encode(errors=sys.getfilesystemencodeerrors()))
 

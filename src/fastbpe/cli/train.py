@@ -83,13 +83,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_vocab_size,
         required=True,
         help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint, a token for each character of the text, and no others",
+        "codepoint, a token for each character of the text, and no merges",
     )
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram", "ids"),
         help="byte, codepoint or unigram (sentencepiece's models), or ids (sequences of integers); default: the "
-        "mode of --base, or byte",
+        "mode of --base or of the count files, or byte",
     )
     counting_flags.add_arguments(parser)
     merges = parser.add_argument_group("vocabulary")
@@ -172,14 +172,16 @@ def run(args: argparse.Namespace) -> None:
     options |= counting_flags.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     options |= source_flags.options_of(args)
-    if base is not None:  # it has the pattern: a .tiktoken file, which does not store it, was loaded with it
+    if (
+        base is not None
+    ):  # the base has the pattern: a .tiktoken file, which stores none, was loaded with --pattern
         options |= {"base": base, "pattern": None}
     if of_pieces:
         options |= counting_flags.code_point_options(args)
     elif args.option:
         name = args.option[0][0]
-        raise TrainingError(f"--option {name}=...: only --mode codepoint and unigram have such options")
-    elif args.special:  # counts know their special tokens
+        raise TrainingError(f"--option {name}=... works only with --mode codepoint or unigram")
+    elif args.special:  # counts store their special tokens
         options["special_tokens"] = args.special
     tokenizer = train(
         source,
@@ -207,7 +209,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     given |= {
         "separator": documents.separator_of(args),
         "special_tokens": args.special or None,
-        "text_field": None,  # of the files, which the command reads
+        "text_field": None,  # train() gets sequences: the command itself reads the files
     }
     options = {name: value for name, value in given.items() if value is not None}
     if base is not None:
@@ -257,7 +259,7 @@ def _superwords_start(text: str) -> float | str:
         return float(text) if "." in text else int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"invalid start {text!r}: pass a number of ids (180000), a share of them (0.9), auto, boundless or "
+            f"invalid start {text!r}: pass an id (180000), a fraction of the vocabulary (0.9), auto, boundless or "
             "words"
         ) from None
 

@@ -130,7 +130,7 @@ def _verify_vocabulary(
             f"{args.model}: this tokenizer encodes sequences of integers, but {path} is not a file of ids"
         )
     pattern, special = _flags(args)
-    if model is not None and (format := _lacking_format(Path(path))):  # what the file lacks is as in the original
+    if model is not None and (format := _lacking_format(Path(path))):  # take the missing parts from the original
         needed = arguments(format, model.pattern, model.special_tokens)
         pattern = needed.get("pattern") if pattern is None else pattern
         special = needed.get("special_tokens") if special is None else special

@@ -22,8 +22,8 @@ SUMMARY = "search and examine the tokens of a vocabulary"
 DETAILS = """
 
 Lists the tokens that meet all conditions, each with its id, length in bytes, script and
-text. Incomplete characters are shown as bytes. With FILEs, a column shows how often each token occurs
-in their texts; special tokens in the texts are treated as plain text.
+text. Incomplete characters are shown as bytes. With FILEs, a column shows how often each
+token occurs in their texts; special tokens in the texts are treated as plain text.
 
 --report examines the whole vocabulary: tokens that no text can produce, tokens that the
 texts never use, tokens that look alike, how numbers and indentation are split, and how
@@ -54,7 +54,7 @@ examples:
 _SEARCHES = ("text", "regex", "id", "length", "script", "longest", "rarest", "limit")
 _DEFAULT_LIMIT = 50  # tokens that are shown
 _MAX_LENGTH = 32  # bytes; the last bar of a plot counts all longer tokens
-_N_SCRIPTS = 15  # scripts with a bar of their own
+_N_SCRIPTS = 15  # scripts that get a separate bar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--script",
         metavar="NAME",
-        help="tokens of this script: Latin, Han, ...; or of a group: digits, signs, or names (special and added "
-        "tokens)",
+        help="tokens of this script: Latin, Han, ...; or of a group: digits, signs, 'white space', 'part of a "
+        "character', or names (special and added tokens)",
     )
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")

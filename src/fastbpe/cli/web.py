@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _template_of(model: str) -> OwnTemplate | None:
-    """Find the chat template in the folder of a model, which is a path or a name on this machine."""
+    """Find the chat template in the folder of a model. model: a path, or a name that is on this machine."""
     from fastbpe.web.own_templates import find_template
 
     path = model if os.path.exists(model) else unpublished_path(model)

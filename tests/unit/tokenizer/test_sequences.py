@@ -491,4 +491,4 @@ def test_commands_for_text_refuse_a_tokenizer_of_sequences(
     text = tmp_path / "text.txt"
     text.write_text("ab")
     assert main(["count", "-m", str(path), str(text)]) == 1
-    assert "this tokenizer encodes sequences of integers, but this command reads text" in capsys.readouterr().err
+    assert "encodes sequences of integers, but the command needs a tokenizer of text" in capsys.readouterr().err

@@ -291,12 +291,12 @@ def test_the_commands_count_runs_and_learn_from_them(
     texts, runs = [str(tmp_path / f"{i}.txt") for i in range(len(TEXTS))], str(tmp_path / "all.runs")
     common = ["--base", str(tmp_path / "base.fbpe"), "--superwords", "auto"]
     assert main(["count-pieces", *texts, "-o", runs, *common]) == 0
-    assert "distinct runs of words" in capsys.readouterr().err
+    assert "distinct runs of tokens" in capsys.readouterr().err
     assert main(["train", runs, "-o", str(tmp_path / "made.fbpe"), "--vocab-size", "+10", *common]) == 0
     assert fastbpe.load(tmp_path / "made.fbpe").vocab == learned(TEXTS, base).vocab
     beside = [str(tmp_path / name) for name in ("first.pairs", "others.pairs", "all.pairs")]
     assert main(["count-pieces", *texts[:1], "-o", beside[0], *common, "--neighbours", "count"]) == 0
-    assert "distinct pairs of words" in capsys.readouterr().err
+    assert "distinct pairs of tokens" in capsys.readouterr().err
     assert main(["count-pieces", *texts[1:], "-o", beside[1], *common, "--neighbours", "count"]) == 0
     assert main(["count-pieces", *beside[:2], "-o", beside[2], "--min-count", "6"]) == 0
     cutting = ["--neighbours", beside[2]]
