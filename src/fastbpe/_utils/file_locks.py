@@ -24,7 +24,7 @@ try:
 except ImportError:  # not Windows
     msvcrt = None
 
-_BYTE = (1 << 31) - 2  # the byte that Windows locks, beyond all content: it lets nobody else read a locked one
+_BYTE = (1 << 31) - 2  # the byte to lock on Windows, beyond all content: no other program can read a locked byte
 
 
 def has_locks() -> bool:
@@ -71,7 +71,7 @@ def replace(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> N
         if not keeps_open_files() or not os.path.exists(target):
             raise
         told = (
-            f"{os.strerror(errno.EACCES)}: Windows replaces no file that a program has open or mapped; close it "
-            "there (for `open_ids`: drop the StoredIds and its views), then try again"
+            f"{os.strerror(errno.EACCES)}: Windows cannot replace a file that a program has open or mapped; close "
+            "it there (for `open_ids`: drop the StoredIds and its views), then try again"
         )
         raise PermissionError(error.errno, told, os.fspath(target)) from error

@@ -47,12 +47,12 @@ def optional(kind: Kind) -> Kind:
 
 
 def list_of(kind: Kind) -> Kind:
-    """Return the type of a list whose items have the given type."""
+    """Return the kind of a list whose items are of a kind."""
     return Kind("list", lambda value: isinstance(value, list), items=kind)
 
 
 def object_of(fields: Schema) -> Kind:
-    """Return the kind of an object with fields of given kinds; other fields are allowed."""
+    """Return the kind of an object with these fields; other fields are allowed."""
     return Kind("object", lambda value: isinstance(value, dict), fields=fields)
 
 
@@ -96,7 +96,7 @@ def _is_name(value: object) -> bool:
     return _is_relative(value) and not {"/", os.sep} & {*str(value)}
 
 
-COUNT = Kind("int from 0 up", _is_count)
+COUNT = Kind("an integer from 0", _is_count)
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 TEXT = Kind("str", _is_text)
 NAME = Kind("name of a file in the same folder", _is_name)
@@ -141,7 +141,7 @@ def check_object(value: Any, schema: Schema, where: str, way_out: str, within: s
     >>> check_object({"count": 1.5}, {"count": COUNT}, "a.json", "write it again")
     Traceback (most recent call last):
     ...
-    fastbpe.errors.FormatError: a.json: 'count' is 1.5, not int from 0 up; write it again
+    fastbpe.errors.FormatError: a.json: 'count' is 1.5, not an integer from 0; write it again
     """
     if not isinstance(value, dict):
         raise FormatError(f"{where}: expected a JSON object, found {type(value).__name__}; {way_out}")
@@ -151,7 +151,8 @@ def check_object(value: Any, schema: Schema, where: str, way_out: str, within: s
 
 def _check(value: Any, kind: Kind, name: str, where: str, way_out: str) -> None:
     if not kind.fits(value):
-        raise FormatError(f"{where}: {name!r} is {value!r:.40}, not {kind.said}; {way_out}")
+        found = "missing or null" if value is None else f"{value!r:.40}"
+        raise FormatError(f"{where}: {name!r} is {found}, not {kind.said}; {way_out}")
     if kind.items is not None and value is not None:
         for i, item in enumerate(value):
             _check(item, kind.items, f"{name}[{i}]", where, way_out)

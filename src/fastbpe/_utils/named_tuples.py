@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 else:
     from collections import namedtuple
 
-    #: Names of a class body that belong to `namedtuple`, or to no class that is made without the body.
+    #: Names in a class body that must not be copied to the tuple's class: it has its own, or needs none.
     _LEFT_OUT = {"__annotations__", "__slots__", "__dict__", "__weakref__", "__classcell__"}
 
     class _Maker(type):

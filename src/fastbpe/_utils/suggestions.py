@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _CUTOFF = 0.7  # minimum ratio of difflib at which two names are similar
 _MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long
-_N_WHOLE = 4  # fewest letters and digits of a name that may be a part of the other
+_N_WHOLE = 4  # minimum letters and digits of a name that is similar because the other contains it
 
 
 def nearest(name: object, known: Iterable[str], n: int = 2, *, exact: bool = False) -> list[str]:

@@ -44,7 +44,7 @@ def usable_threads(num_threads: int | None) -> int:
         if not chosen:
             return usable_cores()
         if not chosen.isdecimal() or not int(chosen):
-            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: must be at least 1")
+            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: must be an integer of at least 1")
         return min(int(chosen), _MAX_THREADS)
     num_threads = integer("num_threads", num_threads)
     if num_threads < 1:

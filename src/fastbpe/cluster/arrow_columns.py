@@ -86,7 +86,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
         tables: Arrow tables or record batches.
         column: name of the column.
         where: the part of the whole table, for errors.
-        skip: function to call with the error for a row without text, which is then skipped; None: raise the error.
+        skip: function to call for each row without text, which is then skipped; None: raise an error.
 
     Raises:
         FormatError: a row is null.
@@ -99,7 +99,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
             skip()
         else:
             raise FormatError(
-                f'column {column!r}: row {number} of {where} is null; leave such rows out, or pass on_error="skip"'
+                f'column {column!r}: row {number} of {where} is null; remove such rows, or pass on_error="skip"'
             )
 
 

@@ -24,7 +24,7 @@ from fastbpe.errors import FastbpeError
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table, facts_of, table_of
 
-# instead of the number of a part: the row has numbers of a task as JSON, or its pickled error
+# In place of a part's number: the row contains the numbers of a task as JSON, or the task's pickled error.
 NUMBERS, ERROR = -1, -2
 #: Errors that a second try would raise again, so a task returns them. The engine handles other errors.
 LASTING = (FastbpeError, TypeError, ValueError, OverflowError)
@@ -37,7 +37,7 @@ class Counting(NamedTuple):
     Attributes:
         column: name of the column of texts.
         options: keyword arguments of `count_pieces`.
-        skips: bool – leave out rows without text, and count them.
+        skips: bool – leave out rows without text, and return their number.
         bits: records are divided into 2**bits parts by hash, so that parts can be added up separately.
         seed: seed of the hash.
     """

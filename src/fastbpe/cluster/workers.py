@@ -1,4 +1,4 @@
-"""State of a worker process: tokenizers, kept with warm caches between tasks, and errors about its end."""
+"""State of a worker process: tokenizers, kept with warm caches between tasks; and errors for workers that died."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 @contextlib.contextmanager
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
-    """Add the part of the texts to a MemoryError. The engine gets the error, and may run the task again.
+    """Add the name of the part to a MemoryError. The engine gets the error, and may run the task again.
 
     Args:
         where: name of the part.
@@ -49,7 +49,8 @@ def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
         yield
     except MemoryError as error:
         raise MemoryError(
-            f"{where}: no memory for its {what}; give tasks more memory, or divide the texts into more parts"
+            f"{where}: no memory for its {what}; give tasks more memory, or divide the data into more parts with "
+            "repartition(n)"
         ) from error
 
 
@@ -62,7 +63,8 @@ def worker_error(where: str, engine: str) -> WorkerError:
     """
     return WorkerError(
         f"{where}: its worker died at each try of {engine}, most often because it ran out of memory: give tasks "
-        "more memory, run fewer of them at a time on a machine, or divide the texts into more parts"
+        "more memory, run fewer of them at a time on a machine, or divide the data into more parts with "
+        "repartition(n)"
     )
 
 

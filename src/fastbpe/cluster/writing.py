@@ -29,7 +29,7 @@ from fastbpe.tokenizer.files.write_shard import write_shard
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
-_MOVES_AT_ONCE = 16  # shards that get their numbers: each waits several times for a remote file system
+_MOVES_AT_ONCE = 16  # shards that are renamed at the same time: each waits several times for a remote file system
 
 
 class Writing(NamedTuple):
@@ -66,7 +66,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         )
     for name in options:
         if name not in _OPTIONS:
-            raise TypeError(f"{name!r} is not an option of write_shards; it has {', '.join(_OPTIONS)}")
+            raise TypeError(f"{name!r} is not an option of write_shards; its options are {', '.join(_OPTIONS)}")
     target = as_path(out)
     if isinstance(target, Path) and not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(target.parent))
@@ -116,7 +116,7 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
 
 @contextlib.contextmanager
 def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
-    """Return a temporary place for shards of unknown number; `number_shards` moves them to the output.
+    """Return a temporary place for shards while their number is unknown; `number_shards` moves them to the output.
 
     Args:
         out: the output that the shards belong to.

@@ -10,8 +10,8 @@
 3. `sinks` appends ids and document offsets to files in OUT.partial. Every few seconds it calls
    fsync and then writes a note of its progress. A resumed run truncates the files to the noted lengths and
    continues.
-4. At the end the note says "finishing". The steps after that can each be repeated: write the .npy header or copy
-   into parquet, rename, remove the folder.
+4. At the end `sinks` writes the header of a .npy, and then notes "finishing". It can repeat each step after that:
+   copy into parquet or Arrow, rename, remove the folder.
 
 The ids of a text do not depend on where it was cut or where a run stopped. So a resumed run writes the same bytes.
 """

@@ -18,7 +18,7 @@ PACKINGS = {".gz": ".gz", ".gzip": ".gz", ".zst": ".zst", ".zstd": ".zst"}
 
 HEAD_BYTES = 64  # bytes at the beginning of a file that tell what it is
 _READ_BYTES = 1 << 20  # bytes read at a time
-MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # no text of UTF-8 begins so
+MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # no UTF-8 text begins with these bytes
 _MORE_BYTES = 1 << 12
 _MAX_ZSTD_WINDOW = 1 << 31  # bytes; zstandard refuses windows over 128 MB unless told otherwise
 # Frames of zstd (RFC 8878, section 3.1):
@@ -47,7 +47,7 @@ class ReadAhead:
         return self._ahead
 
     def more(self) -> bytes:
-        """Read about twice as many bytes ahead, and return them; as many as before at the end of the stream."""
+        """Read further ahead, to about twice as many bytes, and return all of them; at the end, the same bytes."""
         self._ahead += self._file.read(max(len(self._ahead), _MORE_BYTES))
         return self._ahead
 

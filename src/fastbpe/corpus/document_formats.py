@@ -24,7 +24,7 @@ BOM = b"\xef\xbb\xbf"
 _PARQUET_MAGIC = b"PAR1"
 _ARROW_MAGIC = b"ARROW1\0\0"  # of an Arrow IPC file
 _ARROW_STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of an Arrow IPC stream
-#: Bytes at the beginning → encoding. UTF-32 first: its little-endian mark begins with that of UTF-16.
+#: Bytes at the beginning → encoding. UTF-32 first: its little-endian mark begins with UTF-16's.
 _ENCODINGS = {
     b"\xff\xfe\0\0": "UTF-32",
     b"\0\0\xfe\xff": "UTF-32",
@@ -33,8 +33,8 @@ _ENCODINGS = {
 }
 _OTHER_FILES = {b"BZh91AY&SY": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\3\4": "zip", b"7z\xbc\xaf\x27\x1c": "7z"}
 _MARKS = (BOM, _ARROW_MAGIC, *_ENCODINGS, *_OTHER_FILES)
-_MAX_LINE_BYTES = 1 << 20  # bytes of a first line that are read to tell lines of JSON
-_MIN_WIDE_CHARACTERS = 8  # characters that show UTF-16 or UTF-32 without a byte-order mark
+_MAX_LINE_BYTES = 1 << 20  # bytes of the first line that are read to recognise JSON Lines
+_MIN_WIDE_CHARACTERS = 8  # characters needed to recognise UTF-16 or UTF-32 without a byte-order mark
 _OBJECT = re.compile(rb'\s*\{\s*"(?:[^"\\\x00-\x1f]|\\.)*"\s*:')
 _BLANKS = b" \t\r\n"
 

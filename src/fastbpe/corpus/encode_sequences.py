@@ -76,7 +76,7 @@ def encode_sequences(
     if not overwrite and not sink.is_finishing():
         check_absent(out)
     with sink.opened(overwrite=True) as done:
-        if "finishing" in done:  # it was killed while it moved its files into place
+        if "finishing" in done:  # an earlier run was killed while it moved its files into place
             sink.move_into_place(done["finishing"])
         else:
             run = _Run(job, sink, merge, usable_threads(num_threads), {})  # type: ignore[arg-type]  # see encode

@@ -21,7 +21,7 @@ from fastbpe.corpus.file_encoding import (
     _Run,
 )
 from fastbpe.corpus.sinks import Sink
-from fastbpe.corpus.source_kinds import Document
+from fastbpe.corpus.source_kinds import CONVERT, Document
 from fastbpe.errors import FormatError
 
 
@@ -84,4 +84,4 @@ def _checked(text: object, number: int, job: Job) -> Document:
         return text
     if job.errors == "replace":
         return text.decode(errors="replace")
-    raise FormatError(f"document {number} is not UTF-8: invalid byte 0x{text[at]:02x} at offset {at}")
+    raise FormatError(f"document {number} is not UTF-8: invalid byte 0x{text[at]:02x} at offset {at}; {CONVERT}")

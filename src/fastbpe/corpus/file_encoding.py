@@ -78,7 +78,8 @@ class FilesSummary:
         n_skipped: int – documents that on_error="skip" left out. In a damaged file, all documents from the damage
             on count as one.
         skipped: tuple of str – names of the first ten of them, with file, line or row, and reason.
-        n_left_out: int – files in input folders that, by their names, contain no documents.
+        n_left_out: int – files in input folders that were not read, because of their names (or, for .json, their
+            content).
         left_out: tuple of str – names of the first ten of them.
 
     >>> import fastbpe, pathlib, tempfile
@@ -582,14 +583,14 @@ def _explained(mismatch: Mismatch) -> str:
     for name, before, now in mismatch.differing:
         if name == "inputs" and isinstance(before, list) and len(before) == len(now):
             before, now = next((a, b) for a, b in zip(before, now, strict=True) if a != b)
-            said.append(f"the input (path, size, time of change) {tuple(now)}, which was {tuple(before)}")
+            said.append(f"the input (path, size, time of change) {tuple(now)}, not {tuple(before)}")
         elif name == "inputs":
-            said.append(f"{len(now)} inputs, which were {len(before or ())}")
+            said.append(f"{len(now)} inputs, not {len(before or ())}")
         elif name == "identity":
             said.append("another tokenizer")
         else:
-            said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
+            said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, not {before!r}")
     return (
-        f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former settings, or pass overwrite=True to begin again"
+        f"{mismatch.folder}: cannot resume this unfinished run, because the new run has {'; '.join(said)}. "
+        "Use the settings of the unfinished run, or pass overwrite=True to begin again"
     )

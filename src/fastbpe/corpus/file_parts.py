@@ -17,7 +17,7 @@ from fastbpe.corpus.compression import open_unpacked, skip
 from fastbpe.corpus.remote import AnyPath, Stat, absolute
 
 _BLOCK = 1 << 20  # bytes read at a time
-_BACK = 1 << 20  # bytes before a place in which its last certain border is looked for
+_BACK = 1 << 20  # bytes before a position that are searched for the last position that no separator can span
 _BOM = b"\xef\xbb\xbf"
 
 

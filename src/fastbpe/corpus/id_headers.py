@@ -1,8 +1,8 @@
 """Headers in front of the ids of a file: numpy's, and llm.c's.
 
 llm.c's header (dev/data/data_common.py) has 256 int32: a magic number, a version that determines the dtype, and
-the number of ids; the others are 0. GPT-2 and Llama 3 have different magic numbers. Files of modded-nanogpt are
-the same.
+the number of ids; the others are 0. GPT-2 and Llama 3 have different magic numbers. modded-nanogpt uses the same
+header.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
         raise FormatError(f"{where}: this file contains llm.c's multiple-choice questions; pass a file of ids")
     if version not in _LLMC_DTYPES:
         raise FormatError(
-            f"{where}: llm.c's header of version {version}; fastbpe reads versions 1 (uint16) and 7 (uint32)"
+            f"{where}: its llm.c header has version {version}, but fastbpe reads only versions 1 (uint16) and 7 "
+            "(uint32)"
         )
     if len(data) < LLMC_BYTES or n_ids < 0:
         raise FormatError(f"{where}: llm.c's header is cut off or damaged; copy the file again or recreate it")

@@ -87,8 +87,7 @@ class Lines:
         """Say why a line has no text."""
         if isinstance(record, dict):
             if self.field in record:
-                return f"its field {self.field!r} is NoneType, not a string"
+                return f"its field {self.field!r} is null, not a string"
             found = f"its fields are {', '.join(map(repr, record))}"
-        else:
-            found = "it is not an object"
-        return f"no object with a field {self.field!r}; {found}; {OTHER_FIELD}"
+            return f"no object with a field {self.field!r}; {found}; {OTHER_FIELD}"
+        return f"the line is not an object, so it has no field {self.field!r}{self._advice}"

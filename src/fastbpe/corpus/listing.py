@@ -78,9 +78,14 @@ class Listing:
         self.left_out.add(len(left_out), map(str, left_out))
         if not found:
             others = f" (of {len(left_out)} files, such as {left_out[0].name})" if left_out else ""
+            if self._format:
+                raise FileNotFoundError(
+                    f"{folder}: by their names, no files in this folder have the format {self._format}{others}; "
+                    f"select files with a pattern such as '{folder}/**/*', or change format="
+                )
             raise FileNotFoundError(
-                f"{folder}: no .txt, .jsonl or .parquet file in this folder{others}; select others with a pattern "
-                f"such as '{folder}/**/*.py', or set their format with format="
+                f"{folder}: no .txt, .jsonl, .parquet or .arrow file in this folder{others}; select others with a "
+                f"pattern such as '{folder}/**/*.py', or set their format with format="
             )
         return found
 

@@ -82,7 +82,7 @@ def open_file(path: AnyPath | FilePart) -> OpenFile | None:
 
 
 class LinesBefore:
-    """Counter of the lines before a position of a file. It reads the file again, because only errors need it.
+    """Counter of the lines before a position of a file. Only errors need the number, so it reads the file again.
 
     Args:
         path: the file; it must be possible to open it again.

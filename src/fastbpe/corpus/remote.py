@@ -17,7 +17,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_fsspec
 from fastbpe._utils.own_places import own_folder
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # two letters and more: C:// is a drive
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # at least two characters: C:// is a drive
 
 
 class Stat(NamedTuple):
@@ -107,7 +107,7 @@ class RemotePath(os.PathLike[str]):
         files, place = self._opened()
         size = files.info(place).get("size")
         if size is None:
-            raise OSError(f"{self.url}: its size is not known; download it first")
+            raise OSError(f"{self.url}: the server does not report the size of this file; download it first")
         import hashlib  # here: local files do not need it
 
         version = hashlib.sha256(str(files.ukey(place)).encode()).digest()
@@ -167,7 +167,7 @@ class RemotePath(os.PathLike[str]):
         fsspec = require_fsspec(self.url)
         try:
             files, place = fsspec.core.url_to_fs(self.url, use_listings_cache=False)
-        except (ValueError, ImportError) as error:  # an unknown scheme, or a package that it needs
+        except (ValueError, ImportError) as error:  # an unknown scheme, or a missing package that it needs
             raise type(error)(f"{self.url}: {error}") from None
         return files, place
 
@@ -211,7 +211,7 @@ def as_path(path: str | os.PathLike[str]) -> AnyPath:
 
 
 class Addressed(Protocol):
-    """Path of another kind than pathlib's."""
+    """Path that is not a pathlib.Path, with an address."""
 
     @property
     def address(self) -> str:

@@ -110,7 +110,9 @@ def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
         fits = all(file.read(len(block)) == block for block in _megatron_index(path, offsets, dtype))
         if not fits or file.read(1):
             name = offsets.name.removesuffix(".offsets")
-            raise FormatError(f"{path}: it is not the index of {name}; write it again: fastbpe merge {name} -o …")
+            raise FormatError(
+                f"{path}: this is not the index of {name}; write it again: fastbpe merge {name} -o NEW.idx"
+            )
 
 
 def _blocks(offsets: Path) -> Iterator[Sequence[int]]:

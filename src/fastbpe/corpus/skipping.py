@@ -22,7 +22,7 @@ def check_choices(on_error: object, errors: object) -> None:
 
 
 class Skipped:
-    """Record of documents that on_error="skip" left out. It is called with the error for each.
+    """Record of documents that on_error="skip" left out. Call it with the error for each document.
 
     Attributes:
         n: int – number of documents.

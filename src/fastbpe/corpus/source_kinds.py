@@ -34,7 +34,7 @@ REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 #: Function that is called with the error of each line or row without text.
 Skip = Callable[[FormatError], object]
 CONVERT = 'convert it first, or pass errors="replace"'  # advice in errors
-OTHER_FIELD = "use text_field= to choose the one that contains the text"  # advice in errors
+OTHER_FIELD = "use text_field= to name the field that contains the text"  # advice in errors
 _PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
 _MAX_PATH_CHARACTERS = 1024  # a longer str is a text
 # Longest path that any system accepts (Windows). A longer text is not looked up: to parse a text of megabytes as a
@@ -112,8 +112,8 @@ def warn_of_names(items: Iterable[object]) -> None:
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
-            f"all {len(items)} documents are read as texts, not for names of files: {items[0]!r} names one, "
-            f"but {other!r:.80} does not; pass paths as pathlib.Path",
+            f"all {len(items)} documents are read as texts, not as paths: {items[0]!r} is the name of a file, "
+            f"but {other!r:.80} is not; pass paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,
         )

@@ -90,7 +90,7 @@ def resolve(
     Raises:
         FileNotFoundError: a path does not exist.
         OptionError: an option cannot have an effect.
-        TrainingError: some strings of a list look like paths and some do not, although all are files.
+        TrainingError: all strings of a list are files or folders, but not all look like paths.
         TypeError: the source is not a path or an iterable of documents.
     """
     options = _Options(format, text_field, separator)
@@ -134,7 +134,7 @@ def _total_size(files: Iterable[AnyPath]) -> int | None:
     """Add up the sizes of files; None if one is compressed, so that its text is larger, or one is missing."""
     try:
         return None if any(is_packed(path) for path in files) else sum(path.stat().st_size for path in files)
-    except OSError:  # reading the file will raise it
+    except OSError:  # reading the file will raise the error
         return None
 
 
@@ -151,7 +151,7 @@ def documents(
     """Yield the documents of a source in order.
 
     A text file is one document, or several that end with a separator; a file of JSON lines has one per line, a
-    table one per row. A document of a text file that is longer than BLOCK is yielded in several parts.
+    table one per row. With cut, a document of a text file that is longer than BLOCK is yielded in several parts.
 
     Args:
         source: result of `resolve`.
@@ -427,7 +427,7 @@ def read_stream(
         assert content.file is not None
         if format is None and begins_like_json_lines(content.file.head()):
             warnings.warn(
-                f'{where}: the file looks like JSON Lines, but is read as text; format="jsonl" reads a document '
+                f'{where}: the input looks like JSON Lines, but is read as text; format="jsonl" reads a document '
                 'from each line, format="text" confirms that it is text',
                 FormatWarning,
                 stacklevel=2,
@@ -445,4 +445,4 @@ def check_separator(separator: str | None) -> None:
     if separator is not None and not isinstance(separator, str):
         raise TypeError(f"separator must be str, not {type(separator).__name__}")
     if separator == "":
-        raise ValueError('separator="": pass the text between documents, or None for whole files')
+        raise ValueError('separator="": pass the text between documents, or leave separator= out')

@@ -167,7 +167,9 @@ class TableTexts:
         """Check the column of texts, and return the names that lead to it."""
         for name in {*schema.names}:
             if name == self._field and schema.names.count(name) > 1:
-                raise FormatError(f"{self._where}: several columns {name!r}; leave one, or rename the others")
+                raise FormatError(
+                    f"{self._where}: several columns are named {name!r}; keep one, or rename the others"
+                )
         found = _find(schema, schema.names, self._field, self.pyarrow)
         if found is None:
             raise FormatError(
@@ -176,7 +178,7 @@ class TableTexts:
             )
         way, kind = found
         if str(kind.value_type if self.pyarrow.types.is_dictionary(kind) else kind) not in _BYTES_OF:
-            raise FormatError(f"{self._where}: its column {self._field!r} is {kind}, not string")
+            raise FormatError(f"{self._where}: its column {self._field!r} is {kind}, not string; {OTHER_FIELD}")
         return way
 
     def _bytes(self, batch: Any, way: list[str]) -> Any:

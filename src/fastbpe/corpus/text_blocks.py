@@ -14,10 +14,11 @@ from typing import Any
 from fastbpe._core.text.utf8_text import n_valid
 from fastbpe.corpus.source_kinds import Cut
 
-# Bytes before the end of a range that are searched first. A cut in their first half counts only if they are all of
-# the block: a special token before it might reach into it (`splitting.cutting.MAX_TOKEN_BYTES`), or a separator.
+# Bytes before the end of a range that are searched first. A cut in the first half of this window counts only if
+# the window is the whole block; otherwise a separator, or a special token (`splitting.cutting.MAX_TOKEN_BYTES`),
+# that begins before the window might end after the cut.
 WINDOW_BYTES = 1 << 15
-_MAX_OVERLAPS = 64  # separators that overlap one another before all of a block is searched from the left
+_MAX_OVERLAPS = 64  # separators in a row that overlap; after more, the whole block is searched from the left
 
 
 def ranges(
@@ -80,7 +81,7 @@ def last_end(data: bytes, separator: bytes | None, cut: Cut | None, *, is_whole:
     n = n_valid(data[first:] if first else data)
     if not is_cut_short(data[first + n :]):
         return len(data), False  # reading the block will report the byte
-    # A cut is not at the end either: something of the document follows, whose end says that the document ends.
+    # Do not cut at the end of the data: a later block with the rest of the document must say that it ends.
     at = _safe_cut(data[first : first + n], len(data) - first, cut, max(len(separator or b""), 2))
     is_certain = is_whole or first + at >= max(len(data) // 2, len(separator or b""))
     return (first + at, False) if at and is_certain else (0, True)

@@ -217,7 +217,7 @@ def test_nested_field_is_found_in_lines_and_tables(
         ('{"doc": {"txt": "a"}}', "no object with a field 'doc.text'; its fields are 'doc'"),
         ('{"doc": "text"}', "no object with a field 'doc.text'"),
         ('{"doc": {"text": 5}}', "its field 'doc.text' is int, not a string"),
-        ('{"doc.text": null, "doc": {"text": "a"}}', "its field 'doc.text' is NoneType, not a string"),
+        ('{"doc.text": null, "doc": {"text": "a"}}', "its field 'doc.text' is null, not a string"),
     ],
 )
 def test_missing_nested_field_is_named(tmp_path: Path, line: str, said: str) -> None:
@@ -243,7 +243,9 @@ def test_format_by_hand_reads_files_and_streams(tmp_path: Path) -> None:
         assert texts(tmp_path / "a.txt", format=format) == wanted
         assert streamed(content, format=format) == wanted
     assert streamed(gzip.compress(LINES), format="jsonl") == streamed(zstandard.compress(LINES), format="jsonl")
-    with pytest.warns(fastbpe.FormatWarning, match="<stdin>: the file looks like JSON Lines, but is read as text"):
+    with pytest.warns(
+        fastbpe.FormatWarning, match="<stdin>: the input looks like JSON Lines, but is read as text"
+    ):
         assert streamed(LINES) == [LINES.decode()]
     assert streamed(LINES, format="text") == [LINES.decode()]
 
@@ -358,6 +360,14 @@ def test_folder_with_a_format_stands_for_what_names_do_not_deny(tmp_path: Path) 
     assert [path.name for path in listing.files(tmp_path)] == ["a.json", "b.jsonl", "part-0"]
     assert (listing.left_out.n, Path(listing.left_out.first[0]).name) == (1, "c.txt")
     assert [path.name for path in Listing("text").files(tmp_path)] == ["c.txt", "part-0"]
+
+
+def test_folder_without_files_of_a_format_advises_another_format(tmp_path: Path) -> None:
+    put(tmp_path, {"a.txt": b"x"})
+    with pytest.raises(
+        FileNotFoundError, match=r"have the format parquet \(of 1 files, .*\); .* or change format="
+    ):
+        Listing("parquet").files(tmp_path)
 
 
 def test_empty_folder_names_what_it_left_out(tmp_path: Path) -> None:

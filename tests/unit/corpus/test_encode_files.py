@@ -553,7 +553,7 @@ def test_resume_refuses_a_changed_input(
         code_tokenizer.encode_files([jsonl, bad], out)
     good = jsonl.read_bytes()
     jsonl.write_bytes(good + b"\n")
-    with pytest.raises(FileExistsError, match=r"unfinished run, .*jsonl.*, which was .*jsonl.* overwrite=True"):
+    with pytest.raises(FileExistsError, match=r"unfinished run, .*jsonl.*, not .*jsonl.* overwrite=True"):
         code_tokenizer.encode_files([jsonl, bad], out)
     bad.write_bytes(good)
     code_tokenizer.encode_files([jsonl, bad], out, overwrite=True)
@@ -602,9 +602,9 @@ def test_resume_refuses_output_of_another_run(code_tokenizer: Tokenizer, jsonl: 
     inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
     calls: list[tuple[Callable[[], object], str]] = [
         (lambda: other.encode_files(inputs, out), "another tokenizer"),
-        (lambda: code_tokenizer.encode_files(inputs[:2], out), "2 inputs, which were 3"),
-        (lambda: code_tokenizer.encode_files(inputs, out, separator="\n"), r"separator '\\n', which was None"),
-        (lambda: code_tokenizer.encode_files(inputs, out, dtype="uint32"), "dtype 'uint32', which was 'uint16'"),
+        (lambda: code_tokenizer.encode_files(inputs[:2], out), "2 inputs, not 3"),
+        (lambda: code_tokenizer.encode_files(inputs, out, separator="\n"), r"separator '\\n', not None"),
+        (lambda: code_tokenizer.encode_files(inputs, out, dtype="uint32"), "dtype 'uint32', not 'uint16'"),
     ]
     for call, message in calls:
         with pytest.raises(FileExistsError, match=message):

@@ -189,4 +189,4 @@ def test_index_that_does_not_fit_is_named_by_verify(
     index.write_bytes({"another": former, "shorter": data[:-8], "last byte": data[:-1] + b"\1"}[damage])
     for name in ("train.bin", "train.idx"):
         (problem,) = verify_ids(tmp_path / name).problems
-        assert problem.startswith(f"{index}: it is not the index of train.bin; ")
+        assert problem.startswith(f"{index}: this is not the index of train.bin; ")

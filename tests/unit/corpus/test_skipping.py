@@ -22,9 +22,9 @@ GOOD = ["one two", "", "drei vier 👍", "five <|endoftext|>"]
 BAD_LINES = {
     b'{"text": ': "not a line of JSON",
     b'{"txt": "no"}': "no object with a field 'text'",
-    b"[]": "no object with a field 'text'",
+    b"[]": "the line is not an object, so it has no field 'text'",
     b'{"text": 5}': "its field 'text' is int, not a string",
-    b'{"text": null}': "its field 'text' is NoneType, not a string",
+    b'{"text": null}': "its field 'text' is null, not a string",
     b'{"text": "\xff"}': "not a line of JSON",
 }
 
@@ -188,7 +188,7 @@ def test_run_that_skips_cannot_be_resumed_without_skipping(
             code_tokenizer.encode_files(
                 sorted(tmp_path.glob("*.jsonl")), tmp_path / "out.bin", on_error="skip", progress=False
             )
-    with pytest.raises(FileExistsError, match="has on_error 'raise', which was 'skip'"):
+    with pytest.raises(FileExistsError, match="has on_error 'raise', not 'skip'"):
         code_tokenizer.encode_files(sorted(tmp_path.glob("*.jsonl")), tmp_path / "out.bin", progress=False)
 
 
@@ -204,7 +204,8 @@ def test_rows_of_an_engine_are_left_out_counted_and_named(code_tokenizer: Tokeni
     assert list(tmp_path.iterdir()) == []
     summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip")
     assert (summary.n_documents, summary.n_skipped, len(summary.skipped)) == (2, 22, 10)
-    assert summary.skipped[1] == "document 2 is not UTF-8: invalid byte 0xff at offset 2"
+    said = "document 2 is not UTF-8: invalid byte 0xff at offset 2"
+    assert summary.skipped[1] == said + '; convert it first, or pass errors="replace"'
     assert written(out) == code_tokenizer.encode_ordinary_batch(["a", "c"])
     summary = fastbpe.write_shard(code_tokenizer, rows, out, (0, 1), on_error="skip", errors="replace")
     assert (summary.n_skipped, written(out)) == (21, code_tokenizer.encode_ordinary_batch(["a", "b \ufffd", "c"]))

@@ -293,7 +293,7 @@ def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"a": struct, "a.text": ["this"]}), path)
     assert texts(read(path, field="a.text")) == ["this"]
     pyarrow.parquet.write_table(pyarrow.table([["one"], ["two"]], names=["text", "text"]), path)
-    with pytest.raises(FormatError, match=r"a\.parquet: several columns 'text'"):
+    with pytest.raises(FormatError, match=r"a\.parquet: several columns are named 'text'"):
         texts(read(path))
 
 

@@ -187,7 +187,7 @@ def test_llmc_header_says_the_dtype_and_is_no_id(tmp_path: Path, magic: int, ver
     [
         (
             llmc([1], version=2),
-            r"llm\.c's header of version 2; fastbpe reads versions 1 \(uint16\) and 7 \(uint32\)",
+            r"its llm\.c header has version 2, but fastbpe reads only versions 1 \(uint16\) and 7 \(uint32\)",
         ),
         (llmc([1], magic=20240522), r"llm\.c's multiple-choice questions"),
         (llmc([1, 2], n=3), r"its header says 3 ids, but 2 follow"),

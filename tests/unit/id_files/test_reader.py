@@ -169,7 +169,10 @@ def damage(path: Path, **change: Any) -> None:
         (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, but out\.bin has"),
         (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|not a whole number of uint32"),
         (lambda out: damage(Path(f"{out}.json"), dtype="float"), r"\.json: the dtype is 'float'"),
-        (lambda out: damage(Path(f"{out}.json"), count=None), r"\.json: 'count' is None, not int"),
+        (
+            lambda out: damage(Path(f"{out}.json"), count=None),
+            r"\.json: 'count' is missing or null, not an integer",
+        ),
         (lambda out: damage(Path(f"{out}.json"), documents=-1), r"\.json: 'documents' is -1"),
         (
             lambda out: damage(Path(f"{out}.json"), documents=9),

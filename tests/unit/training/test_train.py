@@ -419,10 +419,10 @@ def test_each_json_line_is_a_document(tmp_path: Path) -> None:
         (b'{"text": "\xff"}', r"a\.jsonl:3: not a line of JSON"),
         (b"[" * 100_000, r"a\.jsonl:3: not a line of JSON"),
         (b'{"txt": "a"}', r"a\.jsonl:3: no object with a field 'text'"),
-        (b'["text"]', r"a\.jsonl:3: no object with a field 'text'"),
-        (b'"text"', r"a\.jsonl:3: no object with a field 'text'"),
-        (b"5", r"a\.jsonl:3: no object with a field 'text'"),
-        (b'{"text": null}', r"a\.jsonl:3: its field 'text' is NoneType, not a string"),
+        (b'["text"]', r"a\.jsonl:3: the line is not an object, so it has no field 'text'"),
+        (b'"text"', r"a\.jsonl:3: the line is not an object, so it has no field 'text'"),
+        (b"5", r"a\.jsonl:3: the line is not an object, so it has no field 'text'"),
+        (b'{"text": null}', r"a\.jsonl:3: its field 'text' is null, not a string"),
         (b'{"text": ["a"]}', r"a\.jsonl:3: its field 'text' is list, not a string"),
     ],
 )
@@ -473,13 +473,15 @@ def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
         train("just some text")
     with pytest.raises(FileNotFoundError, match=r"no file matches .*'just a \*'"):
         train("just a *")
-    with pytest.raises(FileNotFoundError, match=r"no \.txt, \.jsonl or \.parquet file in this folder"):
+    with pytest.raises(FileNotFoundError, match=r"no \.txt, \.jsonl, \.parquet or \.arrow file in this folder"):
         train(tmp_path)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         train(tmp_path / "*.txt")
     there = tmp_path / "there.txt"
     there.write_text("abc")
-    with pytest.warns(TrainingWarning, match=r"there\.txt' names one, but 'ty po' does not; pass paths as"):
+    with pytest.warns(
+        TrainingWarning, match=r"there\.txt' is the name of a file, but 'ty po' is not; pass paths as"
+    ):
         fastbpe.train([str(there), "ty po"], vocab_size=257)
 
 
