@@ -24,7 +24,7 @@ BACKGROUNDS = (153, 229, 146, 215)
 KIND_BACKGROUNDS = {"special": 54, "added": 24, "unknown": 88}
 _BLACK, _GREY, _WHITE = 16, 238, 231  # colours of text, as numbers of the same 256
 _BAR = "|"
-PLAIN_COLUMNS = 100  # of a line with details, if the output is no terminal with another width
+PLAIN_COLUMNS = 100  # columns of a line with details, if the output is not a terminal
 
 
 def wants_colours(stream: TextIO | None) -> bool:
@@ -51,8 +51,8 @@ def _join(line: Line) -> str:
 
 
 def _paint(line: Line) -> str:
-    # A background ends before the line does: some terminals would paint the rest of the line. Spaces at the end
-    # go: on a narrow terminal they would fill a line of their own.
+    # End the background before the line ends: some terminals would paint the rest of the line. Remove spaces at
+    # the end: on a narrow terminal they would fill a separate line.
     runs = groupby((segment for segment in line if segment.text), _sgr)
     return "".join(_escape(code, "".join(segment.text for segment in run)) for code, run in runs).rstrip(" ")
 
@@ -93,7 +93,7 @@ class RichTokens:
         yield self.text(options.max_width)
 
     def text(self, width: int = PLAIN_COLUMNS) -> Text:
-        """Return the tokens as a Text of rich. Raises ImportError if rich is not installed.
+        """Return the tokens as a `rich.text.Text`. Raises ImportError if rich is not installed.
 
         Args:
             width: columns per line, if there are details.

@@ -16,7 +16,7 @@ class ShownText:
 
     Attributes:
         tokens: each token: id, bytes, text, start, end and kind ("ordinary", "byte" for part of a character,
-            "special", "added" or "unknown").
+            "superword", "special", "added" or "unknown").
         ids: list of their ids.
         n_characters, n_bytes: size of the text.
 
@@ -85,7 +85,7 @@ def show(
     Args:
         tokenizer: Tokenizer.
         text: str, or bytes of UTF-8.
-        allowed_special: special tokens that are encoded as such: a set, or "all". Others are ordinary text here.
+        allowed_special: special tokens that become their ids: a set, or "all". Others are ordinary text here.
         ids: show the ids below the tokens.
         bytes: show the bytes below the tokens, in hexadecimal.
         offsets: show start and end below the tokens, in characters of the text.

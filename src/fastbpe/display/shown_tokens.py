@@ -14,7 +14,7 @@ Text = str | bytes
 
 _SUPERWORD = re.compile(rb"\S +\S")
 
-#: Kinds of tokens, each with what a legend says of it.
+#: Kinds of tokens, each with its text in a legend.
 KINDS = {
     "ordinary": "a token of the vocabulary",
     "byte": "part of a character",
@@ -77,7 +77,7 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
     Args:
         tokenizer: the tokenizer.
         text: str, or bytes of UTF-8.
-        allowed_special: special tokens that are encoded as such: a set, or "all".
+        allowed_special: special tokens that become their ids: a set, or "all".
 
     Raises:
         ValueError: the bytes are not UTF-8.

@@ -1,7 +1,7 @@
 """The bytes of a token as text in which every character is visible and none controls a terminal or a page.
 
-A space becomes a middle dot, a line ending an arrow, a control character its Unicode control picture. Any other
-character without a visible shape (zero-width, directional, private, unassigned) becomes its code point in
+A space becomes a middle dot, a tab or line feed an arrow, a control character its Unicode control picture. Any
+other character without a visible shape (zero-width, directional, private, unassigned) becomes its code point in
 brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
 """
 
@@ -16,7 +16,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 SIGNS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍", "\x7f": "␡"} | {
     chr(code): chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
 }
-#: Characters for which str.isprintable() is true though they show nothing.
+#: Characters that show nothing, although str.isprintable() is true for them.
 _WITHOUT_SHAPE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
 )

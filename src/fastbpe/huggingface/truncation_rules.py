@@ -81,7 +81,7 @@ def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]
 
 
 def pairs_of_parts(firsts: list[Part], seconds: list[Part]) -> list[tuple[Part, Part]]:
-    """Pair the parts of two texts, in tokenizers' order: those that are kept, then all with a part cut off."""
+    """Pair the parts of two texts, in tokenizers' order: first the kept parts, then pairs with a part cut off."""
     kept_first, kept_second = firsts[0], seconds[0]
     return [
         (kept_first, kept_second),

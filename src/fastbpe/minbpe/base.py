@@ -34,7 +34,7 @@ def merge(ids: Sequence[int], pair: Pair, idx: int) -> list[int]:
     [4, 3, 4]
     """
     merged: list[int] = []
-    is_merged = False  # the last id of `merged` is new, so that it ends no pair
+    is_merged = False  # the last id of `merged` is a new one, with which no pair begins
     for one in ids:
         if merged and not is_merged and (merged[-1], one) == pair:
             merged[-1], is_merged = idx, True

@@ -134,7 +134,9 @@ class Tokenizer(Methods):
 
     def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
         if vocab_size < N_BYTES:
-            raise CheckError(f"vocab_size={vocab_size} is too small: the first {N_BYTES} ids are the single bytes")
+            raise CheckError(
+                f"vocab_size={vocab_size}: must be at least {N_BYTES}, because the first ids are the single bytes"
+            )
         vocab_size = integer("vocab_size", vocab_size)
         counter = PieceCounter(_splitter(self._splitting()))
         counter.add_text(text)
@@ -150,7 +152,8 @@ class Tokenizer(Methods):
                 print(f"merge {i + 1}/{n_merges}: {made} had {count} occurrences")
         if len(learned) < n_merges:
             raise TrainingError(
-                f"no pair is left after {len(learned)} merges of {n_merges}: train on more text, or ask for fewer"
+                f"no pair is left after {len(learned)} of {n_merges} merges: train on more text, or lower "
+                "vocab_size"
             )
         self.merges = merges
         self.vocab = vocab
@@ -261,7 +264,7 @@ class RegexTokenizer(Tokenizer):
 
 
 class GPT4Tokenizer(RegexTokenizer):
-    """cl100k_base with merges recovered from its ranks. See `fastbpe.tiktoken` for the places of this file.
+    """cl100k_base with merges recovered from its ranks. `fastbpe.tiktoken` says where its file is looked for.
 
     Attributes:
         byte_shuffle: byte → the id of its token.
@@ -294,12 +297,15 @@ class GPT4Tokenizer(RegexTokenizer):
     def save(self, file_prefix: Path_) -> None:
         """Raise NotImplementedError: a `.model` file cannot store the ids of the bytes."""
         raise NotImplementedError(
-            "GPT4Tokenizer cannot be saved: in a .model file ids 0 to 255 are the bytes in order"
+            "GPT4Tokenizer cannot be saved: in a .model file, ids 0 to 255 are the bytes in order; save_vocab "
+            "writes a list of its tokens"
         )
 
     def load(self, model_file: Path_) -> None:
         """Raise NotImplementedError, as `save` does."""
-        raise NotImplementedError("GPT4Tokenizer cannot be loaded from a file; load into a RegexTokenizer")
+        raise NotImplementedError(
+            "GPT4Tokenizer cannot be loaded from a file; load the file into a RegexTokenizer"
+        )
 
     def save_vocab(self, vocab_file: Path_) -> None:
         """Write a human-readable `.vocab` file."""

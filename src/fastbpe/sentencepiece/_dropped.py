@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _ENCODE = "encode(text, return_type={})"
-_NBEST = "nbest_encode(text, return_type={}), which only unigram models have"
+_NBEST = "nbest_encode(text, return_type={}), only for unigram models"
 _SAMPLE = "encode(text, enable_sampling=True, nbest_size=-1, alpha=0.1, return_type={})"
 _DECODE = "decode(ids, return_type={})"
-_SUBSET = "nothing; fastbpe.load(FILE).without_tokens(pieces) gives a model that lacks some pieces"
-_SCORES = "nothing: sentencepiece 0.2.1 has it, and only for unigram models"
+_SUBSET = "none; fastbpe.load(FILE).without_tokens(pieces) returns a tokenizer without some pieces"
+_SCORES = "none; sentencepiece 0.2.1 has this method, only for unigram models"
 
 # Name in small letters without underscores → what replaces it; {} is the type that the name asks for.
 _REPLACED = {
@@ -52,5 +52,5 @@ def raise_missing(owner: object, name: str) -> NoReturn:
     message = f"{type(owner).__name__!r} object has no attribute {name!r}"
     replaced = None if name.startswith("_") else _REPLACED.get(name.replace("_", "").lower())
     if replaced is not None:
-        message += f": sentencepiece 0.2.3 has dropped it; in its place there is {replaced}"
+        message += f": sentencepiece 0.2.3 dropped it; replacement: {replaced}"
     raise AttributeError(message, name=name, obj=owner)

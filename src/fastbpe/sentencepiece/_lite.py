@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = ModelProto.SentencePiece.Type.values()
-_INVISIBLE = (_UNKNOWN, _CONTROL, _UNUSED, _BYTE)  # types of pieces that text never becomes
+_INVISIBLE = (_UNKNOWN, _CONTROL, _UNUSED, _BYTE)  # types of pieces that no text matches
 _MAX_PIECES = 16_000_000
 _MAX_PIECE_BYTES = 4096
-_MAX_WHOLE_BYTES = 128  # longer pieces are not checked: they count as pieces that merging does not make
+_MAX_WHOLE_BYTES = 128  # longer pieces are not checked: they count as pieces that merging does not produce
 _MAX_SCORE = 2147483520.0  # the greatest float below 2**31
 _HAS_VALUE, _VALUE = 0x100, 0x7FFFFFFF  # bits of a unit of a trie
 _LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # bytes of a character by the upper half of its first byte
@@ -143,7 +143,7 @@ def _unusable(
         if i != first + byte or types[i] != _BYTE:
             return "the ids of its bytes, <0x00> to <0xFF>, are not consecutive"
     if unk_id == -1 and not has_bytes:
-        return "it has neither an unknown piece nor bytes"
+        return "it has no unknown piece and no byte pieces"
     if not _is_consistent(proto.normalizer_spec.precompiled_charsmap):
         return "its precompiled_charsmap is damaged"
     return ""
@@ -216,7 +216,7 @@ def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
     The value of a pair is the unit that its second character leads to from the root, where the next pair is
     searched; 0: no pair begins with this character.
     """
-    pairs: dict[bytes, int] = {}  # the length of the first character
+    pairs: dict[bytes, int] = {}  # pair → bytes of its first character
     for piece in pieces:
         at, n_before = 0, 0
         while at < len(piece):
@@ -261,13 +261,13 @@ def _found(units: array[int], prefix: bytes) -> int:
 
 
 def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int], unk_id: int) -> bytes:
-    """Return a 1 for each piece that merging makes of its own text, or that no text becomes; else a 0.
+    """Return a 1 for each piece that merging its own text produces, or that no text matches; else a 0.
 
-    SentencePiece Lite does not merge unused pieces and orders merges by whole scores, so a model of that kind
-    encodes the pieces. unk_id may be the id of an ordinary piece: it becomes bytes like unknown text, or else one
-    id with the unknown text beside it.
+    SentencePiece Lite does not merge unused pieces, and orders merges by integer scores. So this function encodes
+    the pieces with a model that does the same. unk_id may be the id of an ordinary piece: this piece then becomes
+    bytes, like unknown text, or, if the model has no bytes, one id together with the unknown text beside it.
     """
-    from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: it imports this module's users
+    from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: only BPE models need it
 
     messages = []
     for piece, kind, score in zip(pieces, types, scores, strict=True):

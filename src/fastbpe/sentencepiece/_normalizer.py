@@ -41,8 +41,9 @@ class SentencePieceNormalizer:
         without a model.
 
     Raises:
-        RuntimeError: the rules cannot be read or are invalid.
-        ValueError: no rules are given, or two arguments contradict each other.
+        RuntimeError: the rules cannot be read or compiled, or there is no rule_name of this name.
+        ValueError: no rules are given, or a rule is invalid.
+        TypeError: an argument has the wrong type.
 
     >>> SentencePieceNormalizer(rule_name="nfkc").normalize("Ａ  b")
     '▁A▁b'
@@ -133,7 +134,7 @@ def _spec_of_model(data: bytes, where: str) -> bytes:
             if (field.number, field.wire) == (_NORMALIZER_SPEC, protobuf.BYTES)
         ]
     except protobuf.Damaged as damaged:
-        raise ModelError(f"INTERNAL: {where}: no model: byte {damaged.at}: {damaged.reason}") from None
+        raise ModelError(f"INTERNAL: {where}: not a model: byte {damaged.at}: {damaged.reason}") from None
     return b"".join(found)
 
 
@@ -141,7 +142,7 @@ def _spec(message: bytes) -> Spec:
     try:
         return specs.read(specs.NORMALIZER, message)
     except protobuf.Damaged as damaged:
-        raise ModelError(f"INTERNAL: no normalizer_spec: byte {damaged.at}: {damaged.reason}") from None
+        raise ModelError(f"INTERNAL: not a normalizer_spec: byte {damaged.at}: {damaged.reason}") from None
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -171,8 +172,8 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
         if name not in sentencepiece_rules.RULE_NAMES:
             names = ", ".join(sentencepiece_rules.RULE_NAMES)
             if not re.fullmatch(r"[a-z_-]+", name):
-                raise ArgumentError(f"INVALID_ARGUMENT: Invalid charsmap name {name}; there are {names}")
-            raise ModelError(f"NOT_FOUND: No precompiled charsmap is found: {name}; there are {names}")
+                raise ArgumentError(f"INVALID_ARGUMENT: Invalid charsmap name {name}; the names are {names}")
+            raise ModelError(f"NOT_FOUND: No precompiled charsmap is found: {name}; the names are {names}")
         return {"name": name, "precompiled_charsmap": sentencepiece_rules.charsmap(name)}
     if norm_map:
         return {"precompiled_charsmap": _compiled(_listed(norm_map))}

@@ -27,7 +27,7 @@ def _message_class(name: str) -> Any:
     except ImportError as error:
         raise ImportError(
             "protobuf is required when using out_type='proto'. Please install protobuf: pip install protobuf "
-            "(or ask for 'serialized_proto' or 'offset_mapping', which need nothing)"
+            "(or pass out_type='serialized_proto' or 'offset_mapping', which need no package)"
         ) from error
     file = descriptor_pb2.FileDescriptorProto(
         name="fastbpe/sentencepiece.proto", package="sentencepiece", syntax="proto2"

@@ -49,9 +49,9 @@ class SentencePieceTrainer:
         r"""Train a model, and write its `.model` and `.vocab` files, or pass it to a writer.
 
         Args:
-            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Other
-                arguments are then ignored, and True is returned.
-            logstream: file for a report on lines and characters that were left out.
+            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Then only
+                logstream is read of the other arguments, and the method returns True instead of None.
+            logstream: file for a report: counts, and lines and characters that were left out.
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
             normalizer: a SentencePieceNormalizer, in place of options about normalization.
@@ -107,7 +107,7 @@ def _train(
     cut: Callable[[str], list[str]] | None = None,
     is_checked: bool = True,
 ) -> None:
-    # Here: they take as long to import as all that encoding needs.
+    # Imported here: it takes as long as importing all that encoding needs.
     from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
@@ -244,7 +244,7 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
                 raise SpecError(f"a sentence is not text: {error}", str(error)) from None
         elif not isinstance(item, bytes):
             message = "Iterator must return str or bytes."
-            raise SpecError(f"{message} It gave {type(item).__name__}", message, "INVALID_ARGUMENT")
+            raise SpecError(f"{message} It returned {type(item).__name__}", message, "INVALID_ARGUMENT")
         yield item.rstrip(b"\r\n")
 
 

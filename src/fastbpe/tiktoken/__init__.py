@@ -5,9 +5,9 @@
 'o200k_base'
 
 fastbpe looks for vocabularies where tiktoken does: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
-names, else in data-gym-cache in the folder for temporary files, else at their published address. So both
-libraries share one cache. FASTBPE_OFFLINE=1 forbids downloads. Packages that register encodings for tiktoken
-work here too.
+names, or, if neither is set, in data-gym-cache in the folder for temporary files. So both libraries share one
+cache. fastbpe then looks in FASTBPE_VOCAB_DIR and in the cache of `fastbpe fetch`, and at last downloads the
+vocabulary, unless FASTBPE_OFFLINE=1. Packages that register encodings for tiktoken work here too.
 
 Intended differences from tiktoken:
 

@@ -99,13 +99,15 @@ def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = 
         ValueError: vocab_size is below 256, or the pairs run out before vocab_size is reached.
     """
     if vocab_size < N_BYTES:
-        raise TrainingError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
+        raise TrainingError(f"vocab_size={vocab_size}: must be at least {N_BYTES}, because each byte is a token")
     ranks = {bytes([byte]): byte for byte in range(N_BYTES)}
     words = [[bytes([byte]) for byte in word] for word in _words(pat_str, data)]
     while len(ranks) < vocab_size:
         counts = Counter(pair for word in words for pair in pairwise(word))
         if not counts:
-            raise TrainingError(f"no pair is left after {len(ranks)} tokens: train on more text, or ask for fewer")
+            raise TrainingError(
+                f"no pair is left after {len(ranks)} tokens: train on more text, or lower vocab_size"
+            )
         best = max(counts, key=counts.__getitem__)
         ranks[b"".join(best)] = len(ranks)
         words = [_merged(word, best) for word in words]

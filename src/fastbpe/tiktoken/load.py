@@ -28,7 +28,7 @@ def read_file(blobpath: str) -> bytes:
     if "://" not in blobpath:
         with open(blobpath, "rb") as file:
             return file.read()
-    from fastbpe.published import downloads  # here, as below: a program with files of its own does not need it
+    from fastbpe.published import downloads  # here, as below: local files do not need it
 
     if blobpath.startswith(("http://", "https://")):
         return downloads.download(blobpath)
@@ -49,9 +49,9 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 
     The cache is the folder in TIKTOKEN_CACHE_DIR, or else in DATA_GYM_CACHE_DIR ("": no cache). If neither is set,
     it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. It
-    is written whole or not at all, even if several processes write. If the cache cannot be written, a warning says
-    so. A published file is also looked for where `fastbpe.load` finds it by name: in FASTBPE_VOCAB_DIR and in the
-    cache that `fastbpe fetch` fills.
+    is written whole or not at all, even if several processes write. If one of the variables is set and the folder
+    cannot be written, a warning says so. A published file is also looked for where `fastbpe.load` finds it by
+    name: in FASTBPE_VOCAB_DIR and in the cache that `fastbpe fetch` fills.
 
     Args:
         blobpath: path or URL. A path is read without the cache.
@@ -89,7 +89,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         atomic_files.write(path, content)
     except OSError as error:
         if chosen:
-            warnings.warn(f"{blobpath} cannot be kept in the cache: {error}", stacklevel=2)
+            warnings.warn(f"cannot keep {blobpath} in the cache: {error}", stacklevel=2)
     return content
 
 

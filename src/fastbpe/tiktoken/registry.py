@@ -1,8 +1,8 @@
 """Encodings by name: the published ones, and those that packages register for tiktoken.
 
 Such a package puts modules into the namespace package `tiktoken_ext`. Each has a dict ENCODING_CONSTRUCTORS that
-maps a name to a function that returns the arguments of `Encoding`. The modules import from `tiktoken`; if it is
-not installed, fastbpe.tiktoken is available under that name while they run.
+maps a name to a function that returns the arguments of `Encoding`. The modules import from `tiktoken`; if tiktoken
+is not installed, fastbpe.tiktoken is available under that name while they run.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ Encoding._by_name = staticmethod(get_encoding)  # type: ignore[method-assign, as
 
 
 def _made(constructor: Constructor) -> Encoding:
-    from fastbpe.tiktoken.published import Published  # here, as below
+    from fastbpe.tiktoken.published import Published  # here: see _find_constructors
 
     if isinstance(constructor, Published):
         return Encoding._of_model(constructor.model())
@@ -89,7 +89,7 @@ def list_encoding_names() -> list[str]:
 def _find_constructors() -> dict[str, Constructor]:
     global ENCODING_CONSTRUCTORS
     if ENCODING_CONSTRUCTORS is None:
-        from fastbpe.tiktoken import published  # here: programs may have encodings of their own only
+        from fastbpe.tiktoken import published  # here: some programs create all their encodings
 
         found: dict[str, Any] = {**published.ENCODING_CONSTRUCTORS}
         with _known_as_tiktoken():
@@ -125,7 +125,7 @@ def _available_plugin_modules() -> Sequence[str]:
 @contextmanager
 def _known_as_tiktoken() -> Iterator[None]:
     """Make fastbpe.tiktoken importable as tiktoken while the block runs, if tiktoken is not installed."""
-    from importlib.util import find_spec  # here, as above
+    from importlib.util import find_spec  # here: few programs have plug-ins
 
     if "tiktoken" in sys.modules or find_spec("tiktoken") is not None:
         yield

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         TextInputSequence,
     )
 
-#: Version of tokenizers whose interface it is.
+#: Version of the library tokenizers that has this interface.
 __version__ = "0.23.3"
 
 __all__ = [

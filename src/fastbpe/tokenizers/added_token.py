@@ -1,4 +1,4 @@
-"""AddedToken: a token that is found in texts before anything else."""
+"""AddedToken: a token that is searched for in texts before they are split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
 class AddedToken:
-    """Token that is found in texts before anything else.
+    """Token that is searched for in texts before they are split.
 
     Args:
         content: the text.

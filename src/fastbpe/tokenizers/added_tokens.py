@@ -107,7 +107,7 @@ def read(described: Any, model: Model) -> AddedTokens:
         if one["content"] and made.ids[one["content"]] != one["id"]:
             warnings.warn(
                 f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "
-                f"{made.ids[one['content']]}, as in tokenizers: tokens outside model.vocab have no gaps",
+                f"{made.ids[one['content']]}, as in tokenizers: ids of tokens outside model.vocab have no gaps",
                 FormatWarning,
                 stacklevel=2,
             )

@@ -57,7 +57,7 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, without merges if `entries` has them, and then without copies."""
+        """Return the JSON of the model; if `entries` has the merges, without them, and without copies."""
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:

@@ -22,7 +22,7 @@ def _component(name: str) -> Any:
     def set(self: BaseTokenizer, value: Any) -> None:
         setattr(self._tokenizer, name, value)
 
-    return property(get, set, None, f"The same of the tokenizer: `Tokenizer.{name}`.")
+    return property(get, set, None, f"`{name}` of the wrapped `Tokenizer`.")
 
 
 def _given(value: Any, message: str) -> Any:
@@ -37,7 +37,7 @@ class BaseTokenizer:
 
     Args:
         tokenizer: the `Tokenizer`.
-        parameters: dict of what `repr` shows.
+        parameters: dict of the parameters that `repr` shows.
     """
 
     def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
@@ -136,11 +136,11 @@ class BaseTokenizer:
         return self._tokenizer.get_added_tokens_decoder()
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add tokens, and return how many are new."""
+        """Add tokens, and return how many were added or changed."""
         return self._tokenizer.add_tokens(tokens)
 
     def add_special_tokens(self, special_tokens: Sequence[Any]) -> int:
-        """Add special tokens, and return how many are new."""
+        """Add special tokens, and return how many were added or changed."""
         return self._tokenizer.add_special_tokens(special_tokens)
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
@@ -205,7 +205,7 @@ class BaseTokenizer:
         return self._tokenizer.to_str(pretty)
 
     def save_model(self, directory: str, prefix: str | None = None) -> list[str]:
-        """Write the model's two files into a folder, and return their paths."""
+        """Write the files of the model into a folder, and return their paths."""
         return self._tokenizer.model.save(directory, prefix=prefix)  # type: ignore[no-any-return]
 
 

@@ -34,7 +34,7 @@ _ORDER = (
     "max_token_length",
     "words",
 )
-#: Forms of progress by the names of arguments, as a state has them.
+#: Value of the argument progress_format → its name in a state.
 _FORMATS = {"indicatif": "Indicatif", "json": "JsonLines", "silent": "Silent"}
 _FORMAT_NAMES = {value: key for key, value in _FORMATS.items()}
 
@@ -99,21 +99,27 @@ class BpeTrainer(Trainer):
         self.max_token_length = max_token_length
 
     vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
-    min_frequency = option("min_frequency", "Occurrences below which a pair is not merged.", number)
+    min_frequency = option("min_frequency", "Minimum number of occurrences of a pair that is merged.", number)
     show_progress = option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
     progress_format = option("progress_format", "Form of the progress.", _progress_format)
     special_tokens = option(
-        "special_tokens", "`AddedToken`s with the first ids.", lambda value: checked(value, special=True)
+        "special_tokens", "Special tokens, which get the first ids.", lambda value: checked(value, special=True)
     )
-    limit_alphabet = option("limit_alphabet", "Most characters that are tokens, or None.", number_or_none)
-    initial_alphabet = option("initial_alphabet", "Characters that are tokens in any case.", characters)
+    limit_alphabet = option(
+        "limit_alphabet", "Maximum number of characters that become tokens, or None.", number_or_none
+    )
+    initial_alphabet = option(
+        "initial_alphabet", "Characters that become tokens even if no text has them.", characters
+    )
     continuing_subword_prefix = option(
         "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
     )
     end_of_word_suffix = option(
         "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
     )
-    max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
+    max_token_length = option(
+        "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
+    )
 
     def progress(self) -> Progress:
         if self.progress_format == "json":

@@ -32,7 +32,7 @@ class Built(NamedTuple):
     """fastbpe's tokenizer.
 
     state: the components and settings that it was built from.
-    native: the tokenizer; if components are written in Python, the engine that calls them.
+    native: the tokenizer; with components written in Python, or with dropout: the engine that runs them.
     decodes: it can decode by the rules of the decoder.
     names: token of each id.
     """
@@ -81,7 +81,7 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
     except FastbpeError as error:
         reason = str(error).removeprefix("<bytes>: ")
         raise ImportError(
-            f"fastbpe cannot run this tokenizer: {reason}; or use the original library, tokenizers 0.23"
+            f"fastbpe cannot run this tokenizer: {reason}; otherwise, use the original library, tokenizers 0.23"
         ) from error
 
 

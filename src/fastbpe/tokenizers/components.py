@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     _Some = TypeVar("_Some", bound="Component")
 
-#: Number of changes of all components and tokenizers so far, in a list of one.
+#: Number of changes of all components and tokenizers so far, in a list with one item.
 n_changes = [0]
 #: Fields whose values are shown as names, without quotes.
 _NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
-#: Behaviors by the names of arguments.
+#: Behavior as an argument → in JSON.
 _BEHAVIORS = {
     "removed": "Removed",
     "isolated": "Isolated",
@@ -39,7 +39,7 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: A small number in JSON of Python; and strings, which are skipped, or such a number.
+#: A small number as Python writes it in JSON; a string (which is skipped) or a small number.
 _EXPONENT = r"\de-0\d"
 _STRING_OR_EXPONENT = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d'
 #: Greatest id.
@@ -94,7 +94,7 @@ class Component:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the component. Raises TypeError for one written in Python."""
         if self.written is not None:
-            kept = "files and pickles can contain only components that tokenizers itself has"
+            kept = "files and pickles can contain only components of the library tokenizers itself"
             raise TypeError(f"Custom {self.written_name} cannot be serialized; {kept}")
         return self._state
 
@@ -201,7 +201,7 @@ class Steps:
         """Create the components that a tokenizer.json describes. Raises FormatError if it is invalid."""
         steps = described.get(cls.key)
         if not isinstance(steps, list):
-            raise FormatError(f"Sequence: it has no list {cls.key!r}")
+            raise FormatError(f"Sequence: the list {cls.key!r} is missing")
         made: Any = cls.__new__(cls)
         made._take([found_at(f"{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
         return made
@@ -370,13 +370,13 @@ def pattern_field() -> Any:
     """Return the property `pattern`, which exists but raises an error, as in tokenizers."""
 
     def get(self: Component) -> NoReturn:
-        raise AttributeError(f"Cannot get pattern; the text of {type(self).__name__} shows it: str(...)")
+        raise AttributeError(f"Cannot get pattern; str() of the {type(self).__name__} shows it")
 
     def set(self: Component, value: Any) -> NoReturn:
         pattern(value)
         raise AttributeError(f"Cannot set pattern, please instantiate a new {type(self).__name__} instead")
 
-    return property(get, set, None, "Not to be read or set: make a new component.")
+    return property(get, set, None, "Cannot be read or set: create a new component.")
 
 
 # Writing
@@ -466,7 +466,7 @@ def show(value: Any, limits: Limits, key: str = "") -> str:
     return f"{{{_listed(shown, limits)}}}"
 
 
-#: What the items of a field are.
+#: Kind of the items of each field.
 _ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
 
 

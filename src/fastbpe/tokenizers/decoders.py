@@ -67,7 +67,7 @@ class Decoder(Component):
         """
         return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
 
-    #: (JSON, steps made of it), for the next call.
+    #: (JSON, steps made from it), for the next call.
     _made: tuple[dict[str, Any], list[Any]] | None = None
 
     def chain(self, tokens: list[str]) -> list[str]:
@@ -154,9 +154,9 @@ class Strip(Decoder):
     def __init__(self, content: str = " ", left: int = 0, right: int = 0) -> None:
         self._set(content=character(content), start=number(left), stop=number(right))
 
-    content = field("content", "The character.", character)
-    start = field("start", "Most of them at the start.", number)
-    stop = field("stop", "Most of them at the end.", number)
+    content = field("content", "Character to remove.", character)
+    start = field("start", "Maximum number of characters to remove at the start.", number)
+    stop = field("stop", "Maximum number of characters to remove at the end.", number)
 
 
 class Replace(Decoder):
@@ -193,9 +193,11 @@ class Metaspace(Decoder):
     def __init__(self, replacement: str = "\u2581", prepend_scheme: str = "always", split: bool = True) -> None:
         self._set(replacement=character(replacement), prepend_scheme=scheme(prepend_scheme), split=split)
 
-    replacement = field("replacement", "The character that stands for spaces.", character)
-    prepend_scheme = field("prepend_scheme", "Unless it is never, the first token loses them.", scheme)
-    split = field("split", "Without effect here.")
+    replacement = field("replacement", "Character that represents a space.", character)
+    prepend_scheme = field(
+        "prepend_scheme", "Unless it is never, the first token loses its leading spaces.", scheme
+    )
+    split = field("split", "Has no effect here.")
 
 
 class BPEDecoder(Decoder):
@@ -244,8 +246,8 @@ class WordPiece(Decoder):
     def __init__(self, prefix: str = "##", cleanup: bool = True) -> None:
         self._set(prefix=prefix, cleanup=cleanup)
 
-    prefix = field("prefix", "Text before a part that goes on with a word.")
-    cleanup = field("cleanup", "Leave spaces out before punctuation.")
+    prefix = field("prefix", "Text before a part that continues a word.")
+    cleanup = field("cleanup", "Remove spaces before punctuation and English contractions.")
 
 
 class CTC(Decoder):
@@ -266,7 +268,7 @@ class CTC(Decoder):
 
     pad_token = field("pad_token", "Text of padding.")
     word_delimiter_token = field("word_delimiter_token", "Text between words.")
-    cleanup = field("cleanup", "Make that a space, and leave spaces out before punctuation.")
+    cleanup = field("cleanup", "Turn word_delimiter_token into a space, and remove spaces before punctuation.")
 
 
 _KNOWN: tuple[Any, ...] = (

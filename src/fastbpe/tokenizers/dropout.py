@@ -9,7 +9,7 @@ from random import SystemRandom
 from fastbpe.tokenizers.token import Token
 
 _RNG = SystemRandom()  # forked processes draw other numbers
-#: Pair of ids → rank of the merge, and the id that it makes.
+#: Pair of ids → rank of the merge, and the id that it produces.
 Merges = Mapping[tuple[int, int], tuple[int, int]]
 
 
@@ -24,9 +24,9 @@ def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout
     """
     ids: list[int | None] = [token.id for token in tokens]
     ends = [token.offsets[1] for token in tokens]
-    behind = [*range(1, len(ids) + 1)]  # index of the next symbol; those that were merged into others are passed
+    behind = [*range(1, len(ids) + 1)]  # index of the next symbol that was not merged into another
     before = [*range(-1, len(ids) - 1)]
-    queue: list[tuple[int, int, int]] = []  # rank, index of the left symbol, id that the pair makes
+    queue: list[tuple[int, int, int]] = []  # rank, index of the left symbol, id of the merged pair
     passed_over: list[tuple[int, int, int]] = []
 
     def pair_at(i: int) -> tuple[int, int] | None:

@@ -36,7 +36,8 @@ class Row(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer; immutable.
 
-    native: fastbpe's tokenizer without the post-processor, or the engine for components written in Python.
+    native: fastbpe's tokenizer without the post-processor, or the engine for dropout and for components written in
+        Python.
     names: token of each id.
     added: ids of added tokens.
     post: the post-processor.

@@ -94,7 +94,7 @@ class Encoding:
         """Ids of the tokens, including those added by the post-processor and by padding."""
         return [*self._ids]
 
-    type_ids = _column("type_ids", "Number of the part of the template that each id belongs to.")
+    type_ids = _column("type_ids", "Type id of each id, such as 0 for the first text and 1 for the second.")
     tokens = _column("tokens", "Tokens as the vocabulary spells them.")
     word_ids = _column("words", "Number of the word of each token in its text; None for ids that were added.")
     offsets = _column("offsets", "Start and end of each token in its text, in characters.")
@@ -180,7 +180,7 @@ class Encoding:
         """Return the indices of the first token of a word and of the token after it."""
         word, (first, last) = number(word_index), self._range(number(sequence_index))
         words = self.columns["words"]
-        # A word of a greater number ends the search, as in tokenizers.
+        # A word with a greater number ends the search, as in tokenizers.
         behind = next((i for i in range(first, last) if words[i] is not None and words[i] > word), last)
         found = [i for i in range(first, behind) if words[i] == word]
         return (found[0], found[-1] + 1) if found else None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:
-    """Encode rows. Accepts the arguments of `rows.whole`, and raises what it raises."""
+    """Encode rows. Accepts the arguments of `encoded_rows.whole`, and raises the same errors."""
     n_pairs = sum(row.second is not None for row in rows)
     plan = None
     if rows and n_pairs in (0, len(rows)):
@@ -34,7 +34,7 @@ def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fa
 
 
 def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
-    """Encode one text with the result of `encode`, but faster."""
+    """Encode one text as `encode` does, but faster."""
     plan = plan_of(setup, False, adds_special, False)
     row = Row(text)
     if plan is None or plan.truncation is not None or plan.padding is not None:
@@ -55,7 +55,7 @@ class Batch:
         plan: the plan of the call.
         rows: the texts.
         layout: origin of the ids of each row.
-        words, adds_special, fast: as for `rows.whole`.
+        words, adds_special, fast: as for `encoded_rows.whole`.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class Batch:
         return made
 
 
-#: Columns that the layout of a batch tells.
+#: Columns that depend only on the layout of a batch.
 _OF_LAYOUT: dict[str, Any] = {
     "type_ids": Layout.type_ids,
     "attention_mask": Layout.attention_mask,

@@ -16,7 +16,7 @@ from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
 _UNLIMITED = 1 << 62
 _MAX_IDS = (1 << 31) - 2
-_COUNTS = 1 << 64  # a count below 0 is taken for a great one, as in tokenizers
+_COUNTS = 1 << 64  # a negative count wraps around to a great one, as in tokenizers
 
 
 class Affixing(Protocol):
@@ -119,7 +119,7 @@ def _core_merges(
     if trainer.vocab_size <= len(names) or not sequences.n_items:
         return []
     limit = trainer.max_token_length
-    # tokenizers looks at the length of tokens that two others make, and not of those that two characters make.
+    # tokenizers does not check the length of a token that consists of two characters.
     longest = None if limit is None else max(limit - 1, 2)
     learner = Learner(
         sequences,
@@ -152,7 +152,7 @@ class _Learner:
         self._vocab, self._names = vocab, [*vocab]
         self._trainer = trainer
         self._pair_counts: defaultdict[tuple[int, int], int] = defaultdict(int)
-        #: Count below 0, pair, number of the entry, words in which the pair was found.
+        #: Negative count, pair, number of the entry, words in which the pair was found.
         self._queue: list[tuple[int, tuple[int, int], int, list[int]]] = []
         self._n_entries = 0
 

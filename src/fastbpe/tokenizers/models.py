@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BPE", "Model", "Unigram", "WordLevel", "WordPiece"]
 
-#: Options of BPE: type and default of each, in the order of a tokenizer.json. Those without a bool may be None.
+#: Options of BPE: type and default of each, in the order of a tokenizer.json. All but the bools may be None.
 _OPTIONS: dict[str, tuple[type, Any]] = {
     "dropout": (float, None),
     "unk_token": (str, None),
@@ -233,7 +233,7 @@ class BPE(CachingModel):
         return self._ranks[1]
 
     def _run_state(self) -> dict[str, Any]:
-        """Return the JSON of the model; without its merges if it leaves some out."""
+        """Return the JSON of the model; without its merges if dropout is set."""
         described = {**self.state(), "dropout": None}
         return described | {"merges": [], "ignore_merges": False} if self._state["dropout"] else described
 

@@ -149,7 +149,7 @@ class NormalizedString:
     def replace(self, pattern: Any, content: str) -> None:
         """Replace a text, or matches of a `Regex`; a replacement gets the position of the last replaced character.
 
-        The empty text is nowhere, and the empty regex everywhere, as in tokenizers.
+        An empty str matches nowhere, and an empty `Regex` everywhere, as in tokenizers.
 
         Args:
             pattern: str or `Regex`.
@@ -214,7 +214,7 @@ class NormalizedString:
 
         Raises:
             TypeError: an argument has the wrong type.
-            ValueError: the behavior is unknown, or an empty pattern matches within a character in tokenizers.
+            ValueError: the behavior is unknown, or an empty pattern would split within a character.
             PatternError: fastbpe cannot run the pattern.
         """
         from fastbpe.tokenizers.splits import spans_with_empty, split_piece  # here: few programs need it
@@ -228,7 +228,7 @@ class NormalizedString:
         text = self._piece.text
         if not text:
             return [self.part(self._piece)]
-        if pattern == "":  # tokenizers takes the number of characters for one of bytes
+        if pattern == "":  # tokenizers uses the number of characters as a number of bytes
             n = len(text.encode()[: len(text)].decode())
             return [self.part(self._piece.part(0, n))]
         if (spans := spans_with_empty(text, described)) is not None:

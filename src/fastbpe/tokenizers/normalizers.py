@@ -109,10 +109,10 @@ NFC = plain(Normalizer, "NFC", "Unicode's form NFC.")
 NFD = plain(Normalizer, "NFD", "Unicode's form NFD.")
 NFKC = plain(Normalizer, "NFKC", "Unicode's form NFKC.")
 NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
-Lowercase = plain(Normalizer, "Lowercase", "Lower case.")
-StripAccents = plain(Normalizer, "StripAccents", "Leaves marks out, such as those that NFD separates.")
-ByteLevel = plain(Normalizer, "ByteLevel", "GPT-2's characters for the bytes of each character.")
-Nmt = plain(Normalizer, "Nmt", "Control characters left out, and spaces for those that part words.")
+Lowercase = plain(Normalizer, "Lowercase", "Makes texts lower case.")
+StripAccents = plain(Normalizer, "StripAccents", "Removes combining marks, such as those that NFD separates.")
+ByteLevel = plain(Normalizer, "ByteLevel", "Replaces each character by GPT-2's characters for its bytes.")
+Nmt = plain(Normalizer, "Nmt", "Removes control characters; those that separate words become spaces.")
 
 
 class BertNormalizer(Normalizer):
@@ -148,10 +148,10 @@ class BertNormalizer(Normalizer):
             lowercase=lowercase,
         )
 
-    clean_text = field("clean_text", "Leave control characters out.")
+    clean_text = field("clean_text", "Remove control characters, and turn all white space into spaces.")
     handle_chinese_chars = field("handle_chinese_chars", "Put spaces around Chinese characters.")
-    strip_accents = field("strip_accents", "Leave accents out; None: as lowercase says.")
-    lowercase = field("lowercase", "Make lower case.")
+    strip_accents = field("strip_accents", "Remove accents; None: only if lowercase is True.")
+    lowercase = field("lowercase", "Make texts lower case.")
 
 
 class Strip(Normalizer):
@@ -185,7 +185,7 @@ class Prepend(Normalizer):
     def __init__(self, prepend: str = "\u2581") -> None:
         self._set(prepend=prepend)
 
-    prepend = field("prepend", "Text that is put before.")
+    prepend = field("prepend", "Text that is put before each text.")
 
 
 class Replace(Normalizer):
@@ -204,7 +204,7 @@ class Replace(Normalizer):
         self._set(pattern=_pattern(pattern), content=content)
 
     pattern = pattern_field()
-    content = field("content", "Text that comes in its place.")
+    content = field("content", "Replacement text.")
 
 
 _pattern = pattern
@@ -214,7 +214,7 @@ class Precompiled(Normalizer):
     """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
 
     Args:
-        precompiled_charsmap: the rules, as bytes of the model's file.
+        precompiled_charsmap: the rules: the bytes of this name in the model's file.
 
     Raises:
         TypeError: it is not bytes.
@@ -234,7 +234,7 @@ class Precompiled(Normalizer):
         try:
             data = bytes(of_type(precompiled_charsmap, SequenceOf))
         except ValueError:
-            raise OverflowError("a byte is a number from 0 to 255") from None
+            raise OverflowError("precompiled_charsmap must be bytes, or numbers from 0 to 255") from None
         from binascii import b2a_base64  # here, as below: few programs need it
 
         from fastbpe.normalization.precompiled import checked_charsmap
@@ -293,7 +293,7 @@ find = finder(
 )
 Sequence.find = staticmethod(find)
 
-#: Forms of Unicode by name.
+#: Unicode's normalization forms by name.
 NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 
 

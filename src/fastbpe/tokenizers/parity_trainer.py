@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-#: Members of a state that may be missing.
+#: Keys of a state that may be missing.
 _OPTIONAL = (
     "ratio",
     "limit_alphabet",
@@ -110,18 +110,22 @@ class ParityBpeTrainer:
         self.end_of_word_suffix = end_of_word_suffix
         self.max_token_length = max_token_length
 
-    num_merges = option("num_merges", "Merges to learn.", number)
-    min_frequency = option("min_frequency", "Occurrences below which a pair is not merged.", number)
-    global_merges = option("global_merges", "First merges that are chosen by the counts of all languages.", number)
-    window_size = option("window_size", "Number of the last merges that share the window.", number)
-    alpha = option("alpha", "Share of the window for a language, times the number of languages.", real)
+    num_merges = option("num_merges", "Number of merges to learn.", number)
+    min_frequency = option("min_frequency", "Minimum number of occurrences of a pair that is merged.", number)
+    global_merges = option(
+        "global_merges", "Number of first merges, chosen by the counts of all languages.", number
+    )
+    window_size = option("window_size", "Number of last merges that variant window looks at.", number)
+    alpha = option("alpha", "Maximum share of the window for one language, times the number of languages.", real)
     total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
-    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
+    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
     show_progress = option("show_progress", "Show a bar on a terminal.", _boolean)
-    limit_alphabet = option("limit_alphabet", "Most characters that are tokens, or None.", number_or_none)
+    limit_alphabet = option(
+        "limit_alphabet", "Maximum number of characters that become tokens, or None.", number_or_none
+    )
     initial_alphabet = option(
         "initial_alphabet",
-        "Characters that are tokens in any case.",
+        "Characters that become tokens even if no text has them.",
         lambda value: [character(one) for one in sequence(value)],
     )
     continuing_subword_prefix = option(
@@ -130,7 +134,9 @@ class ParityBpeTrainer:
     end_of_word_suffix = option(
         "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
     )
-    max_token_length = option("max_token_length", "Length from which no token is made, or None.", number_or_none)
+    max_token_length = option(
+        "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
+    )
 
     @property
     def variant(self) -> str:
@@ -155,8 +161,8 @@ class ParityBpeTrainer:
             train_iterators: for each language an iterable of str, or of lists of str.
             dev_iterators: the same for dev texts, ideally translations of one text: the language whose dev text
                 has the most tokens gets the next merge. The texts' characters are tokens, too.
-            ratio: numbers above 0, by which the language whose training text shrank the least gets the next merge;
-                None: the trainer's. Has no effect with dev_iterators.
+            ratio: a number above 0 for each language: the language whose training text has shrunk least, relative
+                to its number, gets the next merge; None: the trainer's ratio. Has no effect with dev_iterators.
 
         Raises:
             ValueError: there is no language, or the number of dev_iterators differs.

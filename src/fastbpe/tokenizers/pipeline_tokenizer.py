@@ -99,7 +99,7 @@ class Tokenizer:
 
         Raises:
             OSError: the file cannot be opened.
-            FormatError, ImportError: as for `from_buffer`.
+            FormatError: as for `from_buffer`.
         """
         with open(of_type(path, str), "rb") as file:
             return Tokenizer.from_buffer(file.read())
@@ -114,8 +114,7 @@ class Tokenizer:
         """Load the bytes of a tokenizer.json.
 
         Raises:
-            FormatError: they are damaged.
-            ImportError: a component exists only in the original library.
+            FormatError: they are not a tokenizer.json, or a component is invalid or unknown.
         """
         read, entries = document.read(of_type(buffer, bytes))
         made = Tokenizer(models.find(read["model"]))
@@ -344,13 +343,13 @@ class Tokenizer:
         return {i: token.copied() for i, token in sorted(self._added.tokens.items())}
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
-        """Add tokens, which are found in texts before anything else. Tokens that exist keep their ids.
+        """Add tokens, which are searched for in texts before they are split. Tokens that exist keep their ids.
 
         Args:
             tokens: list of str or `AddedToken`.
 
         Returns:
-            The number of new tokens.
+            The number of tokens that were added or changed.
 
         Raises:
             TypeError: an item has the wrong type.
@@ -388,7 +387,7 @@ class Tokenizer:
     normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
     pre_tokenizer = _component("pre_tokenizer", pre_tokenizers.PreTokenizer, "Pre-tokenizer, or None.")
     post_processor = _component("post_processor", processors.PostProcessor, "Post-processor, or None.")
-    decoder = _component("decoder", decoders.Decoder, "Decoder, which makes text of tokens, or None.")
+    decoder = _component("decoder", decoders.Decoder, "Decoder, which turns tokens into text, or None.")
 
     @property
     def encode_special_tokens(self) -> bool:
@@ -534,7 +533,7 @@ class Tokenizer:
         self.model = model
         self._add([token.copied() for token in trainer.special_tokens])
 
-    # In threads of their own
+    # In separate threads
 
     async def async_encode(self, *args: Any, **options: Any) -> Encoding:
         """Encode as `encode` does, in a thread."""

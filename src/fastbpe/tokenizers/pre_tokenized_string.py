@@ -155,7 +155,7 @@ class PreTokenizedString:
         else:
             lengths = (len(piece.normalized.encode()) for piece, _ in self._splits)
             spans = [*pairwise(accumulate(lengths, initial=0))]
-            if offset_type == "char":  # taken for places in the original, as in tokenizers
+            if offset_type == "char":  # converted as if they were offsets in the original, as in tokenizers
                 places = places_of(self._whole)
                 spans = [characters_of(places, start, end) for start, end in spans]
         return [

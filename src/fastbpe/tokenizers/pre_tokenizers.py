@@ -116,8 +116,8 @@ class ByteLevel(PreTokenizer):
     ) -> None:
         self._set(add_prefix_space=add_prefix_space, trim_offsets=trim_offsets, use_regex=use_regex)
 
-    add_prefix_space = field("add_prefix_space", "Put a space before texts.")
-    trim_offsets = field("trim_offsets", "Without effect here.")
+    add_prefix_space = field("add_prefix_space", "Put a space before texts that do not begin with one.")
+    trim_offsets = field("trim_offsets", "Has no effect here.")
     use_regex = field("use_regex", "Split by GPT-2's pattern.")
 
     @staticmethod
@@ -149,8 +149,8 @@ class Split(PreTokenizer):
         self._set(pattern=_pattern(pattern), behavior=_checked_behavior(behavior), invert=invert)
 
     pattern = pattern_field()
-    behavior = _behavior_field("Fate of the text at which is split.")
-    invert = field("invert", "Split at what lies between.")
+    behavior = _behavior_field("Handling of the text that the pattern matches.")
+    invert = field("invert", "Split at the text between the matches.")
 
 
 _pattern = pattern
@@ -169,7 +169,7 @@ class Digits(PreTokenizer):
     def __init__(self, individual_digits: bool = False) -> None:
         self._set(individual_digits=individual_digits)
 
-    individual_digits = field("individual_digits", "Each digit by itself.")
+    individual_digits = field("individual_digits", "Make each digit a separate piece.")
 
 
 class Punctuation(PreTokenizer):
@@ -187,11 +187,11 @@ class Punctuation(PreTokenizer):
     def __init__(self, behavior: str = "isolated") -> None:
         self._set(behavior=_checked_behavior(behavior))
 
-    behavior = _behavior_field("Fate of punctuation.")
+    behavior = _behavior_field("Handling of the punctuation.")
 
 
 Whitespace = plain(
-    PreTokenizer, "Whitespace", "Splits into words and the characters between, without white space."
+    PreTokenizer, "Whitespace", "Splits into words and runs of other characters, and removes white space."
 )
 BertPreTokenizer = plain(
     PreTokenizer,
@@ -216,7 +216,7 @@ class CharDelimiterSplit(PreTokenizer):
     def __init__(self, delimiter: str) -> None:
         self._set(delimiter=character(delimiter))
 
-    delimiter = field("delimiter", "The character.", character)
+    delimiter = field("delimiter", "Character at which texts are split.", character)
 
 
 class FixedLength(PreTokenizer):
@@ -234,7 +234,7 @@ class FixedLength(PreTokenizer):
     def __init__(self, length: int = 5) -> None:
         self._set(length=number(length))
 
-    length = field("length", "Characters of a piece.", number)
+    length = field("length", "Number of characters of a piece.", number)
 
 
 def scheme(value: Any) -> str:
@@ -265,9 +265,11 @@ class Metaspace(PreTokenizer):
         """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         return super().from_state(metaspace(described, "pre_tokenizer"))
 
-    replacement = field("replacement", "The character that stands for spaces.", character)
-    prepend_scheme = field("prepend_scheme", "Texts that get a space.", scheme)
-    split = field("split", "Split before each.")
+    replacement = field("replacement", "Character that represents a space.", character)
+    prepend_scheme = field(
+        "prepend_scheme", "Pieces that get a space at the start: always, first or never.", scheme
+    )
+    split = field("split", "Split before each replacement character.")
 
 
 class Sequence(Indexed, PreTokenizer):

@@ -31,7 +31,7 @@ class PostProcessor(Component):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:
-        """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         return super().from_state(canonical(described))
 
     def process(
@@ -139,8 +139,8 @@ class ByteLevel(PostProcessor):
         self._set(**{key: True if value is None else value for key, value in values.items()})
 
     add_prefix_space = field("add_prefix_space", "A space was put before texts.")
-    trim_offsets = field("trim_offsets", "Leave white space out of offsets.")
-    use_regex = field("use_regex", "Without effect here.")
+    trim_offsets = field("trim_offsets", "Exclude white space from offsets.")
+    use_regex = field("use_regex", "Has no effect here.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
         """Trim offsets."""
@@ -251,7 +251,7 @@ class RobertaProcessing(_Pair):
             sep=_token(sep), cls=_token(cls_token), trim_offsets=trim_offsets, add_prefix_space=add_prefix_space
         )
 
-    trim_offsets = field("trim_offsets", "Leave white space out of offsets.")
+    trim_offsets = field("trim_offsets", "Exclude white space from offsets.")
     add_prefix_space = field("add_prefix_space", "A space was put before texts.")
 
     def _n_between(self) -> int:
@@ -341,7 +341,7 @@ class TemplateProcessing(PostProcessor):
             if "Sequence" in item:
                 i = int(item["Sequence"]["id"] == "B")
                 if i >= len(encodings):
-                    raise VocabularyError("the template of one text contains the second text, $B")
+                    raise VocabularyError("the template for one text contains $B, which is the second text")
                 encodings[i].set_type_ids(item["Sequence"]["type_id"])
                 encodings[i].set_sequence_id(i)
                 made.append(encodings[i].copied())
@@ -412,7 +412,7 @@ _CLASSES: Mapping[str, Any] = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": 
 
 
 def find(described: Any) -> Any:
-    """Make the component that a tokenizer.json describes. Raises FormatError if it cannot be one."""
+    """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
     return _CLASSES[canonical(described)["type"]].from_state(described)
 
 

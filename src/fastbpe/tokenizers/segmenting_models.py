@@ -58,8 +58,8 @@ class Unigram(CachingModel):
         vocab: list of (token, score); None: only `<unk>`.
         unk_id: id of the token for unknown characters; None: such characters are an error.
         byte_fallback: use the tokens of its bytes for an unknown character.
-        alpha, nbest_size: options for random segmentation. fastbpe does not support it: with these options,
-            encoding needs the original library.
+        alpha, nbest_size: options for random segmentation, which fastbpe does not support: with them, encoding
+            needs the original library.
 
     Raises:
         ValueError: unk_id is given without vocab, or is not an id of vocab.
@@ -85,8 +85,8 @@ class Unigram(CachingModel):
         self._sampling: dict[str, Any] = {"alpha": _real(alpha), "nbest_size": _number(nbest_size)}
         self.take(vocab, unk_id, False if byte_fallback is None else byte_fallback)
 
-    alpha = _sampled("alpha", "Smoothing of the scores of ways to cut a piece at random, or None.", _real)
-    nbest_size = _sampled("nbest_size", "Best ways of which one is taken at random, or None.", _number)
+    alpha = _sampled("alpha", "Smoothing of the scores for random segmentations, or None.", _real)
+    nbest_size = _sampled("nbest_size", "Number of best segmentations from which one is drawn, or None.", _number)
 
     def take(self, vocab: Sequence[tuple[str, float]], unk_id: int | None, byte_fallback: bool) -> None:
         """Check and store a vocabulary."""

@@ -139,10 +139,12 @@ class WordLevelTrainer(Trainer):
         self.show_progress = show_progress
         self.special_tokens = [] if special_tokens == () else special_tokens
 
-    min_frequency = option("min_frequency", "Occurrences below which a word is not a token.", number)
+    min_frequency = option(
+        "min_frequency", "Minimum number of occurrences of a word that becomes a token.", number
+    )
     vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
     show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
-    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
+    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
 
 
 class UnigramTrainer(Trainer):
@@ -198,5 +200,7 @@ class UnigramTrainer(Trainer):
 
     show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
     vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
-    special_tokens = option("special_tokens", "`AddedToken`s with the first ids.", _special)
-    initial_alphabet = option("initial_alphabet", "Characters that are tokens in any case.", characters)
+    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
+    initial_alphabet = option(
+        "initial_alphabet", "Characters that become tokens even if no text has them.", characters
+    )

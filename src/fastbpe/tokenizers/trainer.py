@@ -65,7 +65,7 @@ class Trainer(Component):
 
     @classmethod
     def of_options(cls: type[_Made], options: Mapping[str, Any]) -> _Made:
-        """Create a trainer from its options, without words. Invalid options raise an error of Python."""
+        """Create a trainer from its options, without words. Invalid options raise Python's own errors."""
         return cls(**{name: value for name, value in options.items() if name != "words"})
 
     def state(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Trainer(Component):
             made = cls.of_options(options)
             made.words = words
         except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-            raise FormatError(f"a {cls.__name__}'s state: {error!r:.60} is missing or not known") from None
+            raise FormatError(f"the state of a {cls.__name__} is invalid: {error!r:.60}") from None
         return made
 
     def __getstate__(self) -> bytes:

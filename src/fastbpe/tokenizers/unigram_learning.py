@@ -31,7 +31,7 @@ def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[lis
     if len(characters) > trainer.vocab_size:
         raise TrainingError(
             "The vocabulary is not large enough to contain all chars: "
-            f"vocab_size={trainer.vocab_size}, and there are {len(characters)}"
+            f"vocab_size={trainer.vocab_size}, and there are {len(characters)} characters; raise vocab_size"
         )
     special = [token.content for token in trainer.special_tokens]
     unknown = trainer.options()["unk_token"]

@@ -1,4 +1,4 @@
-"""Engine for tokenizers whose normalizer or pre-tokenizer is, or contains, an object written in Python.
+"""Engine for tokenizers with dropout, or whose normalizer or pre-tokenizer contains an object written in Python.
 
 As in tokenizers, the normalizer is called once per stretch of text between added tokens, and the pre-tokenizer
 once per text, with all these stretches. Auxiliary tokenizers with one token per byte find the added tokens, and
@@ -155,7 +155,7 @@ class _Finder:
         words = find_words(self._carrier, text, ids, [""] * len(ids), allowed)
         assert words is not None  # it is a byte-level one
         at = 0
-        for _, group in groupby(words.numbers):  # an added token is a word of its own
+        for _, group in groupby(words.numbers):  # an added token is a separate word
             end = at + sum(1 for _ in group)
             token = (self._ids[ids[at]], words.found[at]) if at in words.found else None
             yield _Section(spans[at][0], spans[end - 1][1], token)

@@ -64,7 +64,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
         engine = engine_of(tokenizer)
         _refusals.pop(tokenizer, None)
         if engine.ready() is None:
-            reason = _refusals[tokenizer] = engine.reason or "it was changed meanwhile"
+            reason = _refusals[tokenizer] = engine.reason or "another thread changed it"
             give_back(tokenizer)
     if reason is not None:
         logger.debug("fastbpe leaves %s as it is: %s", type(tokenizer).__name__, reason)
@@ -83,14 +83,12 @@ def unknown_interface() -> str | None:
         decode = inspect.signature(TokenizersBackend._decode).parameters.keys()
         settings = inspect.signature(TokenizersBackend.set_truncation_and_padding).parameters.keys()
     except (ImportError, AttributeError) as error:
-        return f"it has no backend that fastbpe knows ({error}); versions {TESTED} have"
+        return f"it has no backend that fastbpe knows ({error}); versions {TESTED} have one"
     known = {"self", "text", "text_pair", "kwargs", *DEFAULTS}
     if found != known:
-        return (
-            f"its tokenizers take other arguments than versions {TESTED} have: {', '.join(sorted(found ^ known))}"
-        )
+        return f"its tokenizers take other arguments than in versions {TESTED}: {', '.join(sorted(found ^ known))}"
     if decode != _DECODE or settings != _SETTINGS:
-        return f"its tokenizers decode, or set truncation, with other arguments than versions {TESTED} have"
+        return f"its tokenizers decode, or set truncation, with other arguments than in versions {TESTED}"
     return None
 
 

@@ -26,12 +26,12 @@ from fastbpe.transformers.quick import call_plain, encode_text
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
-#: Methods that the stock `_encode_plus` calls, and that run before it: where a class has others, they must run.
+#: Methods that the stock `_encode_plus` calls, and methods that run before it. Overrides in a class must run.
 _BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
 _BEFORE_ENCODE = ("_get_padding_truncation_strategies", "set_truncation_and_padding")
-OWN_METHOD = "the class has its own method for that"
+OWN_METHOD = "the tokenizer's class overrides the method"
 _lock = threading.Lock()
-_reached = threading.local()  # whether the class's own method has gone on to `super()`
+_reached = threading.local()  # whether the class's own method has called `super()`
 _classes: dict[type, type] = {}
 
 

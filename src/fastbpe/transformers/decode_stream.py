@@ -39,7 +39,7 @@ def _find(engine: Engine, known: dict[int, str | None], skips: bool, before: lis
     """Find the text that an id adds after other ids."""
     native = engine.ready()
     if native is None or engine.texts[skips] is not known:
-        raise Changed  # the texts were made again in the meantime
+        raise Changed  # the tokenizer has changed since: the texts begin again
     original = engine.original
     token = original.id_to_token(id) if 0 <= id < 1 << 32 else None
     if token is None or (native.mode != "byte" and is_byte_token(token)):

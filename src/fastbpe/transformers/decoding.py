@@ -54,7 +54,9 @@ def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
     """
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
-        raise HandOver(engine.reason or "a decoder that does not join tokens")
+        raise HandOver(
+            engine.reason or "a decoder that does not join bytes, or an added token that was added again"
+        )
     try:
         if len(batch) == 1:
             return [tokenizer.decode(batch[0], skip_special_tokens=skips)]

@@ -246,7 +246,7 @@ class Engine:
                 state = copied.read_state()
             except Exception:
                 return copied
-            same = same and not self._remembered  # the copy has forgotten
+            same = same and not self._remembered  # the copy does not know which tokens were special before
             if same and self._state is not None and state[:2] == self._state[:2]:
                 copied._state, copied._tokenizer, copied.reason = state, self._tokenizer, self.reason
                 copied._built_post, copied.decodes = self._built_post, self.decodes

@@ -24,7 +24,9 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
         raise HandOver("a post-processor without a fixed frame")
     splits_special = bool(original.encode_special_tokens)
     if splits_special and not engine.splits_as_flagged():
-        raise HandOver("an added token that was special before, or is not found by itself")
+        raise HandOver(
+            "an added token that was special before, or that is not found in a text that consists only of it"
+        )
     settings = original.truncation
     truncation = None if settings is None else read_truncation(settings, frame.n_added)
     if settings is not None and truncation is None:

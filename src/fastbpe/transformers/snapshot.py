@@ -77,7 +77,7 @@ def _options(model: Any) -> tuple[Any, ...]:
 
 
 def sampling_of(model: Any) -> str:
-    """Return the name of the option with which a model encodes at random; "" if it does not."""
+    """Return the option with which a model encodes at random, such as "dropout=0.1"; "" if it does not."""
     names = {"BPE": ("dropout",), "Unigram": ("nbest_size", "alpha")}.get(type(model).__name__, ())
     found = ((name, getattr(model, name, None)) for name in names)
     return next((f"{name}={value:g}" for name, value in found if value), "")

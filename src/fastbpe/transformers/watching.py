@@ -21,7 +21,7 @@ from fastbpe.transformers._original import tokenizers
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
 SET = ("model", "decoder")  # properties with setters that count, too
-EPOCH = [0]  # number of settings of any component of any tokenizer since the first was watched
+EPOCH = [0]  # number of changes to components of all tokenizers since the first was watched
 
 _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
 _PARTS = ("normalizers", "pre_tokenizers", "processors", "decoders", "models")

@@ -23,16 +23,16 @@ from fastbpe.web.own_templates import OwnTemplate, render
 from fastbpe.web.shelf import Entry
 from fastbpe.web.template_messages import ChatTemplate, Message
 
-MAX_NAMED = 20  # special tokens of a text that are named, of each kind of text
+MAX_NAMED = 20  # special tokens of a text that are named; the same for added tokens
 MAX_DRAWN = 2000  # characters of a token that are drawn
-_PARTS_A_WRITE = 4096  # tokens, about, of a page to share that are sent at a time
+_PARTS_A_WRITE = 4096  # parts of a page to share (about one per token) that are sent at a time
 
 
 class Sizes(NamedTuple):
-    """Number of tokens of one text, by how far it is trusted.
+    """Number of tokens of one text, by how far the text is trusted.
 
-    trusted: number if special tokens in it are encoded as such.
-    text: number if special tokens are ordinary text, but added tokens are encoded as such.
+    trusted: number if special and added tokens in the text become their ids.
+    text: number if special tokens are ordinary text, but added tokens become their ids.
     untrusted: number if both are ordinary text, as in an untrusted part of `encode_parts`.
     """
 
@@ -45,12 +45,12 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
     """Encode a text with each tokenizer, and return a header in JSON followed by arrays of uint32.
 
     The header's length comes first, as a little-endian uint32; spaces pad the header to a multiple of 4 bytes. For
-    each tokenizer, its ids follow, then start and end of each id in UTF-16 code units.
+    each tokenizer, three arrays follow: the ids, their starts, and their ends, in UTF-16 code units.
 
     Args:
         entries: the tokenizers.
         text: the text.
-        special: special tokens in the text are encoded as such.
+        special: special tokens in the text become their ids.
     """
     n_characters, n_bytes = sizes_of(text)
     head: dict[str, Any] = {"n_characters": n_characters, "n_bytes": n_bytes, "texts": []}
@@ -79,7 +79,12 @@ def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
 
 
 def _found(ids: npt.NDArray[np.uint32], named: dict[str, int]) -> list[dict[str, Any]]:
-    """Count the tokens of a text that have these names."""
+    """Count how often each of some tokens occurs in a text.
+
+    Args:
+        ids: ids of the text.
+        named: names and ids of the tokens.
+    """
     names = {token_id: name for name, token_id in named.items()}
     some = ids[np.isin(ids, [*names])] if names else ids[:0]
     numbers, counts = np.unique(some, return_counts=True)
@@ -203,7 +208,7 @@ def word(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
 
 
 def _end(tokenizer: Tokenizer, piece: MergedPiece) -> list[bytes]:
-    """Return the tokens that a piece ends with."""
+    """Return the tokens of a piece after its last merge."""
     if piece.whole is not None:
         return [tokenizer.id_to_token(piece.whole)]
     symbols = [*piece.symbols]
@@ -220,7 +225,7 @@ def page(entries: Sequence[Entry], text: str, *, special: bool) -> Iterator[byte
     Args:
         entries: the tokenizers.
         text: the text.
-        special: special tokens in the text are encoded as such.
+        special: special tokens in the text become their ids.
     """
     allowed = "all" if special else ()
     shown = ((entry.name, show(entry.tokenizer, text, allowed_special=allowed)) for entry in entries)

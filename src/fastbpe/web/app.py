@@ -39,11 +39,11 @@ from fastbpe.web.shelf import MAX_ADDED, Entry, Shelf
 from fastbpe.web.template_messages import ROLES, TEMPLATES, ChatTemplate, Message
 
 MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
-MAX_TOKENS = 50_000  # ids that one question may ask about
+MAX_TOKENS = 50_000  # ids that one request may ask about
 MAX_WORD = 200  # characters of a text that is merged step by step
 MAX_MESSAGES = 100  # of a chat
 MAX_NAME = 60  # characters of a vocabulary's name
-MAX_SHARED_BYTES = 1 << 20  # of a text that becomes a page to share: of more, browsers draw the page slowly
+MAX_SHARED_BYTES = 1 << 20  # of a text that becomes a page to share: browsers draw a larger page slowly
 LARGE_BYTES = 1 << 18  # of a text; larger ones are encoded one at a time, each with all memory that it needs
 OWN_TEMPLATE = "own"  # name of the template that is stored with a tokenizer
 
@@ -181,7 +181,7 @@ class _Questions:
         body = await request.body()
         if len(body) > MAX_SHARED_BYTES:
             limit = f"at most {MAX_SHARED_BYTES:,} bytes of text can be shared as a page"
-            raise HTTPException(413, f"{limit}; `fastbpe show --html` writes larger ones")
+            raise HTTPException(413, f"{limit}; `fastbpe show --html` writes larger pages")
         page = answers.page(entries, _text(body), special=_special(request))
         headers = {"Content-Disposition": 'attachment; filename="tokens.html"'}
         return StreamingResponse(page, media_type="text/html", headers=headers)
@@ -203,13 +203,13 @@ class _Questions:
         """Add a published vocabulary that is on this machine; nothing is downloaded."""
         name = request.query_params.get("name", "")
         if name not in VOCABULARIES:
-            raise HTTPException(400, "name: must be a published vocabulary")
+            raise HTTPException(400, "name: must be the name of a published vocabulary")
         return await self._added(name, name)
 
     async def _added(self, name: str, source: str | bytes) -> Response:
         tokenizer = await run_in_threadpool(load, source)
         if not isinstance(tokenizer, Tokenizer):
-            raise HTTPException(400, "this tokenizer does not work on text")
+            raise HTTPException(400, "this tokenizer encodes sequences of integers, not text")
         entry = self._shelf.add(name, tokenizer, is_trained=False)
         return JSONResponse({"tokenizer": entry.as_dict(), "max_added": MAX_ADDED})
 
@@ -223,14 +223,17 @@ class _Questions:
     def _entry(self, wanted: str) -> Entry:
         key, colon, size = wanted.partition(":")
         if not _is_number(key) or (colon and not _is_number(size)):
-            raise HTTPException(400, "with: numbers of tokenizers")
+            raise HTTPException(400, "with: must be numbers of tokenizers, separated by commas")
         entry = self._shelf.get(int(key))
         if entry is None:
             raise HTTPException(404, "this tokenizer is gone; train or load it again")
         if not colon:
             return entry
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
-            raise HTTPException(400, "with: only tokenizers that were trained here have earlier sizes")
+            raise HTTPException(
+                400,
+                f"with: a size must be from {N_BYTES} to the tokenizer's own, and the tokenizer trained here",
+            )
         smaller = live_training.at_size(entry.tokenizer, int(size))
         return entry._replace(tokenizer=smaller, for_chats=smaller)
 
@@ -268,7 +271,7 @@ def _json(body: bytes, kind: type) -> Any:
 def _id_and_text(wanted: Any) -> tuple[int, str | None]:
     token_id, text = wanted if isinstance(wanted, list) and len(wanted) == 2 else (wanted, None)
     if type(token_id) is not int or not (text is None or isinstance(text, str)):
-        raise HTTPException(400, "the body must be a list of ids")
+        raise HTTPException(400, "the body must be a list of ids, or of [id, text]")
     return token_id, text
 
 
@@ -279,7 +282,9 @@ def _messages(said: list[Any]) -> list[Message]:
     for one in said:
         role, content = (one.get("role"), one.get("content")) if isinstance(one, dict) else (None, None)
         if role not in ROLES or not isinstance(content, str):
-            raise HTTPException(400, "each message has a role and a content")
+            raise HTTPException(
+                400, f"each message must have a role ({', '.join(ROLES)}) and a text as its content"
+            )
         messages.append(Message(role, content))
     return messages
 

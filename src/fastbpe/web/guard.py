@@ -96,7 +96,7 @@ class Guard:
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return _text(421, "the Host header is not the address of this server")
         if scope["method"] not in METHODS:
-            return _text(405, f"the methods are {', '.join(METHODS)}")
+            return _text(405, f"the method must be one of {', '.join(METHODS)}")
         if any(origin != f"http://{hosts[0].lower()}" for origin in headers.getlist("origin")):
             return _text(403, "the Origin header names another site")
         sites = {site for site in headers.getlist("sec-fetch-site") if site not in ("same-origin", "none")}
@@ -108,7 +108,7 @@ class Guard:
         return None
 
     def _too_large(self) -> PlainTextResponse:
-        return _text(413, f"at most {self._max_body_bytes:,} bytes can be sent")
+        return _text(413, f"a request can contain at most {self._max_body_bytes:,} bytes")
 
 
 class _Body:

@@ -29,7 +29,7 @@ class Trainer:
     """Trainer of small vocabularies, one at a time.
 
     Args:
-        shelf: the shelf to which they are added.
+        shelf: the shelf to which the vocabularies are added.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -48,7 +48,7 @@ class Trainer:
             name: name of the vocabulary on the page.
         """
         if not self._lock.acquire(blocking=False):
-            yield {"error": "another training is under way; wait for its end"}
+            yield {"error": "another training is running; wait until it ends"}
             return
         try:
             yield from self._run(text, vocab_size, pattern, name)
@@ -75,7 +75,7 @@ class Trainer:
             except _Closed:
                 pass
             except BaseException:
-                reports.put({"error": "training failed; the terminal says why"})
+                reports.put({"error": "training failed; the terminal of fastbpe web shows the error"})
                 raise
 
         thread = Thread(target=learn, name="fastbpe-web-training")

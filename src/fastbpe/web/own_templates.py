@@ -28,9 +28,9 @@ from fastbpe.web.template_messages import Message, Parts
 
 MAX_CHARACTERS = 1 << 20  # of a rendered text
 SECONDS = 2  # of processor time for a template
-PATIENCE = 10  # seconds until a worker is ended, on a machine that has other work
+PATIENCE = 10  # seconds until a worker is killed, even if a busy machine gave it little processor time
 MAX_MEMORY_BYTES = 1 << 29  # of a worker
-_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE")  # by which Python finds its packages
+_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE")  # with these, Python finds its packages
 _WORKER = Path(chats.__file__).with_name("rendering.py")
 
 
@@ -38,7 +38,7 @@ class OwnTemplate(NamedTuple):
     """Chat template of a model.
 
     text: str – the template, in jinja2's language.
-    tokens: dict[str, str] – names of special tokens that it may use: bos_token and others.
+    tokens: dict[str, str] – special tokens that the template may use, by name: bos_token and others.
     """
 
     text: str
@@ -126,7 +126,7 @@ def _cut(text: str, before: str, after: str) -> Parts | None:
 
 
 def _run(template: OwnTemplate, conversations: Sequence[Sequence[Message]]) -> list[str]:
-    """Render a template for each conversation, in a worker. Raises ValueError as `render`."""
+    """Render a template for each conversation, in a worker. Raises ValueError, as `render` does."""
     asked = {
         "template": template.text,
         "runs": [_variables(template.tokens, messages) for messages in conversations],
@@ -150,7 +150,8 @@ def _run(template: OwnTemplate, conversations: Sequence[Sequence[Message]]) -> l
         answer = json.loads(done.stdout)
     except ValueError:  # ended by a limit, before it could answer
         is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
-        raise ValueError(too_long if is_late else f"chat template: its worker ended: {done.returncode}") from None
+        ended = f"chat template: the process that renders it ended with the status {done.returncode}"
+        raise ValueError(too_long if is_late else ended) from None
     if "error" in answer:
         raise ValueError(f"chat template: {answer['error']}")
     texts: list[str] = answer["texts"]

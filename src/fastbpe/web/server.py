@@ -16,7 +16,7 @@ from fastbpe.web.own_templates import OwnTemplate
 from fastbpe.web.shelf import Shelf
 
 LOOPBACK = "127.0.0.1"
-_SECONDS_TO_END = 2  # that open answers get when the server is told to end
+_SECONDS_TO_END = 2  # that unfinished responses get when the server stops
 
 
 class WebServer:
@@ -44,7 +44,7 @@ class WebServer:
     ) -> None:
         named = [*tokenizers] or [("bytes", Tokenizer.from_merges([], pattern=None))]
         self._socket = socket.create_server((LOOPBACK, port))
-        # Connections inherit it. Without it the body of an answer waits until its headers are received.
+        # Connections inherit this option. Without it, a response's body waits until its headers are acknowledged.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._socket.getsockname()[1]
         self.address = f"http://{LOOPBACK}:{self.port}/"
@@ -67,7 +67,7 @@ class WebServer:
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Make `run` return. To be called from another thread."""
+        """Make `run` return. Call this from another thread."""
         self._server.should_exit = True
 
     def open_browser(self) -> None:

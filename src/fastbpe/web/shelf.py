@@ -70,7 +70,7 @@ class Shelf:
         self._next = len(self._entries)
 
     def entries(self) -> list[Entry]:
-        """List all entries, the oldest first."""
+        """List all entries, oldest first."""
         with self._lock:
             return [*self._entries.values()]
 
@@ -80,7 +80,7 @@ class Shelf:
             return self._entries.get(key)
 
     def add(self, name: str, tokenizer: Tokenizer, *, is_trained: bool) -> Entry:
-        """Add a tokenizer. If there are more than MAX_ADDED, remove the one added first."""
+        """Add a tokenizer. If more than MAX_ADDED were added on the page, remove the oldest of these."""
         for_chats = with_markers(tokenizer)
         with self._lock:
             entry = Entry(self._next, name, tokenizer, is_trained, None, True, for_chats)

@@ -83,7 +83,7 @@ def _gemma(messages: Sequence[Message]) -> Parts:
     parts: Parts = [("<bos>", True)]
     system = ""
     for role, content in messages:
-        if role == "system":  # Gemma has no such role: the first message of the user begins with it
+        if role == "system":  # Gemma has no such role: the next user message begins with the system message
             system = f"{content.strip()}\n\n"
             continue
         name = "model" if role == "assistant" else role
@@ -126,7 +126,7 @@ def with_markers(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def template_of(special_tokens: Set[str]) -> str | None:
-    """Return the name of the first template whose special tokens are all in a vocabulary; None if no template has.
+    """Return the name of the first template whose special tokens a vocabulary has; None if no template fits.
 
     >>> template_of({"<s>", "</s>"})
     'Llama 2'

@@ -153,7 +153,7 @@ def test_cache_folder_follows_the_environment_variables(
 
 def test_unwritable_cache_warns_and_returns_the_data(server: Server, cache: Path) -> None:
     cache.write_text("a file, where a folder should be")
-    with pytest.warns(UserWarning, match="cannot be kept"):
+    with pytest.warns(UserWarning, match="cannot keep"):
         assert read_file_cached(server.url, SHA256) == CONTENT
 
 

@@ -116,7 +116,7 @@ def test_body_beyond_the_limit_is_refused_by_its_length(client_of, small) -> Non
     client = client_of(small, max_body_bytes=100)
     assert client.post(ENCODE, content=b"a" * 100).status_code == 200
     answer = client.post(ENCODE, content=b"a" * 101)
-    assert (answer.status_code, answer.text) == (413, "at most 100 bytes can be sent\n")
+    assert (answer.status_code, answer.text) == (413, "a request can contain at most 100 bytes\n")
 
 
 def test_body_beyond_the_limit_is_refused_without_a_length(client_of, small) -> None:

@@ -94,17 +94,17 @@ export class ChatPage {
       ].join(", ");
       const said = [];
       if (found.missing.length) {
-        said.push(`This vocabulary has no ${found.missing.join(", ")}: they become plain text.`);
+        said.push(`This vocabulary lacks special tokens of the template, which become plain text: ${found.missing.join(", ")}.`);
       }
       if (found.is_mixed) {
         said.push(
-          "This template changes the messages, so the page cannot tell its text from theirs. Special tokens in the",
+          "This template changes the messages, so the page cannot tell them from the template's own text. Special tokens in the",
           "messages become ids, as in transformers."
         );
       }
       if (found.n_forged > 0) {
         said.push(
-          `The messages contain special tokens. They stay text here. Encoding the whole prompt with all special tokens`,
+          `The messages contain special tokens, which stay text here. Encoding the whole prompt with all special tokens`,
           `allowed would give ${found.n_forged} more special tokens than the template has.`
         );
       }

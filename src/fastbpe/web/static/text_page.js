@@ -35,14 +35,14 @@ export class TextPage {
     tokenizers.onChange(() => this.panels.forEach((panel) => panel.fill(tokenizers.list)));
   }
 
-  /** Show a text that was not typed. The field turns its CR LF into LF: until it is edited, the text itself counts. */
+  /** Show a text that was not typed. The field turns CR LF into LF: until the user edits it, keep the original text. */
   setText(text) {
     this.text.value = text;
     this.exact = text;
     return this.refresh();
   }
 
-  /** What a link, and a reload, bring back: text, names of tokenizers, and whether special tokens become ids. */
+  /** State that a link or a reload restores: text, names of tokenizers, and whether special tokens become ids. */
   get state() {
     return { text: this.content, names: this.panels.map((panel) => panel.name), special: byId("special").checked };
   }
@@ -78,7 +78,7 @@ export class TextPage {
     for (const panel of this.panels) panel.view.markSame(panel === from ? -1 : start, end);
   }
 
-  /** Return the text; a lone surrogate is U+FFFD, as it is once it is sent. */
+  /** Return the text, with U+FFFD for each lone surrogate, as in the request. */
   get content() {
     const text = this.exact ?? this.text.value;
     return text.isWellFormed?.() === false ? text.toWellFormed() : text;

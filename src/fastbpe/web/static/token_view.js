@@ -157,7 +157,7 @@ export class TokenView {
     this.bottom.style.height = `${shown.after}px`;
     this.drawn = new Map(drawn.map((block) => [block.first, block]));
     setChildren(this.middle, drawn.map(({ element }) => element));
-    let above = 0; // by how much the blocks above the view turned out to be higher than they were
+    let above = 0; // pixels by which the blocks above the view are higher than was guessed
     drawn.forEach(({ element }, i) => {
       const more = this.heights.keep(shown.first + i, element.offsetHeight);
       if (element.offsetTop + element.offsetHeight < this.list.scrollTop) above += more;

@@ -72,7 +72,7 @@ export class WordPage {
     if (this.pieces.length && n === this.steps.length) {
       notes.push(`encode gives ${counted(ids.length, "token")}: ${ids.join(", ")}.`);
       if (whole && ids.length < this.after(n).flat().length) {
-        notes.push("This piece is a token and is found whole, before merging. Merging alone would give other tokens.");
+        notes.push("A piece that is itself a token is found whole, before merging. Merging alone would give other tokens.");
       }
       if (!agrees) notes.push("Characters without a token become bytes or the unknown token.");
     }
