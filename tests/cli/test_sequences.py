@@ -101,7 +101,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
         ([*TRAIN, "big.txt"], ["4 at position 0"]),
         ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["'pattern' is not an option of training in ids mode"]),
-        ([*TRAIN, "codes.txt", "--special", ""], ["the special token '': its name must be"]),
+        ([*TRAIN, "codes.txt", "--special", ""], ["special_tokens has '': a name must be"]),
         (
             ["encode", "-m", "codes.fbpe", "big.txt", "-o", "out.bin"],
             ["big.txt:1: 4 at position 0 is not a symbol"],

@@ -131,7 +131,7 @@ def test_shards_teach_what_follows_a_base(tmp_path: Path) -> None:
         assert fastbpe.train(counts, mode="codepoint", progress=False, **learning) == whole
     with pytest.raises(TrainingError, match="counted with"):
         fastbpe.train(count(LINES), mode="codepoint", progress=False, **learning)
-    with pytest.raises(OptionError, match="set by base="):
+    with pytest.raises(OptionError, match="cannot be changed with base="):
         count(LINES, base=base, byte_fallback=True)
     with pytest.raises(TrainingError, match="a tokenizer of mode='byte'"):
         count(LINES, base=fastbpe.train(["ab"], vocab_size=256, progress=False))

@@ -167,7 +167,11 @@ def test_training_report_names_the_base() -> None:
         ({"ties": "huggingface"}, TrainingError, 'ties="huggingface" cannot be combined with base='),
         ({"vocab_size": 258}, TrainingError, "the base has 259 tokens"),
         ({"vocab_size": 259, "special_tokens": ["<u>"]}, TrainingError, "1 special tokens are new"),
-        ({"special_tokens": ["<s>"]}, SpecialTokenError, "'<s>' is already one of the base, with the id 257"),
+        (
+            {"special_tokens": ["<s>"]},
+            SpecialTokenError,
+            "the base already has the special token '<s>', with the id 257",
+        ),
         ({"special_tokens": ["ab"]}, SpecialTokenError, "also the ordinary token 256"),
         ({"base_special": "begin"}, TrainingError, "choose one of 'keep', 'end'"),
         ({"base": "cl100k"}, TypeError, "base must be a Tokenizer, not str"),

@@ -120,7 +120,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         options: options of the run; their special tokens are the new ones.
 
     Raises:
-        TrainingError: vocab_size leaves no id for a merge, or ties="huggingface".
+        TrainingError: vocab_size is too small for the base and the new special tokens, or ties="huggingface".
         SpecialTokenError: a new special token is a token of the base.
     """
     if base_special not in BASE_SPECIAL:
@@ -136,14 +136,15 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         if (token_id := base.token_to_id(name)) is not None:
             if token_id in special:
                 raise SpecialTokenError(
-                    f"special token {name!r} is already one of the base, with the id {token_id}"
+                    f"the base already has the special token {name!r}, with the id {token_id}; leave it out of "
+                    "special_tokens="
                 )
             raise SpecialTokenError.is_ordinary(name, token_id)
     n_known = base.vocab_size + len(options.special_tokens)
     if options.vocab_size < n_known:
         raise TrainingError(
             f"vocab_size={options.vocab_size} is too small: the base has {base.vocab_size} tokens, special ones "
-            f"included, and {len(options.special_tokens)} special tokens are new"
+            f"included, and {len(options.special_tokens)} special tokens are new; pass {n_known} or more"
         )
     vocabulary = vocabulary_of(base)
     tokens = vocabulary.tokens()

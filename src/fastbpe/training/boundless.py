@@ -65,9 +65,15 @@ def _train_on_runs(
 
     Raises TrainingError: the runs were counted with another tokenizer, or an option differs from the tokenizer's.
     """
+    assert runs.runs_of is not None
+    if " " in runs.runs_of:
+        raise TrainingError(
+            "these PieceCounts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and as "
+            "superwords= the Superwords with which they were counted"
+        )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
-            'these PieceCounts are runs of the words of a tokenizer: pass superwords="boundless", and the '
+            'these PieceCounts are runs of the words of a tokenizer: pass superwords="boundless", and this '
             "tokenizer as base="
         )
     options, merges = words_of(words)
@@ -88,19 +94,22 @@ def _train_on_runs(
 def _check(
     sources: Iterable[object], base: object, keywords: Collection[str], *, learns_words_alone: bool
 ) -> None:
-    """Raise TrainingError if an argument cannot be combined with superwords="boundless"."""
+    """Raise TrainingError if an argument cannot be combined with superwords="boundless" or "words"."""
+    argument = f'superwords="{WORDS if learns_words_alone else BOUNDLESS}"'
     if base is not None:
         raise TrainingError(
-            'superwords="boundless" learns words and superwords together, and base= has its words; leave '
-            "base= out, or pass superwords=Superwords(), which learns superwords on top of a base"
+            f"{argument} learns its own words, but base= already has words; leave base= out, or pass "
+            "superwords=Superwords(), which learns superwords on top of a base"
         )
     known = PieceCounts if learns_words_alone else ()
     if any(isinstance(one, Mapping) and not isinstance(one, known) for one in sources):
+        if learns_words_alone:
+            raise TrainingError(f"{argument} needs the texts or PieceCounts, not a dict of counts")
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if "ties" in keywords:
         raise TrainingError(
-            'superwords="boundless" has its own order: of two equally frequent pairs it merges the one '
-            "whose left token, then right token, is less as bytes; leave ties= out"
+            f"{argument} has its own order: of two equally frequent pairs it merges the one whose left token, "
+            "then right token, is less as bytes; leave ties= out"
         )
 
 

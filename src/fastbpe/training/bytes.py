@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fastbpe._core.train.parity_learner import ParityLearner
     from fastbpe.training.parity import Parity
 
-_NO_WINDOW = 1 << 62  # choices, more than there can be
+_NO_WINDOW = 1 << 62  # more choices than there can be
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 
@@ -118,7 +118,8 @@ def _with_options_of_counts(
         )
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
-            'these PieceCounts are runs of words; pass superwords="boundless", and their tokenizer as base='
+            'these PieceCounts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
+            "words, or the Superwords with which runs of tokens were counted"
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

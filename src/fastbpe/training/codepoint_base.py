@@ -82,7 +82,7 @@ class CodePointBase:
             )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:
-            raise OptionError(f"{bad!r} is set by base=, whose ids must not change; leave it out")
+            raise OptionError(f"{bad!r} cannot be changed with base=, whose ids must stay; leave it out")
         model = self.model
         values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
         trainer = checked_trainer(values, model.trainer)
@@ -156,7 +156,8 @@ class CodePointBase:
         lowest = min([*ordered, 0.0])
         if lowest - len(new) <= -_MAX_SCORE:
             raise TrainingError(
-                f"base= has the score {lowest:g}: floats cannot represent {len(new)} lower scores 1 apart"
+                f"the lowest score of base= is {lowest:g}, and floats cannot represent {len(new)} lower scores "
+                "that are 1 apart; lower vocab_size, or train without base="
             )
         packed = [lowest - 1 - rank for rank in range(len(new))]
         piece_bytes, piece_ends = pack_pieces([*model.pieces, *(text.encode() for text in new)])

@@ -137,7 +137,7 @@ def cut_at_spaces() -> bytes:
 
 
 def order_matters(options: CodePointOptions) -> str:
-    """Return an option's name with which a unigram model depends on the order of sentences; "" if no option does.
+    """Return "name=value" of an option with which a unigram model depends on the order of sentences, or "".
 
     Without such options, each sentence begins with U+2581, and words end before it.
     """

@@ -36,6 +36,7 @@ _NORMALIZING = ({*specs.NORMALIZER} - {"precompiled_charsmap"}) | {"normalizatio
 #: Options that `count_pieces(mode="codepoint")` accepts.
 COUNTING_NAMES = {*_READ, *_NAMING, *_NORMALIZING}
 _SAMPLING = "input_sentence_size"
+_N_SYMBOLS_SHOWN = 5  # in an error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,7 +226,7 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
         elif name in specs.WITHOUT_EFFECT:
             reason = specs.WITHOUT_EFFECT[name]
         else:
-            reason = f"it has {', '.join(sorted(COUNTING_NAMES))}"
+            reason = f"the options are {', '.join(sorted(COUNTING_NAMES))}"
         raise OptionError(f"{name!r} is not an option of counting in {mode} mode: {reason}")
 
 
@@ -236,8 +237,15 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
             continue
         if name == "precompiled_charsmap":
             raise TrainingError(
-                "the words were counted with the rules of another normalizer: count them again, or leave out "
-                "normalization_rule_name"
+                "the words were counted with the rules of another normalizer: use the same "
+                "normalization_rule_name (or leave it out in train), or count the words again"
+            )
+        if name == "symbols":
+            names = sorted({*(a or ())} ^ {*(b or ())})
+            raise TrainingError(
+                f"the words were counted with other symbols; {', '.join(map(repr, names[:_N_SYMBOLS_SHOWN]))} "
+                f"{'and more ' if len(names) > _N_SYMBOLS_SHOWN else ''}differ: use the same control_symbols, "
+                "user_defined_symbols, byte_fallback and names such as unk_piece, or count the words again"
             )
         raise TrainingError(
             f"the words were counted with {name}={a!r}, not {b!r}: count them again, or use the same value"

@@ -21,8 +21,8 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
         options: options of the run.
 
     Raises:
-        SpecError: a symbol's id is greater than all others, a symbol is also a learned piece, or there are too few
-        pieces.
+        SpecError: a symbol's id is beyond the last piece, two pieces have the same text, or there are too few
+            pieces.
     """
     n_ids = len(options.metas) + len(learned)
     texts = [piece.encode() for piece in learned]
@@ -82,7 +82,8 @@ def _check_distinct(pieces: list[bytes]) -> None:
         if piece in seen:
             name = piece.decode()
             raise SpecError(
-                f"{name!r} is two pieces: a symbol, and another symbol or a character of required_chars",
+                f"{name!r} is two pieces: a symbol, and another symbol or a character of required_chars; leave "
+                "one of the two out",
                 f"{name} is already defined",
             )
         seen.add(piece)

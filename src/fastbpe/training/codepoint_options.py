@@ -100,7 +100,7 @@ class CodePointOptions:
             elif name in specs.NORMALIZER and name != "precompiled_charsmap":
                 if normalizer is not None:
                     raise SpecError(
-                        f"{given}={value!r}: the given normalizer already sets it; leave one of them out",
+                        f"{given}={value!r}: a whole normalizer was passed, too; leave one of the two out",
                         "Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: "
                         + given,
                         "INVALID_ARGUMENT",
@@ -163,7 +163,8 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     expected = {"strings": "a list of names", "string": "text", "bool": "True or False", "float": "a number"}
     if kind == "model_type":
         raise SpecError(
-            f"{name}={value!r}: fastbpe trains 'bpe' only",
+            f"{name}={value!r}: sentencepiece has only the types "
+            f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}",
             f'unknown enumeration value of "{value}" as kModelType_Map',
             "INVALID_ARGUMENT",
         )
@@ -265,13 +266,13 @@ def _check_model_type(trainer: Spec, model_types: Sequence[str]) -> None:
     model_type = trainer["model_type"]
     if model_type in model_types:
         return
-    way_out = ""
+    way_out = '; pass mode="unigram" to train'
     if model_type != "unigram":
         way_out = "; fastbpe.sentencepiece trains word and char models"
         if model_type == "char":
             way_out += ', and vocab_size="characters" gives the same ids'
     raise SpecError(
-        f"model_type={model_type!r}: fastbpe trains {', '.join(map(repr, model_types))} only{way_out}",
+        f"model_type={model_type!r}: this run trains only {', '.join(map(repr, model_types))}{way_out}",
         f"fastbpe trains --model_type={' or '.join(model_types)} only.",
     )
 
@@ -418,7 +419,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL
     if trainer["unk_id"] < 0 and not trainer["byte_fallback"]:
         raise SpecError(
-            f"unk_id={trainer['unk_id']}: a model without byte_fallback needs an unknown piece",
+            f"unk_id={trainer['unk_id']}: a model without byte_fallback needs an unknown piece; use 0 or more, or "
+            "byte_fallback=True",
             f"[has_unk] {unknown} must be defined.",
         )
     _add_symbols(trainer, metas)
@@ -439,15 +441,19 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
     free = 0
     for name, type_ in symbols:
         if not name:
-            raise SpecError("a control or user-defined symbol is empty", "[!sp->piece().empty()] ")
+            raise SpecError(
+                "control_symbols or user_defined_symbols contains an empty name; leave it out",
+                "[!sp->piece().empty()] ",
+            )
         if name == trainer["unk_piece"]:
             raise SpecError(
-                f"{name!r} is the unknown piece, not a symbol; leave it out",
+                f"{name!r} is the unknown piece; leave it out of control_symbols and user_defined_symbols",
                 f"{name} must not be defined with --control_symbols and --user_defined_symbols.",
             )
         if name in seen:
             raise SpecError(
-                f"symbol {name!r} is given twice",
+                f"symbol {name!r} is given twice (by control_symbols, user_defined_symbols or byte_fallback); "
+                "leave one out",
                 f"{name} is already defined. duplicated symbols are not allowed.",
             )
         seen.add(name)

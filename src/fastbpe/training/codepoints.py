@@ -283,7 +283,13 @@ def _learn_counted(
     reporter: Reporter,
     base: CodePointBase | None,
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from words. Accepts the arguments of `learn_model`."""
+    """Learn a code-point vocabulary from words.
+
+    Args:
+        counted: the words.
+        options, reporter, base: as for `learn_model`.
+        classes: class of each code point; see `character_classes`.
+    """
     counts = character_counts(counted)
     alphabet, left_out = alphabet_of(counts, options.trainer)
     n_symbols = len(options.metas)
@@ -316,7 +322,13 @@ def _learn_counted(
 def report_of(
     counted: CountedWords, counts: Mapping[int, int], left_out: Mapping[str, int], *, n_merges: int
 ) -> CodePointReport:
-    """Return the report of a run. Takes its attributes by name, and the count of each character."""
+    """Return the report of a run.
+
+    Args:
+        counted: the words.
+        counts: code point → count.
+        left_out, n_merges: as in `CodePointReport`.
+    """
     return CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
@@ -348,7 +360,7 @@ def _learned(
         classes: class of each code point; see `character_classes`.
         trainer: options of the learner.
         n_merges: int – number of pieces to learn; there may be fewer.
-        update: function to call with the number of pieces learned so far.
+        update: function to call with the number of pieces learned since the last call.
         base: the model to extend; None: train a new model.
     """
     texts = sorted(alphabet) if base is None else base.alphabet(alphabet)

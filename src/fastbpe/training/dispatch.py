@@ -38,7 +38,7 @@ if sys.version_info >= (3, 11):
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # of code-point mode, by role
+_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # names in code-point mode, by role
 
 
 @overload
@@ -122,21 +122,21 @@ def train(
             .ndjson, .jsonlines, .jl, .parquet or .arrow, and .json files of JSON lines with the field. Files are
             read as a stream: memory does not grow with their size.
             A text is one document: str, or bytes of UTF-8.
-            A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, strings are paths if
-            every one looks like a path: a single line of fewer than 1,024 characters that ends with an extension
-            of such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does not
-            exist is then an error; pass `iter(list)` to have the strings treated as texts. Elsewhere, strings are
-            texts.
+            A pathlib.Path is always a path, and so is a single str. In a list or tuple, strings are paths if
+            every one looks like a path: a single line of fewer than 1,024 characters that ends with a slash or an
+            extension of such files, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that does not
+            exist is then an error; pass `iter(list)` to have the strings treated as texts. In any other iterable,
+            strings are texts.
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also have a pattern and
-            special tokens. Pieces are not split again by `pattern`. In code-point mode, the mapping is of
-            sentences, and `PieceCounts` contain words (`count_pieces(mode="codepoint")`) and the options with
-            which they were counted. The same is true of unigram mode.
+            special tokens. Pieces are not split again by `pattern`. In code-point and unigram mode, the mapping
+            is of sentences, and `PieceCounts` contain words (`count_pieces(mode=)`) and the options with which
+            they were counted.
             With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
             array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
+            code-point mode: symbols, pieces, characters; "characters" learns all characters and no merges.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
             unigram model, sentencepiece's default, which keeps the sentences in memory. None: the mode of the base
@@ -170,7 +170,8 @@ def train(
         roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
             `Tokenizer.roles`.
         parity: Parity – share the merges among languages: each merge is for the language whose text needs the most
-            tokens. The source is a dict of languages to sources. Byte mode only, without base= and ties=.
+            tokens. The source is a dict of languages to sources. Byte mode only, without base=, ties= and
+            superwords=.
         weights: dict – name of a source → int, 1 or more, by which its counts are multiplied, as if the source
             occurred that often. Default: 1. Weights are integers: to halve a source, double the others. The source
             is a dict of names to sources. In byte and code-point mode.
@@ -186,8 +187,8 @@ def train(
             max_token_bytes: int – maximum length of a token in bytes. Default: None, no limit.
             superwords: `Superwords` – also learn tokens that span several words, after words, or on top of a base.
             "boundless": learn them together with words, as BoundlessBPE does; they are made of whole words, and
-            only a .fbpe file or BoundlessBPE's .model can store them. "words": only the words of "boundless", for
-            `count_pieces(superwords=)`. The source is read several times. Default: None.
+            only a .fbpe file or BoundlessBPE's .model can store them. "words": learn only the words, the first
+            step of "boundless", for `count_pieces(superwords=)`. The source is read several times. Default: None.
             In code-point mode: options of sentencepiece's trainer and normalizer, with sentencepiece's names, such
             as character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
             With mode="unigram" these, and seed_sentencepiece_size, seed_sentencepieces_file, shrinking_factor and
@@ -238,7 +239,7 @@ def train(
         del options["superwords"]
     if base is not None and mode != "unigram":
         check_mode(base, mode)
-    elif base_special is not None:
+    elif base is None and base_special is not None:
         raise TrainingError(
             f"base_special={base_special!r} has no effect without base=; pass base=, or leave it out"
         )

@@ -1,4 +1,4 @@
-"""Counting of the documents of a source in threads: of pieces, or of what other counters count."""
+"""Counting of the documents of a source in threads: their pieces, or the runs that other counters count."""
 
 from __future__ import annotations
 

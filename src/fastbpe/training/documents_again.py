@@ -19,7 +19,7 @@ from fastbpe.training.document_counting import count_documents
 from fastbpe.training.options import ReadingOptions, Run
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table
 
-_HEAD = struct.Struct("<?Q")  # of a document: it is a str; its bytes
+_HEAD = struct.Struct("<?Q")  # header of a document: whether it is a str; its length in bytes
 
 
 class SourcesAgain:
@@ -100,21 +100,24 @@ def _resolver(
     if not hasattr(source, "__next__"):
         return partial(reading.resolve, source)
     file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))  # noqa: SIM115 (the stack closes it)
+    for document in reading.documents(reading.resolve(source), None, Skipped()):
+        data = document.encode() if isinstance(document, str) else document
+        _stored(file.write, _HEAD.pack(isinstance(document, str), len(data)))
+        _stored(file.write, data)
+    _stored(file.flush)
+    return partial(ReadingOptions().resolve, _Kept(file))
+
+
+def _stored(write: Callable[..., object], *data: bytes) -> None:
+    """Write to the temporary file. Raises OSError with the folder and the ways out."""
     try:
-        for document in reading.documents(reading.resolve(source), None, Skipped()):
-            data = document.encode() if isinstance(document, str) else document
-            file.write(_HEAD.pack(isinstance(document, str), len(data)))
-            file.write(data)
-        file.flush()
+        write(*data)
     except OSError as error:
-        if error.errno is None:
-            raise
         raise OSError(
             error.errno,
-            f"{error.strerror}: no room for the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
+            f"{error.strerror}: cannot store the documents in {tempfile.gettempdir()}; set TMPDIR to a folder "
             "with enough space, or pass the documents as files or as a list",
         ) from error
-    return partial(ReadingOptions().resolve, _Kept(file))
 
 
 class _Kept:

@@ -29,7 +29,7 @@ class SequenceOptions:
     """Options of training over sequences, checked; the training report lists each.
 
     Attributes:
-        vocab_size: int – target number of ids: base symbols and merges.
+        vocab_size: int – target number of ids: base symbols, merges and special tokens.
         base_size: int – number of base symbols, which are the integers from 0 to base_size - 1.
         ties: str – which of two equally frequent pairs to merge first. "pair": the pair with smaller ids; "first":
             the pair that appears first in the sequences.
@@ -57,15 +57,18 @@ class SequenceOptions:
         if not 1 <= self.base_size <= MAX_BASE_SIZE:
             raise TrainingError(f"base_size={self.base_size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
         if isinstance(self.special_tokens, (str, Mapping)):
-            raise TypeError("special_tokens must be a list of names: their ids come after the merges")
+            raise TypeError(
+                f"special_tokens must be a list of names, not {type(self.special_tokens).__name__}: their ids "
+                "come after the merges"
+            )
         put("special_tokens", tuple(dict.fromkeys(self.special_tokens or ())))
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
-            raise TrainingError(f"the special token {wrong[0]!r}: its name must be a str of one character or more")
+            raise TrainingError(f"special_tokens has {wrong[0]!r}: a name must be a str of one character or more")
         if self.vocab_size < self.base_size + len(self.special_tokens):
             special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
             raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small for the base_size={self.base_size} symbols{special}, "
-                "which it includes"
+                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols{special} need "
+                f"{self.base_size + len(self.special_tokens)}"
             )
         if self.vocab_size > MAX_SEQUENCE_IDS:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
@@ -124,12 +127,14 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     n_known = options.base_size if vocabulary is None else vocabulary.n_ids
     if base is not None and base.special_tokens:
         raise TrainingError(
-            "the base has special tokens, whose ids new merges would take: train on "
-            "SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and pass special_tokens= again"
+            "the base has special tokens, whose ids new merges would take: pass "
+            "base=SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and the names of the "
+            "special tokens as special_tokens="
         )
     n_special = len(options.special_tokens)
     if options.vocab_size - n_special < n_known:
-        raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens")
+        new = f", and {n_special} special tokens are new" if n_special else ""
+        raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens{new}")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
         sequences = read_sequences(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
     n_symbols, n_sequences = sequences.n_items, len(sequences)

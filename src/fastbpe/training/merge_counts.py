@@ -124,7 +124,7 @@ def files_of(paths: object) -> list[Path]:
             raise FileNotFoundError(f"{path}: the folder has no file whose name ends with {SUFFIX}")
         return found
     if isinstance(paths, bytes) or not hasattr(paths, "__iter__"):
-        raise TypeError(f"paths must be a folder or a list of files, not {type(paths).__name__}")
+        raise TypeError(f"paths must be a file, a folder or a list of these, not {type(paths).__name__}")
     return [file for path in paths for file in files_of(path)]
 
 

@@ -34,7 +34,7 @@ def check_named(source: Any, what: str) -> None:
 
 
 def check_not_named(source: Any) -> None:
-    """Raise TypeError if a source is a mapping of names to sources, which only some arguments accept."""
+    """Raise TypeError if a source is a mapping of names to sources, which needs weights= or parity=."""
     if isinstance(source, Mapping) and source and not _are_counts(source):
         name, value = next(iter(source.items()))
         raise TypeError(

@@ -50,8 +50,8 @@ def check_names(mode: str, options: Iterable[str]) -> None:
             continue
         if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
             raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
-        if other := next((other for other in _MODES if name in of_modes[other]), None):
-            near = f"it is available only with mode={other!r}"
+        if others := [other for other in _MODES if name in of_modes[other]]:
+            near = f"it is available only with mode={' or '.join(map(repr, others))}"
             if name == "special_tokens" and mode in ("codepoint", "unigram"):
                 near += "; use control_symbols= or user_defined_symbols= here"
         else:
@@ -59,5 +59,6 @@ def check_names(mode: str, options: Iterable[str]) -> None:
             matches = (
                 [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
             )
-            near = f"did you mean {' or '.join(matches)}?" if matches else f"it has {', '.join(sorted(of_mode))}"
+            listed = ", ".join(sorted(of_mode))
+            near = f"did you mean {' or '.join(matches)}?" if matches else f"the options are {listed}"
         raise OptionError(f"{name!r} is not an option of training in {mode} mode: {near}")

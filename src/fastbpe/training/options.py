@@ -1,7 +1,7 @@
 """Options of one training run, checked when their object is created.
 
 `train` creates a `Run`, and the mode's module passes two objects on: `ByteOptions` (or `CodePointOptions`) defines
-what to learn, `ReadingOptions` how to read and count the source. `count_pieces` creates only the second.
+what to learn, `ReadingOptions` how to read and count the source. `count_pieces` creates `ReadingOptions` itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MAX_SHOWN = 60  # characters of a pattern in an error
 
 
 class ByteKeywords(TypedDict, total=False):
-    """Keyword arguments of `train` that only mode="byte" has, for type checkers; see `ByteOptions`."""
+    """Keyword arguments of `train` for mode="byte", for type checkers; see `ByteOptions`."""
 
     pattern: PatternLike
     special_tokens: Iterable[str]
@@ -55,7 +55,7 @@ class ByteKeywords(TypedDict, total=False):
 
 
 class CodePointKeywords(TypedDict, total=False):
-    """Keyword arguments of `train` that only mode="codepoint" has, for type checkers.
+    """Keyword arguments of `train` for mode="codepoint" and mode="unigram", for type checkers.
 
     Names, defaults and meanings are those of sentencepiece's trainer and normalizer. Each value may also be text,
     as on sentencepiece's command line.
@@ -101,7 +101,7 @@ class CodePointKeywords(TypedDict, total=False):
 
 
 class UnigramKeywords(CodePointKeywords, total=False):
-    """Keyword arguments of `train` that only mode="unigram" has, for type checkers: sentencepiece's names."""
+    """Keyword arguments of `train` for mode="unigram", for type checkers, with sentencepiece's names."""
 
     num_sub_iterations: int | str
     seed_sentencepiece_size: int | str
@@ -224,7 +224,7 @@ class ReadingOptions:
         separator: str or None – text between the documents of a text file; None: the file is one document.
         format: str or None – format of all files; None: by name, or else by content.
         on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
-        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
+        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
 
     Raises:
         ValueError: a value is out of range.
@@ -310,7 +310,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
 def check_same_splitting(
     pattern: PatternLike, special_tokens: Iterable[str], other: PatternLike, other_special_tokens: Iterable[str]
 ) -> None:
-    """Check that pieces were made with one pattern and the same special tokens.
+    """Check that pieces were made with the same pattern and special tokens as others.
 
     Args:
         pattern, special_tokens: pattern and tokens with which the pieces were made.
@@ -327,7 +327,7 @@ def check_same_splitting(
     ):
         if differs:
             raise TrainingError(
-                f"the pieces were counted with the {name} {mine}, not {theirs}: leave this option out, or count "
+                f"the pieces were counted with the {name} {mine}, not {theirs}: use the same {name}, or count "
                 "the text again"
             )
 
@@ -344,15 +344,15 @@ def check_same_runs(runs_of: str | None, other: str | None, n_pruned: int) -> No
     if runs_of == other:
         if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
             raise TrainingError(
-                "rare neighbours were left out of these counts, so they cannot be added up: add up all counts "
-                "first, and then leave out rare ones"
+                "rare neighbours were left out of these counts, so the counts cannot be added up: add up all "
+                "counts first, and then leave out rare neighbours"
             )
         return
     if runs_of is None or other is None:
-        raise TrainingError("cannot combine counts of pieces with counts of runs of words")
+        raise TrainingError("cannot combine counts of pieces with counts of runs; add them up separately")
     raise TrainingError(
-        "the runs were counted with different word tokenizers, from different documents (lines, whole ones), or "
-        "cut by different neighbours: count all runs with the same superwords=, base= and neighbours="
+        "these counts of runs differ in the tokenizer, in documents= (lines or whole) or in neighbours=: count "
+        "all runs with the same superwords=, base= and neighbours="
     )
 
 

@@ -106,7 +106,7 @@ def count_pieces(
         ValueError: a document contains bytes that are not UTF-8 (the message contains the document and offset), or
             an option has an invalid value.
         TypeError: an argument has the wrong type.
-        TrainingError: the source or the mode cannot be counted.
+        TrainingError: the source or the mode cannot be counted, or arguments cannot be combined.
         OptionError: there is no such option in this mode.
         OSError: the temporary files cannot be written.
 
@@ -153,8 +153,8 @@ def count_pieces(
 
             if base is None or names or pattern != DEFAULT_PATTERN:
                 raise TrainingError(
-                    "superwords=Superwords(…) counts runs of the tokens of a tokenizer, split by its own pattern: "
-                    "pass the tokenizer as base=, and leave pattern= and special_tokens= out"
+                    "superwords=Superwords(…) counts runs of the tokens of base=, and the Superwords have the "
+                    "split pattern: pass base=, and leave pattern= and special_tokens= out"
                 )
             return count_token_runs(source, base, superwords, neighbours, reading, Reporter(progress))
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
@@ -205,7 +205,7 @@ def count_source(
         of_base: functions with which the base turns documents into pieces; None: only pattern and special tokens.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is already a PieceCounts; there is nothing to count")
+        raise TrainingError("the source is already a PieceCounts, so there is nothing to count; pass it to train")
     if isinstance(source, Mapping):
         reading.check_unused()
         with reporter.phase("counting", 0):

@@ -34,9 +34,9 @@ class PieceCounts(Mapping[bytes, int]):
     works, and `2 * a` are the counts of a text that occurs twice. The order of pieces is the order of their first
     appearance, which `train(ties="first")` relies on; `==` ignores it.
 
-    With `mode="codepoint"`, they count the words of normalized sentences, and include the options with which they
-    were counted. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word of each
-    sentence; the last sentence of `a + b` is b's last.
+    The counts of `count_pieces(mode="codepoint")` are those of the words of normalized sentences, and include the
+    options of counting. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word
+    of each sentence; the last sentence of `a + b` is b's last.
 
     Args:
         counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
@@ -128,10 +128,10 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def runs_of(self) -> str | None:
-        """The tokenizer whose runs of ids were counted (`count_pieces(superwords=)`), or None.
+        """Fingerprint of the tokenizer whose runs of ids were counted (`count_pieces(superwords=)`); None: pieces.
 
-        This is its fingerprint. For `Superwords`, it is followed by the kind of documents, and by "neighbours" or
-        how the runs were cut. A run consists of two or more ids, in three bytes each, little-endian.
+        For `Superwords`, "lines" or "whole" follows the fingerprint, and then "neighbours" or how the runs were
+        cut. A run consists of two or more ids, in three bytes each, little-endian.
         """
         return self._runs_of
 
@@ -324,7 +324,7 @@ class PieceCounts(Mapping[bytes, int]):
             FormatError: a file does not contain piece counts, or is damaged.
             TrainingError: a file was counted with other options than the first, or there are no files.
             OverflowError: a piece occurs more than 2**63 - 1 times.
-            ValueError: a number is below 1.
+            ValueError: min_count or max_memory_bytes is below 1.
             OSError: a file cannot be read or written.
 
         >>> import fastbpe, pathlib, tempfile
@@ -432,7 +432,7 @@ def counts_of_table(
         special_tokens: names, checked.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
-        words: the description of the words in code-point mode; None: byte mode.
+        words: the description of the words in code-point or unigram mode; None: byte mode.
         runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
             pieces.
     """
@@ -449,7 +449,7 @@ def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
 
 
 def facts_of(counts: PieceCounts) -> WordFacts | None:
-    """Return the description of the words that code-point mode counted; None for pieces of byte mode."""
+    """Return the description of the words of code-point or unigram mode; None for pieces of byte mode."""
     return counts._words
 
 

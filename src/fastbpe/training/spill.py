@@ -94,8 +94,8 @@ class Spill:
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror}: no room for counts in {tempfile.gettempdir()}; set TMPDIR to a folder with "
-                "enough space, or raise max_memory_bytes",
+                f"{error.strerror}: cannot store the counts in {tempfile.gettempdir()}; set TMPDIR to a folder "
+                "with enough space, or raise max_memory_bytes",
             ) from error
 
 

@@ -17,7 +17,7 @@ _SAID_ELSEWHERE = {
 
 
 def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the options with which sentencepiece, or `train` in its modes, trained a tokenizer.
+    """Return the options with which sentencepiece, or `train` in code-point or unigram mode, trained a tokenizer.
 
     Only a sentencepiece model stores them. Options that do not affect the model are left out, such as the paths of
     its input.

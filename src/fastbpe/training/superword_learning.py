@@ -64,14 +64,12 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     keywords = dict(run.options)
     superwords = keywords.pop("superwords")
     if not isinstance(superwords, Superwords):
-        raise TypeError(f"superwords must be a Superwords or 'boundless', not {superwords!r:.60}")
+        raise TypeError(f"superwords must be a Superwords, 'boundless' or 'words', not {superwords!r:.60}")
     is_runs = isinstance(source, PieceCounts) and source.runs_of is not None
     if not is_runs and any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if keywords.get("ties") == "first":
-        raise TrainingError(
-            'ties="first" cannot be combined with superwords=; choose ties="pair" or "huggingface"'
-        )
+        raise TrainingError('ties="first" cannot be combined with superwords=; leave ties= out')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     if is_runs:
         base = _base_of_runs(source, base, superwords, keywords)
@@ -104,8 +102,8 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
         )
     if base is not None:
         warnings.warn(
-            "superwords= changes how the base splits text: a text gets other ids than from the base, though the "
-            "base's tokens keep their ids; train(base=) without superwords= keeps the ids of old texts",
+            "superwords= changes how the base splits text, so texts may get other ids, even without superwords; "
+            "the base's tokens keep their ids; train(base=) without superwords= keeps the base's split pattern",
             TrainingWarning,
             stacklevel=_CALLER,
         )

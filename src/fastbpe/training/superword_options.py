@@ -31,8 +31,8 @@ class Superwords:
         pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", the
             pattern of SuperBPE's script: groups of three digits, and punctuation, are separate pieces; all else is
             one piece.
-        max_words: int or None – maximum number of words in a new token: parts between spaces that are not
-            empty. Default: 4. None: no limit.
+        max_words: int or None – maximum number of words (parts between spaces) in a new token. Default: 4. None:
+            no limit.
         forbid: list of str – texts that no new token may contain. Default: a colon followed by a space.
         documents: str – "lines" (the default): each line, with its line ending, is a document, as SuperBPE reads
             text, so that no token continues after a line ending. "whole": documents are not divided.
@@ -92,13 +92,13 @@ def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
     n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)
     if n_first < N_BYTES:
         raise TrainingError(
-            f"superwords begin at start={n_first}, but the bytes have the first {N_BYTES} ids; raise start"
-            + ("" if start >= 1 else ", or vocab_size")
+            f"start={start} puts the first superword at id {n_first}, but the bytes have the first {N_BYTES} ids; "
+            "raise start" + ("" if start >= 1 else ", or vocab_size")
         )
     if n_first + n_special >= vocab_size:
         raise TrainingError(
-            f"superwords begin at start={n_first}, but vocab_size={vocab_size} has {vocab_size - n_special} ids "
-            "for tokens that are not special; lower start, or raise vocab_size"
+            f"start={start} puts the first superword at id {n_first}, but vocab_size={vocab_size} has only "
+            f"{vocab_size - n_special} ids for tokens that are not special; lower start, or raise vocab_size"
         )
     return n_first + n_special
 

@@ -1,4 +1,4 @@
-"""Runs of tokens: the ids of longer pieces in the first phase, from which superwords are learned. See
+"""Runs of tokens: the ids into which the first phase encodes longer pieces. Superwords are learned from them; see
 `superword_learning`."""
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int
             'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'
         )
     if neighbours.n_pruned and not neighbours:
-        raise TrainingError("neighbours= is empty, because all were left out as rare: leave out fewer")
+        raise TrainingError("neighbours= is empty, because all were pruned as rare: prune with a lower min_count")
     return min(neighbours.values(), default=1)
 
 
@@ -147,7 +147,9 @@ def check_base(base: Tokenizer, superwords: Superwords) -> None:
     for left, right in base.merges:
         token = tokens[left] + tokens[right]
         if token in made:
-            raise TrainingError(f"base= has two merges that make {token!r}; superwords= needs one for each token")
+            raise TrainingError(
+                f"base= has two merges that make {token!r}, but superwords= needs a base with one merge per token"
+            )
         made.add(token)
 
 

@@ -50,7 +50,7 @@ _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 _UNKNOWN_CHARACTER = 0x2585
 _SPACE = "\u2581"  # with which words begin
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
-_DELTA = float32(0.0001)  # score between two characters that are no piece after pruning
+_DELTA = float32(0.0001)  # difference between the scores of two characters that are no pieces after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
 _PARTS = 4  # parts of the search for strings for each thread: they take unequal times
 _BLOCK = 1 << 12  # pieces that a thread examines at once
@@ -104,7 +104,7 @@ def learn_unigram(
     Args:
         sentences: the text.
         options: options of training; model_type is "unigram".
-        reading: only num_threads is used, because the text is in memory.
+        reading: only num_threads and max_memory_bytes are used, because the sentences are already open.
         reporter: gets the phases "counting" and "learning".
 
     Raises:
@@ -198,8 +198,8 @@ def _of_alphabet(
         if store is None:
             warnings.warn(
                 f"the counts are of {words.n_bytes:,} bytes of text: sentencepiece looks for its first pieces in "
-                f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have no order, so its "
-                "model may differ a little",
+                f"parts of {CHUNK_BYTES:,} bytes, in the order of the sentences. Counts have no order, so "
+                "sentencepiece's model may differ a little",
                 TrainingWarning,
                 stacklevel=_CALLER + 3,
             )

@@ -158,7 +158,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
         The sentences, and a record that gets the documents that are skipped.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is already a PieceCounts; there is nothing to count")
+        raise TrainingError("the source is already a PieceCounts, so there is nothing to count; pass it to train")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         ReadingOptions(
@@ -183,6 +183,9 @@ def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
     for sentence, number in counts.items():
         data, n = checked_count(sentence, number)
         if b"\t" in data:
-            raise SpecError(f"sentence {sentence!r} contains a tab, which separates a sentence from its count", "")
+            raise SpecError(
+                f"sentence {sentence!r} contains a tab, which separates a sentence from its count; replace it",
+                "",
+            )
         if n:
             yield b"%s\t%d" % (data, n)

@@ -33,7 +33,7 @@ from fastbpe.training.superword_options import WORDS
 
 _BLOCK_UNITS = 1 << 18  # units of the parts in which a long document is counted
 _LINE_END = r"[0-9A-Za-z](?=[\r\n])"  # no piece continues after this character; see _core.text.safe_cuts
-_NEVER = 1 << 62  # occurrences, more than there can be
+_NEVER = 1 << 62  # count that no pair of neighbours reaches
 _TAIL_BYTES = 1 << 16  # bytes at the end of a text that are searched for a cut first
 
 
@@ -167,7 +167,7 @@ def _texts(options: ByteOptions, members: Iterable[bytes]) -> BaseTexts:
 
 
 def _before_last_line_end(data: bytes) -> int:
-    """Return the offset before the last line feed that follows an ASCII letter or digit, or 0."""
+    """Return the offset before the last line ending that follows an ASCII letter or digit, or 0."""
     for n in (_TAIL_BYTES, len(data)):
         start = max(len(data) - n, 0)
         found = [match.end() for match in re.finditer(_LINE_END.encode(), data[start:])]
@@ -177,7 +177,7 @@ def _before_last_line_end(data: bytes) -> int:
 
 
 def _divided(documents: Iterable[Document]) -> Iterator[Document]:
-    """Cut long documents before line feeds."""
+    """Cut long documents before line endings that follow an ASCII letter or digit."""
     for document in documents:
         pattern: Any = re.compile(_LINE_END if isinstance(document, str) else _LINE_END.encode())
         at = 0

@@ -100,7 +100,7 @@ def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
     ("options", "message"),
     [
         ({"ties": "pair"}, "has its own order"),
-        ({"base": train(["a b"], vocab_size=257)}, "base= has its words; leave base= out"),
+        ({"base": train(["a b"], vocab_size=257)}, "base= already has words; leave base= out"),
         ({"source": {"a": 3}}, "do not say which pieces are neighbours"),
         ({"source": fastbpe.count_pieces(["a b"])}, "do not say which pieces are neighbours"),
         ({"source": []}, "no text to learn from"),
@@ -113,7 +113,7 @@ def test_options_without_meaning_are_named(options: dict[str, Any], message: str
 
 
 def test_unknown_name_in_place_of_superwords_raises_type_error() -> None:
-    with pytest.raises(TypeError, match="must be a Superwords or 'boundless', not 'endless'"):
+    with pytest.raises(TypeError, match="must be a Superwords, 'boundless' or 'words', not 'endless'"):
         train(TEXTS, vocab_size=300, superwords="endless")  # type: ignore[call-overload]
 
 

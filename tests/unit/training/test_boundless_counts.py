@@ -91,13 +91,16 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
     [
         (
             lambda words, runs: runs + count_pieces(TEXTS),
-            "cannot combine counts of pieces with counts of runs of words",
+            "cannot combine counts of pieces with counts of runs",
         ),
         (
             lambda words, runs: runs + count_pieces(TEXTS, superwords=words_of(vocab_size=290)),
-            "different word tokenizers",
+            "differ in the tokenizer",
         ),
-        (lambda words, runs: train(runs, vocab_size=300), "runs of words; pass superwords=.boundless"),
+        (
+            lambda words, runs: train(runs, vocab_size=300),
+            "are runs; pass their tokenizer as base=, and superwords=.boundless",
+        ),
         (lambda words, runs: train(runs, vocab_size=300, superwords="boundless"), "as base="),
         (lambda words, runs: train(runs, vocab_size=300, superwords="words", base=words), "as base="),
         (

@@ -102,7 +102,7 @@ def test_user_defined_symbol_of_a_word_model_is_a_word_too() -> None:
     [
         ({"pretokenization_delimiter": "x"}, "pretokenization_delimiter is for BPE and unigram models"),
         ({"auto_character_coverage": True}, "auto_character_coverage=True is not supported"),
-        ({"model_type": "unigram"}, "fastbpe trains 'word', 'char' only"),
+        ({"model_type": "unigram"}, "this run trains only 'word', 'char'"),
     ],
 )
 def test_option_for_other_models_raises_spec_error(option: dict[str, Any], reason: str) -> None:

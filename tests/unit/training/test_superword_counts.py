@@ -222,7 +222,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda base, runs: count_pieces(TEXTS, superwords=Superwords()), "pass the tokenizer as base="),
+        (lambda base, runs: count_pieces(TEXTS, superwords=Superwords()), "pass base=, and leave"),
         (
             lambda base, runs: count_pieces(TEXTS, base=base, superwords=Superwords(), pattern="gpt2"),
             "leave pattern=",
@@ -234,12 +234,12 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
         (lambda base, runs: learned(runs, base, superwords=Superwords(documents="whole")), "with which they were"),
         (lambda base, runs: learned(runs, base, superwords=Superwords(pattern=None)), "with which they were"),
         (lambda base, runs: learned(runs, base, special_tokens=["<|y|>"]), "with_special_tokens"),
-        (lambda base, runs: learned(runs, base, superwords="boundless"), "runs of the words of a tokenizer"),
-        (lambda base, runs: train(runs, vocab_size=280), "runs of words"),
+        (lambda base, runs: learned(runs, base, superwords="boundless"), "runs of the tokens of a tokenizer"),
+        (lambda base, runs: train(runs, vocab_size=280), "are runs; pass their tokenizer"),
         (lambda base, runs: runs + count_pieces(TEXTS, base=base), "cannot combine"),
         (
             lambda base, runs: runs + count_pieces(TEXTS, base=base, superwords=Superwords(documents="whole")),
-            "different word tokenizers",
+            "differ in the tokenizer",
         ),
         (
             lambda base, runs: count_pieces(TEXTS, base=learned(TEXTS, base), superwords=Superwords()),
@@ -258,7 +258,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             lambda base, runs: counted(base, neighbours=neighbours(learned_words())),
             "with the same base=",
         ),
-        (lambda base, runs: cut(base, 99), "leave out fewer"),
+        (lambda base, runs: cut(base, 99), "lower min_count"),
         (lambda base, runs: 2 * neighbours(base).pruned(6), "add up all counts first"),
         (lambda base, runs: count_pieces(TEXTS, neighbours="count"), r"needs superwords=Superwords\(…\)"),
         (
@@ -266,10 +266,10 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             r"needs superwords=Superwords\(…\)",
         ),
         (lambda base, runs: learned(neighbours(base), base), "neighbours, not runs"),
-        (lambda base, runs: train(neighbours(base), vocab_size=300), "runs of words"),
-        (lambda base, runs: neighbours(base) + runs, "cut by different neighbours"),
-        (lambda base, runs: cut(base, 6) + cut(base, 7), "cut by different neighbours"),
-        (lambda base, runs: cut(base, 2) + runs, "cut by different neighbours"),
+        (lambda base, runs: train(neighbours(base), vocab_size=300), "are runs; pass their tokenizer"),
+        (lambda base, runs: neighbours(base) + runs, "or in neighbours="),
+        (lambda base, runs: cut(base, 6) + cut(base, 7), "or in neighbours="),
+        (lambda base, runs: cut(base, 2) + runs, "or in neighbours="),
         (lambda base, runs: learned(2 * cut(base, 2), base), "add up the neighbours of all parts"),
         (lambda base, runs: learned(cut(base, 7), base), "only 3 of 10 superwords .* at least"),
     ],

@@ -85,7 +85,7 @@ def test_long_documents_are_divided_after_lines(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_base_keeps_its_ids_and_gets_superwords() -> None:
     base = train(TEXTS, vocab_size=268, pattern=WORDS, special_tokens=["<|x|>"])
-    with pytest.warns(TrainingWarning, match="other ids than from the base"):
+    with pytest.warns(TrainingWarning, match="texts may get other ids"):
         extended = learned(start=None, vocab_size="+4", base=base)
     assert extended.vocab[:268] == base.vocab
     assert extended.special_tokens == base.special_tokens
@@ -153,8 +153,8 @@ def test_progress_names_each_phase() -> None:
     ("make", "error", "words"),
     [
         (lambda: Superwords(0), TrainingError, "start=0"),
-        (lambda: learned(start=255), TrainingError, "start=255, but the bytes .* raise start$"),
-        (lambda: learned(start=None), TrainingError, "start=247, but the bytes .* raise start, or vocab_size"),
+        (lambda: learned(start=255), TrainingError, "start=255 puts .* but the bytes .* raise start$"),
+        (lambda: learned(start=None), TrainingError, "at id 247, but the bytes .* raise start, or vocab_size"),
         (lambda: Superwords(1.5), TrainingError, "start=1.5"),
         (lambda: Superwords("x"), TypeError, "start"),
         (lambda: Superwords(max_words=0), TrainingError, "max_words=0"),

@@ -583,7 +583,7 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         ),
         ({"min_frequency": 2}, TrainingError, "'min_frequency' is not an option.*did you mean min_count?"),
         ({"byte_fallback": True}, TypeError, "'byte_fallback' is not an option.*only with mode='codepoint'"),
-        ({"foo": True}, TypeError, "'foo' is not an option.*it has max_token_bytes, min_count, pattern"),
+        ({"foo": True}, TypeError, "'foo' is not an option.*the options are max_token_bytes, min_count, pattern"),
         ({"base_special": "keep"}, TrainingError, "base_special='keep' has no effect without base=; pass base="),
     ],
 )
