@@ -3,8 +3,8 @@
 After `install`, `sys.modules` has a stand-in under the module's name: a module with the public names of the
 drop-in. It also has the drop-in's submodules (`tiktoken.load`, …) under their names. A finder at the front of
 `sys.meta_path` handles all other names below the module. It raises an error for a submodule that the drop-in
-lacks, except for a few submodules of the original that need nothing else of it. `uninstall` removes both and
-restores the earlier modules.
+lacks, except for a few submodules of the original that need nothing else of the original. `uninstall` removes the
+stand-ins and the finder, and restores the earlier modules.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FACES = {
 }
 
 _lock = ForkSafeLock()
-# #: Name of a drop-in that is installed → the modules that were imported under this name and below it before.
+#: Name of a drop-in that is installed → the modules that were imported under this name and below it before.
 _replaced: dict[str, dict[str, ModuleType]] = {}
 
 

@@ -86,11 +86,11 @@ class SpecialTokenError(FastbpeError, ValueError):
         if not special:
             told = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
             told += ": leave it out"
-            way_out = f"; to find it whole within any text, pass its id: {{{token!r}: {token_id}}}"
+            way_out = f", or pass its id, to find it whole within any text: {{{token!r}: {token_id}}}"
             return cls(told + way_out if may_share else told)
         return cls(
-            f"special token {token!r} is also the ordinary token {token_id}: text could not tell them apart; "
-            "choose another name"
+            f"special token {token!r} is also the ordinary token {token_id}: in a text, nothing would tell them "
+            "apart; choose another name"
         )
 
 
@@ -214,7 +214,7 @@ class WorkerError(FastbpeError, RuntimeError):
 
 
 class FormatWarning(UserWarning):
-    """Warning about a file with a step that fastbpe does not apply.
+    """Warning about a file: a step that fastbpe does not apply, ids that may differ, or a file that is read twice.
 
     >>> import fastbpe
     >>> issubclass(fastbpe.FormatWarning, UserWarning)

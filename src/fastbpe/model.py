@@ -176,7 +176,7 @@ class Model(NamedTuple):
             id of the empty token, which files of other formats may also have.
         chat: chat templates of the model's folder; None: it has no templates.
         fingerprint: str – fingerprint stored in the file; "": the file stores no fingerprint.
-        training: the training report; {} if it was not trained by fastbpe.
+        training: the training report; {}: fastbpe did not train this vocabulary.
         spelling: spelling of base symbols that are characters; None: base symbols are bytes.
         scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
         supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: no such merges.
@@ -319,19 +319,19 @@ class _CodePointFields(NamedTuple):
 
 
 class CodePointModel(_CodePointFields):
-    """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
+    """Code-point vocabulary with everything that decides ids, such as the content of a sentencepiece `.model`.
 
     Attributes:
         piece_bytes: bytes – the pieces of all ids, concatenated, normally UTF-8. No piece is empty. No two are
             equal, except that in a model without merges one of TEXT_TYPES may equal one of another type.
         piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
-        scores: bytes – score of each id, float32. The pair that makes the piece with the highest score
-            merges first.
+        scores: bytes – score of each id, float32. In a BPE model, the pair that makes the piece with the highest
+            score merges first.
         types: bytes – the PieceType of each id, as one byte.
         trainer, normalizer: options of the model.
         denormalizer: options of its denormalizer; None: the file has no denormalizer.
         self_test_data, unknown: fields that fastbpe keeps only for writing.
-        piece_extras: id → such fields of a piece.
+        piece_extras: id → fields of its piece that fastbpe keeps only for writing.
         serialized: bytes – the whole file; b"": the model does not come from a file.
         name: str or None – name of the vocabulary in a native file.
         training: the training report in a native file.

@@ -333,7 +333,7 @@ def shown_pattern(pattern: Pattern, n_characters: int) -> str:
 
 
 def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
-    """Resolve a list of patterns into one tuple of regexes. An item None adds no regex."""
+    """Resolve a list of patterns into one tuple of regexes. An item "none" adds no regex."""
     texts: list[str] = []
     for pattern in patterns if isinstance(patterns, (list, tuple)) else (patterns,):
         if not isinstance(pattern, str):

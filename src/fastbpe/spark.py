@@ -47,9 +47,9 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts a partition. The executors add up the counts, partitioned by hash, and the driver collects the
-    sums. For each distinct piece it needs its length plus 32 bytes of memory. Number and order of partitions do
-    not matter, except that the order of pieces, which `train(ties="first")` uses, is the order of the rows in the
-    DataFrame.
+    sums. For each distinct piece, the driver needs 32 bytes plus the length of the piece. Number and order of
+    partitions do not matter, except that the order of pieces, which `train(ties="first")` uses, is the order of
+    the rows in the DataFrame.
 
     Args:
         df: DataFrame – the texts; each row is a document.

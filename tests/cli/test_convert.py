@@ -92,7 +92,7 @@ def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")
     assert run("convert", model, tmp_path / "out", "--to", "zip").status == 2
     Tokenizer.from_ranks({**BYTES, b"abc": 256}, pattern=None).save(tmp_path / "odd.fbpe")
-    lost = "no merge produces 1 of its tokens, b'abc' (256)"
+    lost = "no merge produces 1 of this tokenizer's tokens, b'abc' (256)"
     assert run("convert", tmp_path / "odd.fbpe", tmp_path / "out", "--to", "gpt2").failed_with(lost)
     assert not (tmp_path / "out").exists()
 

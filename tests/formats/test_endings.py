@@ -84,7 +84,7 @@ def test_save_refuses_formats_that_lose_information(tmp_path: Path) -> None:
     path = tmp_path / "a.tiktoken"
     assert str(error.value) == (
         f"{path}: tiktoken cannot store pattern='gpt2', special_tokens={{'<s>': 258}}; save a .fbpe file, or "
-        "export it with format='tiktoken' and pass these to load"
+        "export this tokenizer with format='tiktoken' and pass these arguments to load"
     )
     with pytest.raises(FormatError, match=r"gpt2 cannot store pattern='gpt2'; save a \.fbpe file"):
         PLAIN.save(f"{tmp_path}/folder/")

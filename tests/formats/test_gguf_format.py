@@ -375,7 +375,7 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
         (lambda: Tokenizer.from_merges([(97, 98)], pattern="tekken"), "with the split pattern tekken, llama.cpp"),
         (
             lambda: Tokenizer.from_ranks({**BYTES, b"xyz": 256}, pattern="qwen2"),
-            "no merge produces 1 of its tokens, b'xyz'",
+            "no merge produces 1 of this tokenizer's tokens, b'xyz'",
         ),
         (
             lambda: Tokenizer.from_merges([], pattern="qwen2").with_tokens([AddedToken("<x>", 256, lstrip=True)]),

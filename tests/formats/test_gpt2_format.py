@@ -396,14 +396,14 @@ LISTED = Model(
 LOSSES = [
     (
         Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
-        "no merge produces 1 of its tokens, b'abc' (256)",
+        "no merge produces 1 of this tokenizer's tokens, b'abc' (256)",
     ),
     (Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"Ġ": 300}), "special token 'Ġ' is how vocab.json"),
     (
         Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern=None),
         "tokens 258 and 259 are both",
     ),
-    (Tokenizer(LISTED), "no merge produces 1 of its tokens"),
+    (Tokenizer(LISTED), "no merge produces 1 of this tokenizer's tokens"),
 ]
 
 
@@ -417,7 +417,9 @@ def test_export_error_names_the_loss(tokenizer: Tokenizer, message: str, tmp_pat
 
 @pytest.mark.daily
 def test_export_refuses_llama3_tokens_without_merges(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"no merge produces 588 of its tokens.*the text .*việc' is \[100769\]"):
+    with pytest.raises(
+        FormatError, match=r"no merge produces 588 of this tokenizer's tokens.*the text .*việc' is \[100769\]"
+    ):
         published("llama3").export(tmp_path / "x", format="gpt2")
 
 

@@ -177,7 +177,7 @@ LOSSES = [
     (Tokenizer.from_ranks({**RANKS, b"ab": 257}, pattern=None), "the id 256, but in this vocabulary it makes 257"),
     (
         Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
-        "no merge produces 1 of its tokens, b'abc' (256)",
+        "no merge produces 1 of this tokenizer's tokens, b'abc' (256)",
     ),
     (Tokenizer.from_ranks(RANKS, pattern=["a", "b"]), "it cannot store ('a', 'b')"),
     (Tokenizer.from_ranks(RANKS, pattern="a\n+"), "it cannot store 'a\\n+'"),

@@ -252,7 +252,7 @@ def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path
     by_list = Tokenizer(
         Model(tokens=[*BYTES, b"ab", b"bc"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
     )
-    with pytest.raises(FormatError, match=r"merges by a list of pairs.*export it as native"):
+    with pytest.raises(FormatError, match=r"merges by a list of pairs.*export this tokenizer as native"):
         by_list.export(path, format="tiktoken")
     twice = Tokenizer(Model(tokens=[*BYTES, b"ab", b"ab"], pattern=None, special_tokens={}))
     with pytest.raises(

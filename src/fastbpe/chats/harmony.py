@@ -52,7 +52,7 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
             name = message.get("name") or names.get(str(message.get("tool_call_id")))
             if name is None:
                 raise ChatError(
-                    f'messages[{number}] does not answer an earlier call: add its "name" (of the function) or '
+                    f'messages[{number}] does not answer an earlier call: add the "name" of the function, or '
                     'the "tool_call_id" of an earlier call'
                 )
             parts += [("<|start|>", True), (f"functions.{name}", False)]
@@ -69,7 +69,9 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
             for call in calls:
                 parts += _call(call, number, names)
         else:
-            raise ChatError(f"messages[{number}]: {NAME} has no role {role!r}")
+            raise ChatError(
+                f"messages[{number}]: {NAME} has no role {role!r}; use system, developer, user, assistant or tool"
+            )
     return [*parts, ("<|start|>assistant", True)] if begins_reply else parts
 
 

@@ -72,7 +72,7 @@ def _as_strings(pyarrow: Any, texts: Any) -> Any:
         return texts
     if texts.type == pyarrow.null() or str(texts.type) in ("string_view", "binary_view"):
         return texts.cast(pyarrow.large_binary() if "binary" in str(texts.type) else pyarrow.large_string())
-    raise TypeError(f"texts must be an Arrow array of strings, not of {texts.type}")
+    raise TypeError(f"texts must be an Arrow array of strings or binary, not of {texts.type}")
 
 
 def _array_of(pyarrow: Any, texts: Iterable[Any]) -> Any:

@@ -25,7 +25,7 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
     A tuple of exactly two arrays is (ids, offsets).
 
     Raises:
-        ValueError: the offsets do not increase from 0 to the number of ids.
+        ValueError: the offsets decrease, or do not go from 0 to the number of ids.
         TypeError: ids or offsets are not one-dimensional arrays of integers.
     """
     if type(batch) is list:

@@ -52,7 +52,7 @@ def load(
         pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" means no splitting.
         special_tokens: text to id, instead of the special tokens of the file or of its published vocabulary. Or a
-            list of texts, which are added to them as in `Tokenizer.with_special_tokens`.
+            list of texts, which become additional special tokens as in `Tokenizer.with_special_tokens`.
         cache_bytes: maximum memory in bytes of the piece caches of all threads together. It does not change ids.
 
     Returns:
@@ -76,7 +76,10 @@ def load(
     [256]
     """
     if special_tokens is not None and _holds_sequences(path_or_bytes):
-        raise FormatError("special_tokens= is for text, but this is a tokenizer of sequences of integers")
+        raise FormatError(
+            "special_tokens= is for text, but this is a tokenizer of sequences of integers; leave it out, and add "
+            "special tokens to the result with with_special_tokens"
+        )
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
         return base.with_special_tokens(special_tokens)
@@ -181,13 +184,13 @@ def check_published(
     has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
     differs = ""
     if has != vocabulary.file.sha256:
-        differs = f"its ranks have the SHA-256 {has}, those published {vocabulary.file.sha256}"
+        differs = f"its ranks have the SHA-256 {has}, but the published ranks have {vocabulary.file.sha256}"
     elif tokenizer.pattern != PATTERNS[vocabulary.pattern]:
         differs = f"its split pattern is not {vocabulary.pattern}"
     elif special_tokens_too and _without_leading(tokenizer, vocabulary) != named:
-        differs = "its special tokens are others"
+        differs = "its special tokens differ from the published ones"
     if differs:
-        raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load it by its path")
+        raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load this file by its path")
 
 
 def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:

@@ -90,7 +90,8 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
         raise ValueError(f'dtype={dtype!r} is not a dtype: choose an integer one, such as "uint16"') from None
     if wanted.kind not in "iu" or not wanted.isnative:
         raise ValueError(
-            f'dtype {wanted}: ids need an integer dtype of this machine, such as "uint16" or "uint32"'
+            f"dtype {wanted}: ids need an integer dtype in the byte order of this machine, such as "
+            '"uint16" or "uint32"'
         )
     if out is None:
         return wanted
@@ -122,7 +123,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
         ValueError: `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):
-        raise ValueError(f"out has room for {len(out)} ids, and the text has {len(ids)}: pass a larger array")
+        raise ValueError(f"out has room for {len(out)} ids, but there are {len(ids)}: pass a larger array")
     greatest = numpy.iinfo(wanted).max
     if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
         at = int((ids > greatest).argmax())

@@ -43,7 +43,9 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
             raise VocabularyError(f"token {token!r} must be bytes")
     for token, rank in ranks.items():
         if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= operator.index(rank) < MAX_IDS:
-            raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
+            raise VocabularyError(
+                f"token {token!r} has the rank {rank!r}, which is not an integer from 0 to {MAX_IDS - 1}"
+            )
     if not all(type(rank) is int for rank in ranks.values()):
         ranks = {token: operator.index(rank) for token, rank in ranks.items()}
     tokens = [b""] * (max(ranks.values(), default=-1) + 1)

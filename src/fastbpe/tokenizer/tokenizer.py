@@ -400,7 +400,7 @@ class Tokenizer(TokenizerBase):
             texts: iterable of str, or of bytes of UTF-8.
             num_threads, allowed_special, disallowed_special, with_template: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
-                batch get different ids; the first text gets the ids that `encode` returns.
+                batch may get different ids; the first text gets the ids that `encode` returns.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch(["ab", "abc"])
         [[256], [256, 99]]
@@ -576,7 +576,7 @@ class Tokenizer(TokenizerBase):
             document_start, document_end: special tokens to put before and after each document, as parts of it.
             dtype: "uint16" or "uint32". None: the smaller one that fits every id of the vocabulary.
             num_threads: as in `encode`.
-            progress: a bar on stderr: True, False, or None if it is a terminal. Or a function, called as
+            progress: True: a bar on stderr; None: a bar if stderr is a terminal. Or a function, called as
                 progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an existing output, and the remains of an unfinished run with other arguments.
             shard: (number, number of shards): encode one part of the inputs, numbered from 0, into
@@ -628,9 +628,9 @@ class Tokenizer(TokenizerBase):
         Its `push` takes text and returns the ids that no later text can change; its `finish` returns the rest. It
         holds back the text after the last letter or number before a space, a newline or a CJK stop: a few words
         of most texts. Without a split pattern, or with a pattern of sets (`[a-z]+|[0-9]`), it holds back the text
-        after the last two bytes that are not adjacent in any token. It holds back all text if the split pattern
-        is any other without a scanner, or if a normalizer, an allowed special token or an added token may cross
-        such a place.
+        after the last two bytes that are not adjacent in any token. It holds back all text if any other split
+        pattern has no scanner, or if a normalizer, an allowed special token or an added token may cross such a
+        place.
 
         >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
         >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
@@ -679,7 +679,7 @@ class Tokenizer(TokenizerBase):
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text with the split pattern, and list the (start, end) of each piece in characters.
 
-        No merge crosses a boundary of pieces.
+        No merge crosses a boundary of pieces, except the merges of whole words (BoundlessBPE).
 
         >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
         [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
@@ -974,7 +974,7 @@ class Tokenizer(TokenizerBase):
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
-            ValueError: the offsets do not increase from 0 to the number of ids, or an Arrow list is null.
+            ValueError: the offsets decrease, or do not go from 0 to the number of ids; or an Arrow list is null.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.decode_batch([[256], [256, 99]])
@@ -1014,7 +1014,7 @@ class Tokenizer(TokenizerBase):
         return self._family.stream(errors, unknown_ids, skips=skip_special_tokens)
 
     def decode_bytes(self, ids: Ids) -> bytes:
-        r"""Decode ids to bytes. The ids of a text decode to exactly its UTF-8, unless a normalizer changed it.
+        r"""Decode ids to bytes. The ids of a text decode to exactly its UTF-8, if `is_lossless(text)`.
 
         Raises InvalidTokenError (a KeyError) if an id has no token.
 
@@ -1256,8 +1256,9 @@ class Tokenizer(TokenizerBase):
         """Return a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
         All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
-        leftmost match wins, and the longest of several there. `encode_parts` never finds added tokens in untrusted
-        text. In a sentencepiece model they are user-defined pieces, without flags, which sentencepiece also finds.
+        leftmost match wins, and the longest of several there. In untrusted text, `encode_parts` finds only added
+        tokens of white space. In a sentencepiece model, added tokens are user-defined pieces, without flags, which
+        sentencepiece also finds.
 
         Args:
             tokens: text to id; for code points, ids that follow the last one without a gap. Or a list of texts and
@@ -1323,8 +1324,7 @@ class Tokenizer(TokenizerBase):
         removed.
 
         Args:
-            tokens: ids, texts or bytes. A text is first looked up among special and added tokens, which can be
-                removed only by name.
+            tokens: ids, texts or bytes. A text is first looked up among special and added tokens.
             keep_ids: bool – keep the ids of the other tokens, with gaps for the removed ones; False: number all
                 from 0, in the old order, without gaps. Must be False in code-point mode.
 
@@ -1473,8 +1473,8 @@ class Tokenizer(TokenizerBase):
                 can store them.
 
         Returns:
-            Number of texts compared, and the library that took part; with drop, the dropped parts and the texts
-            for which ids differ. None if there was nothing to compare.
+            A named tuple: number of texts compared, and the library that took part; with drop, the dropped parts
+            and the texts for which ids differ. None if nothing was compared.
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The

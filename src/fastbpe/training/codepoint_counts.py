@@ -243,9 +243,10 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         if name == "symbols":
             names = sorted({*(a or ())} ^ {*(b or ())})
             raise TrainingError(
-                f"the words were counted with other symbols; {', '.join(map(repr, names[:_N_SYMBOLS_SHOWN]))} "
-                f"{'and more ' if len(names) > _N_SYMBOLS_SHOWN else ''}differ: use the same control_symbols, "
-                "user_defined_symbols, byte_fallback and names such as unk_piece, or count the words again"
+                "the words were counted with other symbols: only one of the two has "
+                f"{', '.join(map(repr, names[:_N_SYMBOLS_SHOWN]))}{', …' if names[_N_SYMBOLS_SHOWN:] else ''}; "
+                "use the same control_symbols, user_defined_symbols, byte_fallback and names such as unk_piece, or "
+                "count the words again"
             )
         raise TrainingError(
             f"the words were counted with {name}={a!r}, not {b!r}: count them again, or use the same value"

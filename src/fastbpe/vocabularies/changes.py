@@ -50,7 +50,7 @@ class RemovalReport:
     """Report of `without_tokens` and `prune`.
 
     Attributes:
-        removed: old ids that the caller removed by name, or that prune did not choose.
+        removed: old ids that the caller removed, or that prune did not choose.
         lost: old ids that were also removed, because no remaining tokens can be merged into them.
         remade: new id → new ids of the two tokens whose merge now makes it, if other tokens made it before. -1: a
             character without a token.

@@ -35,8 +35,7 @@ class IdMap:
         new_to_old: sequence of int – the old id of each new id; -1: it is new.
         init_from: mapping or sequence – for new ids without an old id, the old ids whose mean is the initial value
             of the embedding row. An id may be listed several times, which gives it a greater weight. A mapping may
-            leave out ids; a sequence has an entry for each new id, which for an id with an old id is that id.
-            None: no ids.
+            leave out ids; a sequence has an entry for each new id: for a kept id, its old id. None: no ids.
 
     Raises:
         ValueError: an id is out of range, or two new ids have the same old id.
@@ -348,7 +347,10 @@ def _starts(
     if init_from is None:
         return {}
     if not isinstance(init_from, Mapping) and len(init_from) != len(new_to_old):
-        raise ValueError(f"init_from has {len(init_from)} entries for {len(new_to_old)} new ids")
+        raise ValueError(
+            f"init_from has {len(init_from)} entries for {len(new_to_old)} new ids: a sequence needs one for each "
+            "new id; a mapping may leave out ids"
+        )
     items = init_from.items() if isinstance(init_from, Mapping) else enumerate(init_from)
     starts = {}
     for key, value in items:
@@ -364,7 +366,6 @@ def _starts(
         elif ids != (new_to_old[new],):
             raise ValueError(
                 f"init_from of the new id {new} is {ids}, but this id keeps the row of the "
-                f"old id {new_to_old[new]}; "
-                "leave it out of init_from"
+                f"old id {new_to_old[new]}; pass {(new_to_old[new],)}, or a mapping without this id"
             )
     return dict(sorted(starts.items()))

@@ -41,8 +41,8 @@ class MergeTree:
         token: bytes – the token, as it appears in a text.
         id: int or None – its id; None: a character without an id.
         parts: tuple of MergeTree – the left and the right token of its merge, the only merge that makes it in any
-            text; three or more if merging its bytes leaves these tokens, so that only a whole piece becomes the
-            token; () for a byte, a character, or a token that is found by its name.
+            text; two or more, with priority None, if merging its bytes leaves these tokens, so that only a whole
+            piece becomes the token; () for a byte, a character, or a token that is found by its name.
         priority: int or None – position of the merge among all merges, the lowest first: in byte mode, the rank of
             the token or the line of its merge; None: no merge makes it.
     """

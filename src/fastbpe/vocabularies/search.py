@@ -70,7 +70,7 @@ def search_tokens(
         regex: pattern of Python's `re` that matches in them; a byte of an incomplete character counts as a
             character from U+DC80 on, as with Python's "surrogateescape".
         ids: ranges of ids; (): all ids.
-        length: number of bytes.
+        length: range of lengths in bytes; None: any length.
         script: name as in a `ScriptRow`; case is ignored.
         corpus: texts in which to count the tokens, as for `vocabulary_report`.
         order: "id"; "longest" first; or "rarest" in the corpus first. Among equals, low ids come first.

@@ -230,7 +230,10 @@ def test_conversion_with_equal_ids_is_verified(code_tokenizer: Tokenizer, tmp_pa
             "x: the token 256, b'ab', would be",
         ),
         (Tokenizer.from_ranks(RANKS, pattern="gpt2"), "x: ids would change: the text '[^']*' is "),
-        (Tokenizer.from_ranks({**RANKS, b"zz": 260}, pattern=None), "x: 260 ids would be 261, in x; convert it"),
+        (
+            Tokenizer.from_ranks({**RANKS, b"zz": 260}, pattern=None),
+            "x: there would be 261 ids instead of 260, in x; convert it",
+        ),
         (
             Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"<s>": 260}),
             r"x: '<s>' \(260\) would become a special token, in x",

@@ -101,7 +101,7 @@ def test_native_file_or_folder_of_the_name_is_used(here: Path) -> None:
     PLAIN.export(here / "user" / "small", format="gpt2")
     config = {"tokenizer_class": "GPT2Tokenizer", "extra_special_tokens": [*SPECIAL]}
     (here / "user" / "small" / "tokenizer_config.json").write_text(json.dumps(config))
-    message = "small: not small as published: its split pattern is not cl100k; load it by its path"
+    message = "small: not small as published: its split pattern is not cl100k; load this file by its path"
     with pytest.raises(FormatError, match=message):
         fastbpe.load("small")
 
@@ -109,9 +109,14 @@ def test_native_file_or_folder_of_the_name_is_used(here: Path) -> None:
 @pytest.mark.parametrize(
     ("ranks", "pattern", "special", "message"),
     [
-        ([*BYTES, b"ab", b"ac"], "cl100k", SPECIAL, "its ranks have the SHA-256 [0-9a-f]{64}, those published"),
+        (
+            [*BYTES, b"ab", b"ac"],
+            "cl100k",
+            SPECIAL,
+            "its ranks have the SHA-256 [0-9a-f]{64}, but the published ranks have",
+        ),
         (TOKENS, "gpt2", SPECIAL, "its split pattern is not cl100k"),
-        (TOKENS, "cl100k", {"<|pad|>": 300}, "its special tokens are others"),
+        (TOKENS, "cl100k", {"<|pad|>": 300}, "its special tokens differ"),
     ],
 )
 def test_native_file_that_differs_from_the_published_vocabulary_is_refused(

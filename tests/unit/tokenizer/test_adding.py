@@ -131,7 +131,7 @@ def test_ordinary_token_of_the_text_is_named_with_the_way_out() -> None:
     ab = old.token_to_id("ab")
     said = rf"^token 'ab' is already in the vocabulary, as the ordinary token {ab}: leave it out"
     with pytest.raises(
-        SpecialTokenError, match=said + r"; to find it whole within any text, pass its id: \{'ab': 256\}$"
+        SpecialTokenError, match=said + r", or pass its id, to find it whole within any text: \{'ab': 256\}$"
     ):
         old.with_tokens(["<new>", "ab"])
     assert old.with_tokens({"ab": ab}).encode("xabx") == [120, ab, 120]  # the way out

@@ -51,7 +51,7 @@ def test_tokenizer_without_its_normalizer_is_written(format: str, name: str, tmp
 
 @pytest.mark.parametrize("format", ["gguf", "tiktoken", "gpt2", "minbpe", "tekken"])
 def test_error_of_a_format_without_normalizers_names_the_way_out(format: str, tmp_path: Path) -> None:
-    said = r"cannot store the normalizers .*or drop it with drop=\['normalizer'\]"
+    said = r"cannot store the normalizers .*or drop the normalizers with drop=\['normalizer'\]"
     with pytest.raises(FormatError, match=said):
         with_normalizer(**NFC).export(tmp_path / "a", format=format)
     assert not [*tmp_path.iterdir()]

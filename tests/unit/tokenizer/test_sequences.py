@@ -308,16 +308,26 @@ def test_option_that_is_not_an_integer_raises_type_error(name: str, value: Any) 
         train([[0, 1]], **{name: value})
 
 
+def test_id_to_token_names_a_special_token_without_impossible_advice() -> None:
+    tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4, special_tokens=["<end>"])
+    with pytest.raises(InvalidTokenError, match=r"id 5 is the special token '<end>', .* no symbols$"):
+        tokenizer.id_to_token(5)
+
+
 def test_options_of_other_modes_are_refused() -> None:
     with pytest.raises(
         OptionError,
-        match="'pattern' is not an option of training in ids mode: it is available only with mode='byte'",
+        match=r"'pattern' is not an option of training in ids mode: it is available only with mode='byte'$",
     ):
         train([[0, 1]], pattern=None)
     with pytest.raises(OptionError, match="did you mean max_token_length"):
         train([[0, 1]], max_token_lenght=3)
     with pytest.raises(OptionError, match="it is available only with mode='ids'"):
         fastbpe.train(["ab"], vocab_size=300, base_size=4)
+    with pytest.raises(OptionError, match=r"it is available only with mode='byte' or 'ids'$"):
+        fastbpe.train(["ab"], mode="codepoint", vocab_size=300, ties="pair")
+    with pytest.raises(OptionError, match=r"it is available only with mode='codepoint' or 'unigram'$"):
+        fastbpe.train(["ab"], vocab_size=300, character_coverage=1.0)
     with pytest.raises(OptionError, match="needs base=, or base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)
 

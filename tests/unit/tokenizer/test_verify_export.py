@@ -57,9 +57,9 @@ def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) 
 def test_export_refuses_token_that_is_only_a_whole_piece(format: str, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_ranks(UNMADE, pattern=None)
     said = (
-        r"no merge produces 1 of its tokens, b'zxyx' \(257\): they only match whole pieces, which a list of "
-        r"merges cannot express \(the text 'zxyx' is \[257\] and would be \[122, 256, 120\]\); export it as "
-        "native, tiktoken or huggingface"
+        r"no merge produces 1 of this tokenizer's tokens, b'zxyx' \(257\): they only match whole pieces, which a "
+        r"list of merges cannot express \(the text 'zxyx' is \[257\] and would be \[122, 256, 120\]\); export "
+        "this tokenizer as native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
         tokenizer.export(tmp_path / "x", format=format)
@@ -79,7 +79,7 @@ def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path
     tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (97, 257)], pattern=None)  # "abc" is never made
     said = (
         r"\.tiktoken stores only ranks, which would give other ids \(the text 'abc' is \[256, 99\] and would be "
-        r"\[258\]\): export it as native"
+        r"\[258\]\): export this tokenizer as native"
     )
     with pytest.raises(FormatError, match=said):
         tokenizer.export(tmp_path / "x", format="tiktoken")
@@ -110,8 +110,8 @@ def test_export_difference_names_text_and_ids_and_keeps_the_target(
     break_writer(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
     said = (
         r"ids would change: the text 'aabcd' is \[97, 257\], read back from the new huggingface file it "
-        r"is \[97, 258, 100\]; the first that differs is b'abcd' \(257\), which becomes b'abc' \(258\); nothing "
-        "is written: export it as native"
+        r"is \[97, 258, 100\]; the first token that differs is b'abcd' \(257\), which becomes b'abc' \(258\); "
+        "nothing is written: export this tokenizer as native"
     )
     with pytest.raises(FormatError, match=said):
         small_tokenizer().export(target, format="huggingface")
@@ -128,7 +128,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "no special token": (
         lambda made: made["added_tokens"].clear(),
-        r"the special token '<s>' \(259\) would not be one",
+        r"'<s>' \(259\) would not be a special token",
     ),
     "one more": (
         lambda made: made["added_tokens"].append({**made["added_tokens"][0], "id": 260, "content": "<t>"}),

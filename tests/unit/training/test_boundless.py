@@ -112,6 +112,27 @@ def test_options_without_meaning_are_named(options: dict[str, Any], message: str
         learned(source, **options)
 
 
+def test_error_of_the_source_is_not_an_error_of_the_temporary_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        learned(iter([tmp_path / "missing.txt"]))
+    assert caught.value.filename is not None
+    assert "TMPDIR" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"base": train(["a b"], vocab_size=257)}, 'superwords="words" learns its own words'),
+        ({"ties": "pair"}, 'superwords="words" has its own order'),
+        ({"source": {"a": 3}}, 'superwords="words" needs the texts or PieceCounts'),
+    ],
+)
+def test_errors_about_words_name_words(options: dict[str, Any], message: str) -> None:
+    source = options.pop("source", TEXTS)
+    with pytest.raises(TrainingError, match=message):
+        train(source, vocab_size=300, superwords="words", **options)
+
+
 def test_unknown_name_in_place_of_superwords_raises_type_error() -> None:
     with pytest.raises(TypeError, match="must be a Superwords, 'boundless' or 'words', not 'endless'"):
         train(TEXTS, vocab_size=300, superwords="endless")  # type: ignore[call-overload]

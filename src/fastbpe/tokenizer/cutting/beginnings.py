@@ -27,8 +27,8 @@ def encode_beginnings(
 ) -> Made:
     """Encode texts, each at least up to the end of its first n_ids ids.
 
-    A long text is cut at a safe cut, which does not change the ids before it. If the part has too few ids, the
-    texts are encoded again, with that one whole.
+    A long text is cut at a safe cut, which does not change the ids before it. If the part has too few ids, all
+    texts are encoded again, and this text as a whole.
 
     Args:
         encode: function that encodes a list of texts.

@@ -86,7 +86,7 @@ def compare(
         if normalize(text) == text:
             raise FormatError(
                 f"{describe(one, difference, 'without the normalizer')}, although the normalizer leaves "
-                "this text as it is; nothing is written: export it as native"
+                "this text as it is; nothing is written: export this tokenizer as native"
             )
         yield difference
 

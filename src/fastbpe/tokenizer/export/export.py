@@ -143,8 +143,8 @@ def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format:
     if not _is_known(tokenizer._family.dump(tokenizer, format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
-            f"{os.fsdecode(path)}: {format} cannot store {lost}; save a .fbpe file, or export it with "
-            f"format={format!r} and pass these to load"
+            f"{os.fsdecode(path)}: {format} cannot store {lost}; save a .fbpe file, or export this "
+            f"tokenizer with format={format!r} and pass these arguments to load"
         )
 
 
@@ -182,7 +182,7 @@ def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
     if model_of(tokenizer).supermerges is not None and format not in ("native", "boundless"):
         raise FormatError(
             f"format={format!r} cannot store merges across words (BoundlessBPE): libraries that read it merge "
-            "only within pieces; export it as native or boundless"
+            "only within pieces; export this tokenizer as native or boundless"
         )
     return _EXPORTERS[format](tokenizer)
 
@@ -265,7 +265,10 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, what)
     if model.drops_bytes:
-        raise FormatError(f"{what} needs a token for every byte; export it as native or huggingface")
+        raise FormatError(
+            f"{what} needs a token for every byte, but this tokenizer lacks some; export this tokenizer as native "
+            "or huggingface"
+        )
     if merges_by_rank(vocabulary, model):
         return vocabulary.tokens()
     tiktoken.check_tokens(vocabulary.tokens(), what)
@@ -274,7 +277,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     )
     raise FormatError(
         f"this vocabulary merges by a list of pairs; {what} stores only ranks, which would give other ids"
-        f"{_witness(tokenizer, ranked)}: export it as native"
+        f"{_witness(tokenizer, ranked)}: export this tokenizer as native"
     )
 
 
@@ -348,7 +351,8 @@ def _boundless(tokenizer: Exportable) -> Files:
     step_objects.check_plain(model, "a .model of BoundlessBPE")
     if isinstance(model.pattern, (list, tuple)):
         raise FormatError(
-            "a .model of BoundlessBPE stores one split pattern, but this tokenizer has several; export as native"
+            "a .model of BoundlessBPE stores one split pattern, but this tokenizer has several; export this "
+            "tokenizer as native"
         )
     _, pattern = resolve_pattern(model.pattern)
     assert pattern is None or isinstance(pattern, str)
@@ -409,9 +413,9 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
         merging = model._replace(whole_piece_first=False)
         raise FormatError(
-            f"no merge produces {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they only "
-            f"match whole pieces, which a list of merges cannot express{_witness(tokenizer, merging)}; export it "
-            "as native, tiktoken or huggingface"
+            f"no merge produces {len(lost)} of this tokenizer's tokens, {some}{', ...' if len(lost) > 3 else ''}: "
+            "they only match whole pieces, which a list of merges cannot express"
+            f"{_witness(tokenizer, merging)}; export this tokenizer as native, tiktoken or huggingface"
         )
     return [(left, right, merged) for merged, (left, right) in made.items()]
 

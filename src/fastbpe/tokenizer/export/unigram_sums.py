@@ -27,7 +27,7 @@ Changed = tuple[str, Sequence[int], Sequence[int]]
 
 
 class OtherSums(NamedTuple):
-    """Texts whose ids may change in a conversion between the two libraries.
+    """Texts whose ids may change in a conversion between sentencepiece and tokenizers.
 
     normalize: functions that apply the normalization rules, one for each library.
     names: names of special tokens that only one of them finds in ordinary text.
@@ -39,7 +39,11 @@ class OtherSums(NamedTuple):
     scores: Sequence[float]
 
     def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
-        """Tell whether two lists of ids of a text may differ, because their sums are equal except for rounding."""
+        """Tell whether two lists of ids of a text may differ.
+
+        They may if the libraries normalize the text in different ways, if only one of them finds a special token
+        in it, or if the sums of scores are equal except for rounding.
+        """
         one, other = (normalize(text) for normalize in self.normalize)
         # Of a text that its rules remove, sentencepiece may keep the space that it has put before it.
         if one != other or (text and not one) or any(name in one for name in self.names):

@@ -52,7 +52,7 @@ _PLAIN = (
 )
 # Names under which files of these formats are read back: their content may look like another format.
 _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
-_WAY_OUT = "nothing is written: export it as native"
+_WAY_OUT = "nothing is written: export this tokenizer as native"
 
 
 class Difference(NamedTuple):
@@ -271,8 +271,8 @@ def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
     at = min(len(expected), len(found)) if at is None else at
     return (
         f"ids would change: the text {shown_text(text)} is {shown_ids(expected, at)}, {where} it is "
-        f"{shown_ids(found, at)}; the first that differs is {_token(tokenizer, expected, at)}, which becomes "
-        f"{_token(tokenizer, found, at)}"
+        f"{shown_ids(found, at)}; the first token that differs is {_token(tokenizer, expected, at)}, which "
+        f"becomes {_token(tokenizer, found, at)}"
     )
 
 
@@ -302,7 +302,7 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
-            return f"the special token {name!r} ({token_id}) would not be one"
+            return f"{name!r} ({token_id}) would not be a special token any more"
     if one.mode != "byte":
         return ""
     for name in special.keys() - one.special_tokens.keys():
@@ -312,7 +312,7 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
     ):
         if token != found:
             return f"the token {i}, {token!r:.60}, would be {found!r:.60}"
-    return "" if one.n_vocab == other.n_vocab else f"{one.n_vocab} ids would be {other.n_vocab}"
+    return "" if one.n_vocab == other.n_vocab else f"there would be {other.n_vocab} ids instead of {one.n_vocab}"
 
 
 # The probe

@@ -36,8 +36,8 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
         for vocabulary in VOCABULARIES.values():
             if vocabulary.file.name == name:
                 raise FormatError(
-                    f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; get "
-                    "it again (fastbpe fetch), or rename the file"
+                    f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; "
+                    "download the file again (fastbpe fetch), or rename it"
                 )
         return ""
     return known.name

@@ -296,7 +296,7 @@ class ByteFamily(Family):
         if self._own.supermerges is not None:
             raise VocabularyError(
                 "this tokenizer has merges of whole words (BoundlessBPE), which need all words that they were "
-                "learned with: no token can be removed; train one of fewer ids"
+                "learned with: no token can be removed; train a tokenizer with fewer ids"
             )
         is_whole = is_whole_piece(self._own, encoder.encode_ordinary)
         return self._removal_class()(self._own, self._vocabulary, self.special, is_whole)

@@ -108,7 +108,7 @@ def _is_utf8(piece: bytes) -> bool:
 
 
 def check_merges(model: CodePointModel) -> None:
-    """Raise VocabularyError unless each listed merge makes a piece of two pieces."""
+    """Raise VocabularyError unless each listed merge joins two pieces into a third one."""
     merges = memoryview(model.merges).cast("B").cast("I")
     bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
     if bad == -1:
@@ -119,7 +119,7 @@ def check_merges(model: CodePointModel) -> None:
         )
 
     if bad is not None:
-        raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
+        raise VocabularyError(f"merge {bad} does not join two pieces into a third one")
 
 
 class NoTokens:

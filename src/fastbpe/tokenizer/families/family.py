@@ -204,7 +204,7 @@ class Family:
 
     @property
     def chat(self) -> Chat | None:
-        """Chat template of the model."""
+        """Chat templates of the model; None: there is no template."""
         return self.own.chat
 
     def named_roles(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Tokens in the form in which merging makes them from normalized text, for `completing` and `explaining`."""
+"""Tokens in the form in which merging makes them from normalized text, for `shown.explaining`."""
 
 from __future__ import annotations
 

@@ -243,8 +243,8 @@ def check_plain(model: Model, what: str) -> None:
     }
     named = next((name for name, value in lost.items() if value), None)
     if named is not None:
-        way_out = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
+        way_out = "; or drop the normalizers with drop=['normalizer'], which changes the ids of some texts"
         raise FormatError(
-            f"{what} cannot store the {named} of this tokenizer; export it as native or huggingface"
+            f"{what} cannot store the {named} of this tokenizer; export this tokenizer as native or huggingface"
             + (way_out if model.normalizers else "")
         )

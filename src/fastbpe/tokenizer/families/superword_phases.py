@@ -24,8 +24,8 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
     Returns:
-        None if there are no superwords, few merges come before the first, some token can be made in several ways,
-        or an early merge joins a token that a later one makes.
+        The phases; None if there are no superwords, few merges come before the first one, some token can be made
+        in several ways, or an early merge joins a token that a later merge makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)

@@ -39,7 +39,7 @@ def write_shard(
         document_start, document_end, dtype, num_threads: as for `Tokenizer.encode_files`.
         on_error: "skip": leave out documents that are None or bytes that are not UTF-8; the summary counts and
             names them. "raise": they are an error.
-        errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": such a document cannot be read.
+        errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": on_error decides.
 
     Raises:
         TypeError: a document is not str or bytes; the message contains its number, and nothing is written.

@@ -1,6 +1,6 @@
 """Files of sequences of integers: arrays, files of ids, tables, and lines of text or JSON.
 
-- .npy: a one-dimensional array is a sequence; of a two-dimensional array, each row is one. If a .npy, .bin or .idx
+- .npy: a one-dimensional array is a sequence; each row of a two-dimensional array is one. If a .npy, .bin or .idx
   has files that define its documents, each document is a sequence.
 - .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with such a list in a field.
 - .parquet and .arrow: a row is a sequence, in a column of lists.
@@ -35,7 +35,8 @@ def files_of(inputs: Any) -> list[Path]:
     """List the files that paths, folders and patterns refer to.
 
     Raises:
-        FileNotFoundError: a path does not exist, a folder is empty, or a pattern matches no file.
+        FileNotFoundError: a path does not exist, a folder has no file of sequences, or a pattern matches no file.
+        ValueError: there are no inputs.
         TypeError: an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
@@ -122,7 +123,7 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
                 )
             value = value[field]
         if not isinstance(value, list):
-            raise FormatError(f"{where}: {type(value).__name__}, not a list of integers")
+            raise FormatError(f"{where}: the sequence is {type(value).__name__}, not a list of integers")
         yield where, value
 
 

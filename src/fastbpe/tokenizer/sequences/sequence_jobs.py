@@ -121,8 +121,8 @@ def export(
         return None
     if tokenizer.base_size != _BYTES:
         raise FormatError(
-            f"{os.fspath(path)}: {chosen} stores bytes as symbols, but this tokenizer has {tokenizer.base_size} "
-            'integers; format="native" (.fbpe) stores them'
+            f"{os.fspath(path)}: the symbols of {chosen} are the {_BYTES} bytes, but this tokenizer has "
+            f'{tokenizer.base_size} symbols; use format="native" (.fbpe)'
         )
     special = tokenizer.special_tokens
     of_bytes = Tokenizer.from_merges(tokenizer.merges, pattern=None, special_tokens=special)

@@ -46,8 +46,8 @@ class SequenceTokenizer:
     tensor on the CPU). A batch is an iterable of sequences, or a two-dimensional array whose rows are the
     sequences.
 
-    A tokenizer never changes, so threads may share it. It can be pickled, equals any other with the same base size
-    and merges, and hashes like it.
+    A tokenizer never changes, so threads may share it. It can be pickled. It is equal to any tokenizer with the
+    same base size, merges and special tokens, and has the same hash.
 
     >>> from fastbpe import train
     >>> tokenizer = train([[3, 1, 3, 1, 2]], mode="ids", base_size=4, vocab_size=5)
@@ -255,11 +255,13 @@ class SequenceTokenizer:
     # Tokens and ids
 
     def id_to_token(self, token_id: int) -> tuple[int, ...]:
-        """Return the symbols of an id. Raises InvalidTokenError (a KeyError) if the id has no token.
+        """Return the symbols of an id. Raises InvalidTokenError (a KeyError) if the id has no symbols.
 
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
         (0, 1, 2)
         """
+        if name := next((name for name, i in self._special.items() if i == token_id), None):
+            raise InvalidTokenError(f"id {token_id} is the special token {name!r}, which stands for no symbols")
         return tuple(self.decode([token_id]))
 
     def token_to_id(self, token: Integers | str) -> int | None:
@@ -341,7 +343,9 @@ class SequenceTokenizer:
         if not isinstance(given, Mapping):
             given = {name: self.n_vocab + i for i, name in enumerate(dict.fromkeys(given))}
         if known := next((name for name in given if name in self._special), None):
-            raise SpecialTokenError(f"{known!r} is already a special token, with the id {self._special[known]}")
+            raise SpecialTokenError(
+                f"{known!r} is already a special token, with the id {self._special[known]}; leave it out"
+            )
         return SequenceTokenizer(self._model._replace(special_tokens={**self._special, **given}))
 
     @property
@@ -373,7 +377,7 @@ class SequenceTokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of all that decides ids: base size and merges.
+        """SHA-256, in hexadecimal, of all that decides ids: base size, merges and special tokens.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).fingerprint[:12]
         '3dcfceb194cf'
@@ -404,7 +408,8 @@ class SequenceTokenizer:
             raise TypeError(f"old must be a SequenceTokenizer, not {type(old).__name__}")
         if self.base_size != old.base_size or not self._model.merges.startswith(old._model.merges):
             raise ValueError(
-                f"old is {old!r}, which {self!r} does not extend: its merges are not the first of this one"
+                f"{self!r} does not extend old, {old!r}: it must have the same base_size, and its first merges "
+                "must be the merges of old"
             )
         starts: dict[int, tuple[int, ...]] = {}
         n_old = old._vocabulary.n_ids
@@ -446,8 +451,8 @@ class SequenceTokenizer:
             document_start, document_end: special tokens to put before and after each sequence.
 
         Raises:
-            FormatError: an input contains something other than symbols; the message contains the place, and
-                nothing is written.
+            FormatError, ValueError: an input contains something other than symbols; the message contains the
+                place, and nothing is written.
             FileExistsError, FileNotFoundError, SpecialTokenError, ValueError, ImportError: see the message.
 
         >>> import fastbpe, pathlib, tempfile

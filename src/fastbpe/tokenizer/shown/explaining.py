@@ -48,8 +48,9 @@ class Piece(NamedTuple):
 
     text: str – the piece after normalization; U+FFFD for bytes that are not UTF-8.
     start, end: int – its position in the text, in characters.
-    kind: str – "text" for ordinary text; "special" or "added" for such a token, "unknown" for characters without a
-        token, "bytes" for characters that fall back to bytes, "symbol" for a user-defined symbol.
+    kind: str – "text" for ordinary text, "special" or "added" for a special or added token, "unknown" for
+        characters without a token, "bytes" for characters that fall back to bytes, "symbol" for a user-defined
+        symbol.
     merges: the merges of its symbols, in order. If the vocabulary looks up whole pieces first, a piece that is a
         token becomes that token, even if its merges make other ids.
     ids: its ids.

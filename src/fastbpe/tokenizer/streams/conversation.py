@@ -95,7 +95,7 @@ class Conversation:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a Conversation cannot be pickled: pickle its Tokenizer and its text, and append that to a new "
+            "a Conversation cannot be pickled: pickle its Tokenizer and its text, and append the text to a new "
             "conversation()"
         )
 

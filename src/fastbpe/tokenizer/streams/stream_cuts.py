@@ -46,7 +46,7 @@ Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
 class PairCuts:
-    """Cuts between bytes that are not adjacent in any given token.
+    """Cuts between bytes that are not adjacent in any of the tokens.
 
     tokens: bytes of each token.
     """

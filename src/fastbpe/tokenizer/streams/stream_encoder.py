@@ -53,8 +53,8 @@ class StreamEncoder:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
-            "a StreamEncoder cannot be pickled: pickle its Tokenizer and the text so far, and push it into a new "
-            "encoder()"
+            "a StreamEncoder cannot be pickled: pickle its Tokenizer and the text so far, and push the text into "
+            "a new encoder()"
         )
 
     def _reset(self) -> None:
@@ -119,7 +119,10 @@ class StreamEncoder:
         """Return text as str, and the bytes at its end that begin a character."""
         if isinstance(text, str):
             if self._partial:
-                raise ValueError(f"a str follows bytes that end within a character: {self._partial!r}")
+                raise ValueError(
+                    f"a str follows bytes that end within a character: {self._partial!r}; first push the other "
+                    "bytes of this character"
+                )
             return text, b""
         if not isinstance(text, (bytes, bytearray, memoryview)):
             raise TypeError(f"text must be str or bytes, not {type(text).__name__}")

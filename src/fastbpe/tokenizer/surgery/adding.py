@@ -111,7 +111,7 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
             if not isinstance(getattr(token, flag), bool):
                 raise TypeError(f"{flag} of the added token {token.content!r} must be a bool")
         if token.id == NEXT and isinstance(tokens, Mapping):
-            raise SpecialTokenError(f"special token {token.content!r} has the id {NEXT}: the least id is 0")
+            raise SpecialTokenError(f"token {token.content!r} has the id {NEXT}: the least id is 0")
     return listed
 
 
@@ -129,22 +129,24 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
             "allowed, so it cannot become an ordinary added token; choose another name"
         )
     if token.id not in (NEXT, known.id):
-        raise SpecialTokenError(f"special token {name!r} already has the id {known.id}")
+        raise SpecialTokenError(f"token {name!r} already has the id {known.id}; pass this id, not {token.id}")
     asked = token._replace(id=known.id)
     if any(asked[2:]) and asked != known and any(asked[3:]):
-        raise SpecialTokenError(f"token {name!r} already has the id {known.id}, but with other flags: {known}")
+        raise SpecialTokenError(
+            f"token {name!r} already has the id {known.id}, but with other flags, which cannot be changed: {known}"
+        )
 
 
 def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary) -> None:
     """Raise SpecialTokenError for an id that is out of range or taken."""
     name = token.content
     if not 0 <= token.id < MAX_IDS:
-        raise SpecialTokenError(f"special token {name!r} has the id {token.id}: not in 0..{MAX_IDS - 1}")
+        raise SpecialTokenError(f"token {name!r} has the id {token.id}: not in 0..{MAX_IDS - 1}")
     if token.id in taken:
-        raise SpecialTokenError(f"special tokens {taken[token.id]!r} and {name!r} have the same id {token.id}")
+        raise SpecialTokenError(f"tokens {taken[token.id]!r} and {name!r} have the same id {token.id}")
     if vocabulary.has(token.id) and vocabulary.find(name.encode()) != token.id:
         raise SpecialTokenError(
-            f"special token {name!r} has the id {token.id}, which another token of the "
+            f"token {name!r} has the id {token.id}, which another token of the "
             f"vocabulary has; the first free id is {max([vocabulary.n_ids - 1, *taken]) + 1}"
         )
 
@@ -278,13 +280,13 @@ def _check_flags(token: AddedToken, model: CodePointModel) -> None:
         if token.normalized and (trims or prefixes or strips):
             raise SpecialTokenError(
                 f"added token {token.content!r} is normalized, which cannot be combined with "
-                f"{'lstrip and rstrip' if strips else 'the normalizer'} of this tokenizer, whose spaces are "
-                "U+2581 by then; pass normalized=False"
+                f"{'lstrip or rstrip' if strips else 'the normalizer of this tokenizer'}, because spaces are "
+                "U+2581 after normalization; pass normalized=False"
             )
         return
     flags = [flag for flag in _FLAGS[1:] if getattr(token, flag)]
     if flags:
         raise SpecialTokenError(
             f"added token {token.content!r} has the flag {flags[0]}, which a sentencepiece model cannot store; "
-            "export it as a tokenizer.json, load that, and add the token there"
+            "export this tokenizer as a tokenizer.json, load this file, and add the token to the result"
         )

@@ -67,9 +67,9 @@ class TextChanges:
         n_texts, n_bytes: int – size of the corpus: texts, bytes of UTF-8.
         n_old, n_new: int – number of ids of all its texts before and now.
         texts: tuple of ChangedText – the texts whose ids changed, in the order of the corpus.
-        n_aligned: int – how many of them, from the start, were aligned to find `parts`.
-        parts: tuple of ChangedPart – the parts of them that changed; parts that add or save the most ids come
-            first.
+        n_aligned: int – number of these texts, from the start, that were aligned to find `parts`.
+        parts: tuple of ChangedPart – the parts of the aligned texts that changed; parts that add or save the most
+            ids come first.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98)], pattern="gpt2")
@@ -157,7 +157,7 @@ def changed_texts(
     translated by `new.id_map(old)`. Special tokens in the texts are ordinary text, as in `encode_ordinary`.
 
     Args:
-        old: Tokenizer – the tokenizer before the change, in either mode.
+        old: Tokenizer – the tokenizer before the change, of any mode.
         new: Tokenizer – the tokenizer after it.
         corpus: texts or paths, as for `train`. Each document must fit in memory.
         align_first: int – number of changed texts, from the start, that are aligned to find the changed parts; 0:

@@ -30,8 +30,9 @@ class ByteJoining:
         for name, each in (("a", a), ("b", b)):
             if model_of(each).supermerges is not None:
                 raise VocabularyError(
-                    f"{name} has merges of whole words (BoundlessBPE), which need the words that they were "
-                    "learned with: it cannot be merged with another vocabulary; train one on the texts of both"
+                    f"the argument {name} has merges of whole words (BoundlessBPE), which need the words that "
+                    "they were learned with: it cannot be merged with another vocabulary; train a tokenizer on "
+                    "the texts of both"
                 )
         self._a, self._b, self._make = a, b, make
         self._model = model_of(a)

@@ -30,7 +30,7 @@ class Removal(Protocol[ModelT]):
     n_vocab: one more than the greatest id.
     has_gaps: whether the vocabulary may have ids without a token.
     kept: id → reason why it can never be removed.
-    special: ids of special and added tokens, which are removed only by name.
+    special: ids of special and added tokens, which `prune` keeps.
     """
 
     makers: Makers
@@ -118,8 +118,8 @@ class Remover(Generic[TokenizerT]):
         removal = self._removal
         if keep_ids and not removal.has_gaps:
             raise VocabularyError(
-                "keep_ids=True would leave ids without a token, which a code-point vocabulary cannot have; its "
-                "IdMap says which id became which"
+                "keep_ids=True would leave ids without a token, which a code-point vocabulary cannot have; leave "
+                "it out, and find the new ids in the IdMap of the result"
             )
         staying = sorted(removal.ranked)
 

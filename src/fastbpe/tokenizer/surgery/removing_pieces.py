@@ -122,7 +122,8 @@ def _check_covered(model: CodePointModel, gone: Collection[int]) -> None:
     if bad is not None:
         raise VocabularyError(
             f"the piece {bad}, {model.piece(bad).decode('utf-8', 'replace')!r}, contains a character that is not "
-            "itself a piece, and the model has no byte fallback: without it a text with this piece would be lost"
+            "itself a piece, and the model has no byte fallback: without this piece, texts with it could not be "
+            "restored; keep it"
         )
 
 
