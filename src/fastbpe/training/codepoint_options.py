@@ -411,9 +411,14 @@ def _meta_pieces(trainer: Spec) -> Metas:
         if i < 0:
             continue
         if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
+            if i >= trainer["vocab_size"]:
+                reason = f"the id must be below vocab_size={trainer['vocab_size']}"
+            elif i in metas:
+                reason = f"{metas[i][0]!r} has this id already; choose another id"
+            else:
+                reason = "the unknown piece has this name; choose another name"
             raise SpecError(
-                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
-                "another piece has this id or name",
+                f"{kind}_id={i}, {kind}_piece={name!r}: {reason}",
                 f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
             )
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL

@@ -313,8 +313,8 @@ class PieceCounts(Mapping[bytes, int]):
             min_count: int – minimum number of occurrences, in all files together, of a piece that is kept; the
                 summary has the number of the others. 1: keep all.
             max_memory_bytes: int – maximum number of bytes for tables; beyond it, counts go to temporary files (in
-                TMPDIR), about twice the size of the files. If no piece is in two files, a 64th of that size is
-                needed.
+                TMPDIR), about twice the size of the input files. If no piece is in two files, the
+                tables need up to a 64th of the size of the input files, even beyond the limit.
             progress: bool, function or None – as for `train`; the one phase is "merging".
 
         Returns:
