@@ -228,7 +228,7 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
         (["--option", "progress=1"], "--option progress=...: this command does not have this option"),
         (["--option", "model_type=unigram"], "model_type='unigram': this run trains only 'bpe'"),
         (["--option", "input=a.txt"], "fastbpe's train has no option 'input': the text is the first argument"),
-        (["--option", "model_prefix=a"], "write the model by tokenizer.export"),
+        (["--option", "model_prefix=a"], "write the model with tokenizer.export"),
         (["--option", "num_sub_iterations=3"], "in codepoint mode: it is available only with --mode unigram"),
         (["--option", "enable_differential_privacy=true"], "it has no effect on BPE; leave it out"),
         (

@@ -23,8 +23,8 @@ from helpers.sampling import SEED, n_rounds
 #: What fastbpe refuses although transformers loads it; docs/formats.md lists it.
 LIMITS = (
     "is normalized and strips white space",
-    "a normalizer, where normalized",
-    "which would put a space before each piece",
+    "a normalizer, whose result is searched",
+    "would put a space before each piece",
 )
 RANKS = ("ranks", "tiktoken.model")
 

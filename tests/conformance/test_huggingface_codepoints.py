@@ -173,8 +173,9 @@ def test_character_without_a_piece_is_refused() -> None:
     [
         (
             {"normalization_rule_name": "nfkc"},
-            r"the rules of normalization 'nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the "
-            r"normalizer Precompiled of tokenizers 'fi'; export it as sentencepiece",
+            r"the normalization rules 'nfkc': sentencepiece changes the text '\\ufb01\\u0301' into 'fi\\u0301', "
+            r"but the normalizer Precompiled of tokenizers changes it into 'fi'; export this tokenizer as "
+            r"sentencepiece",
         ),
         ({"control_symbols": ["Q"]}, "the piece 'Q' of type CONTROL, which a text may contain,"),
         (

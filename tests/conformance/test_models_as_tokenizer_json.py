@@ -121,7 +121,10 @@ def test_published_models_on_corpora_give_the_same_ids(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["bpemb", "chinese"])
 def test_export_of_model_with_rules_is_refused_with_a_text(name: str, tmp_path: Path) -> None:
-    message = r"rules of normalization '.*nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the norm"
+    message = (
+        r"normalization rules '.*nfkc': sentencepiece changes the text '\\ufb01\\u0301' "
+        r"into 'fi\\u0301', but the norm"
+    )
     with pytest.raises(FormatError, match=message):
         fastbpe.load(published_bytes(name)).export(tmp_path / "tokenizer.json", format="huggingface")
     assert not [*tmp_path.iterdir()]

@@ -28,7 +28,7 @@ CONTROL = ("[C]", "<ctl>", "s>x")
 NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
 BITS = (*"abcdx1", "ab", " ", "  ", "▁", "é", "漢", "\t", "\n", "\u3000", "<u", "Ａ", "12", "＜s＞", *NAMES)
 MARKS = ("\u0301", "e\u0301", "\u1100\u1161", "ﬁ\u0301")
-REFUSED = ("which text may hold,", "which its rules of normalization change,")
+REFUSED = ("which text may hold,", "which its normalization rules change,")
 
 spm.set_min_log_level(2)
 
@@ -168,7 +168,9 @@ def test_files_of_converters_become_models_of_sentencepiece(kind: str, tmp_path:
 
 def test_files_of_converters_that_keep_tabs_are_refused(tmp_path: Path) -> None:
     model = data_file("vocab", "sp_test_model.model").read_bytes()
-    with pytest.raises(FormatError, match=r"make no space of '\\t'; export it as native or huggingface"):
+    with pytest.raises(
+        FormatError, match=r"do not turn '\\t' into a space; export this tokenizer as native or huggingface"
+    ):
         fastbpe.load(converted(model, "t5").encode()).export(tmp_path / "x.model", format="sentencepiece")
 
 

@@ -59,10 +59,10 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
     [
         (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has its own rules"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
-        (LINES[:2], {}, r"no token is '\[CLS\]', the cls_token"),
-        (LINES, {"sep_token": None}, "no token is None, the sep_token"),
-        ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, and '<p>' has no line"),
-        (["[UNK]\ud800", *LINES], {}, "byte 5: not UTF-8"),
+        (LINES[:2], {}, r"no token '\[CLS\]', but BERT's rules need a cls_token"),
+        (LINES, {"sep_token": None}, "sets no sep_token, but BERT's rules need a sep_token"),
+        ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, so the token '<p>', which has no line"),
+        (["[UNK]\ud800", *LINES], {}, "byte 5 is not UTF-8"),
     ],
 )
 def test_invalid_part_raises_format_error(

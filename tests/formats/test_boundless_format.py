@@ -114,7 +114,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "options": (
         edited(lambda lines: lines.__setitem__(at("words", 1)(lines), "[]")),
-        "no 'main_regex'",
+        "must be an object with 'main_regex'",
     ),
     "no JSON": (edited(lambda lines: lines.__setitem__(at("words", 1)(lines), "{")), "as a JSON object"),
     "scripts": (
@@ -131,7 +131,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     ),
     "a merge numbered otherwise": (
         edited(lambda lines: lines.__setitem__(at("merges", 2)(lines), "77" + lines[at("merges", 2)(lines)][1:])),
-        "numbered with gaps",
+        "have gaps or repetitions",
     ),
     "a merge twice": (
         edited(lambda lines: lines.__setitem__(at("merges", 3)(lines), "1" + lines[at("merges", 2)(lines)][1:])),
@@ -166,7 +166,7 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
         (lambda: train([TEXT], vocab_size=270, pattern=["gpt2", r"\d|\D+"]), "stores one split pattern"),
         (
             lambda: train([TEXT], vocab_size=270, special_tokens=["<a> "]),
-            "special token '<a> ', because it contains white space",
+            "special token '<a> ', because it contains a line ending, or white space at an end",
         ),
     ],
 )

@@ -67,7 +67,7 @@ FILES = {
     ),
     "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, not a vocabulary: {WEIGHTS}"),
     "zip": (archive("vocab.txt"), "a zip archive, not a vocabulary: unpack it, and pass the vocabulary in it"),
-    "pickle": (pickle.dumps({"a": 1}), f"a pickle, not a vocabulary: as older PyTorch files are: {WEIGHTS}"),
+    "pickle": (pickle.dumps({"a": 1}), f"a pickle, not a vocabulary: if it is an older PyTorch file, {WEIGHTS}"),
     **{
         f"encoding of tiktoken, protocol {protocol}": (
             pickle.dumps(ENCODING, protocol),
@@ -103,7 +103,7 @@ def test_way_out_for_a_pickled_encoding_gives_its_ids(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.pkl").write_bytes(pickle.dumps(ENCODING))
     with pytest.raises(FormatError, match=r"Tokenizer\.from_ranks\(.*save\('tokenizer\.fbpe'\)") as error:
         fastbpe.load(tmp_path / "tokenizer.pkl")
-    with pytest.raises(FormatError, match=r"looked for .*; tokenizer\.pkl is a pickle: loading it by its path"):
+    with pytest.raises(FormatError, match=r"looked for .*; tokenizer\.pkl is a pickle: load it by its path"):
         fastbpe.load(tmp_path)
     program = str(error.value)
     program = program[program.index("Tokenizer.from_ranks") :].replace("tokenizer.fbpe", str(tmp_path / "a.fbpe"))

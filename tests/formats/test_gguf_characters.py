@@ -118,7 +118,7 @@ def test_lines_that_merges_do_not_make_are_taken_by_one_kind_alone() -> None:
     }
     line = TOKENS.index("\n")
     assert fastbpe.load(written(**changes)).encode("\n\n") == [line, line]
-    with pytest.raises(FormatError, match=r"llama\.cpp takes '\\n\\n' as one token"):
+    with pytest.raises(FormatError, match=r"llama\.cpp encodes '\\n\\n' as one token"):
         fastbpe.load(written(merges=strings(MERGES[1:4])))
 
 
@@ -176,7 +176,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
             {"tokens": strings([*TOKENS[:40], "c", *TOKENS[41:]])},
             "<0x26> is not a token: expected tokens of all bytes",
         ),
-        ({"tokens": strings([*TOKENS[:-1], "a"])}, "are both b'a'"),
+        ({"tokens": strings([*TOKENS[:-1], "a"])}, "are both the token b'a'"),
         ({"merges": strings(["<0x41> a"])}, "merge 0, '<0x41> a': byte tokens cannot be merged"),
         ({"merges": strings([*MERGES, "a zz"])}, r"merges\[5\].*'zz' is not a token"),
         ({"merges": strings([*MERGES, "b a"])}, r"merges\[5\].*'ba' is not a token"),
@@ -188,7 +188,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
                     INT32, [int(PieceType.CONTROL) if "\n\n" in token else 1 for token in TOKENS], True
                 ),
             },
-            "as one token, but the merges split it",
+            "as one token, but the merges do not make this token",
         ),
         (
             {"token_type": Typed(INT32, [int(PieceType.BYTE) if token == "a" else 1 for token in TOKENS], True)},
@@ -196,7 +196,7 @@ def test_random_vocabularies_give_the_ids_of_llama_cpp(seed: int) -> None:
         ),
         (
             {"tokens": strings([*TOKENS[:-2], "\n" * 300, "<html>"])},
-            "as one token, but the merges split it",
+            "as one token, but the merges do not make this token",
         ),
     ],
 )

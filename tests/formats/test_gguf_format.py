@@ -270,9 +270,9 @@ DAMAGE: dict[str, tuple[dict[str, Any], str]] = {
     "model of a number": ({"model": Typed(UINT32, 5)}, "model: expected a string, found 5"),
     "unknown pre": ({"pre": Typed(STRING, b"parrot")}, "pre: 'parrot' is not the name of a split pattern"),
     "pre that is not UTF-8": ({"pre": Typed(STRING, b"\xff")}, r"pre: b'\\xff' is not UTF-8"),
-    "no tokens": ({"tokens": None}, "tokens: expected an array of bytes, found NoneType"),
+    "no tokens": ({"tokens": None}, "tokens: expected an array of bytes, but the key is missing"),
     "tokens of numbers": ({"tokens": Typed(UINT32, [1, 2], True)}, "tokens: expected an array of bytes"),
-    "one token twice": ({"tokens": strings(*SHOWN, "ab", "ab", *"xyz")}, "tokens 256 and 257 are both"),
+    "one token twice": ({"tokens": strings(*SHOWN, "ab", "ab", *"xyz")}, "the ids 256 and 257 are both the token"),
     "types": ({"token_type": Typed(INT32, [1], True)}, "token_type: 1 items for 261 tokens"),
     "unknown type": ({"token_type": Typed(INT32, [9] * 261, True)}, "token 0 is of the type 9"),
     "no merges": ({"merges": None}, "merges: expected an array of bytes"),
@@ -329,7 +329,10 @@ BYTES_OF_FILES = {
     "huge key": (head(1) + struct.pack("<Q", 70_000) + b"k" * 70_000, "a key of 70000 bytes"),
     "same key": (head(2) + (key(b"tokenizer.ggml.a", 4) + bytes(4)) * 2, "'tokenizer.ggml.a' appears twice"),
     "unknown type": (head(1) + key(b"a", 77), "'a' has the unknown type 77"),
-    "array of arrays": (head(1) + key(b"a", 9) + struct.pack("<IQ", 9, 1), "items of the type 9, which an array"),
+    "array of arrays": (
+        head(1) + key(b"a", 9) + struct.pack("<IQ", 9, 1),
+        "items of the type 9, which fastbpe cannot read",
+    ),
     "array of nothing": (head(1) + key(b"a", 9) + struct.pack("<IQ", 99, 1), "items of the type 99"),
     "long array": (head(1) + key(b"a", 9) + struct.pack("<IQ", 12, 1 << 61), "the file ends here"),
     "long array that is kept": (

@@ -148,9 +148,13 @@ DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
     "bytes": (
         "t5",
         {"token_type": Typed(INT32, [CONTROL, CONTROL, UNKNOWN, *[BYTE] * 10], True)},
-        "token 3 is of the type BYTE: llama.cpp does not fall back to bytes here",
+        "token 3 is of the type BYTE, but llama.cpp has no byte fallback for the kind 't5'",
     ),
-    "unknown": ("t5", {"unknown_token_id": Typed(UINT32, 4)}, "4 is not the id of a token of the type UNKNOWN"),
+    "unknown": (
+        "t5",
+        {"unknown_token_id": Typed(UINT32, 4)},
+        "expected the id of a token of the type UNKNOWN, found 4",
+    ),
     "charsmap": (
         "t5",
         {"precompiled_charsmap": Typed(UINT8, [1, 2, 3], True)},
@@ -158,8 +162,12 @@ DAMAGED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "text": ("t5", {"precompiled_charsmap": Typed(STRING, b"x")}, "expected an array of int, found bytes"),
     "flag": ("bert", {"normalizer.lowercase": Typed(UINT32, 1)}, "expected true or false, found 1"),
-    "equal": ("bert", {"tokens": strings(*BERT[:-1], "▁the")}, "tokens 4 and 12 are both 'the' to BERT"),
-    "roles": ("bert", {"bos_token_id": None}, r"bos token: it has no id below 13"),
+    "equal": (
+        "bert",
+        {"tokens": strings(*BERT[:-1], "▁the")},
+        "the ids 4 and 12 are both the token 'the' in BERT's spelling",
+    ),
+    "roles": ("bert", {"bos_token_id": None}, r"bos_token_id: expected the id of the bos token, from 0 to 12"),
 }
 
 

@@ -398,10 +398,13 @@ LOSSES = [
         Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
         "no merge produces 1 of this tokenizer's tokens, b'abc' (256)",
     ),
-    (Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"Ġ": 300}), "special token 'Ġ' is how vocab.json"),
+    (
+        Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"Ġ": 300}),
+        "vocab.json would write the special token 'Ġ' and the token b' ' (id 32) in the same way",
+    ),
     (
         Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern=None),
-        "tokens 258 and 259 are both",
+        "the ids 258 and 259 are both the token",
     ),
     (Tokenizer(LISTED), "no merge produces 1 of this tokenizer's tokens"),
 ]

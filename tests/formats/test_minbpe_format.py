@@ -174,7 +174,10 @@ LOSSES = [
         Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None),
         "ids 0 to 255 must be the bytes",
     ),
-    (Tokenizer.from_ranks({**RANKS, b"ab": 257}, pattern=None), "the id 256, but in this vocabulary it makes 257"),
+    (
+        Tokenizer.from_ranks({**RANKS, b"ab": 257}, pattern=None),
+        "the id 256, but in this vocabulary it makes the id 257",
+    ),
     (
         Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None),
         "no merge produces 1 of this tokenizer's tokens, b'abc' (256)",

@@ -240,8 +240,8 @@ def test_roles_and_templates_are_read(data: bytes) -> None:
     ("changes", "message"),
     [
         ({"roles": None}, "own_tokens: it has no 'roles'"),
-        ({"roles": {"go": "a"}}, r"own_tokens\.roles: it must name"),
-        ({"roles": {"bos": 3}}, r"own_tokens\.roles: it must name"),
+        ({"roles": {"go": "a"}}, r"own_tokens\.roles: it must be an object of roles"),
+        ({"roles": {"bos": 3}}, r"own_tokens\.roles: it must be an object of roles"),
         ({"pair_template": {}}, r"own_tokens\.pair_template: must be a list"),
         ({"pair_template": [-3]}, r"own_tokens\.pair_template: it must be a list of ids"),
         ({"pair_template": [True]}, r"own_tokens\.pair_template: it must be a list of ids"),
@@ -263,6 +263,6 @@ def test_template_with_unknown_id_is_not_exported(tmp_path: Path) -> None:
     own = {"roles": {}, "pair_template": [-1, 999, -2]}
     made = fastbpe.load(sealed({**header, "own_tokens": own}, tables))
     with pytest.raises(
-        FormatError, match="the template has the id 999, which is not a token; export it as native"
+        FormatError, match="the template has the id 999, which is not a token; export this tokenizer as native"
     ):
         made.export(tmp_path / "tokenizer.json", format="huggingface")

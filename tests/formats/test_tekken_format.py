@@ -165,7 +165,7 @@ DAMAGE: dict[str, tuple[Any, str]] = {
     "twice": ({"special_tokens": [{"rank": i, "token_str": "<s>"} for i in range(2)]}, "'<s>' appears twice"),
     "filler": ({"special_tokens": [{"rank": 0, "token_str": "<SPECIAL_3>"}]}, "'<SPECIAL_3>' appears twice"),
     "vocab": ({"vocab": {}}, "vocab: expected a list of tokens, found dict"),
-    "entry": ({"vocab": [5] * 300}, r"vocab\[0\]: expected token_bytes and the rank 0: 5"),
+    "entry": ({"vocab": [5] * 300}, r"vocab\[0\]: expected token_bytes and the rank 0, found 5"),
 }  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def test_damaged_file_raises_format_error_with_the_place(kind: str) -> None:
     ("at", "entry", "message"),
     [
         (257, {"rank": 256, "token_bytes": "YWI="}, r"vocab\[257\]: expected token_bytes and the rank 257"),
-        (257, {"rank": 257, "token_bytes": "YWI=", "x": 1}, r"vocab\[257\]: b'ab' is already the token 256"),
+        (257, {"rank": 257, "token_bytes": "YWI=", "x": 1}, r"vocab\[257\]: b'ab' already has the rank 256"),
         (257, {"rank": 257, "token_bytes": "Y_I="}, r"vocab\[257\]: 'Y_I=' is not base64"),
         (257, {"rank": 257, "token_bytes": "é"}, r"vocab\[257\]: 'é' is not base64"),
         (257, {"rank": 257, "token_bytes": ""}, r"vocab\[257\]: expected a token, found b''"),

@@ -80,13 +80,18 @@ def test_user_defined_piece_of_two_words_stays_one(tmp_path: Path) -> None:
     again = fastbpe.load(tmp_path / "x.json")
     for text in ("b as ab", "as ab as▁ab", "as  ab", "as ▁ab", "ａs ab"):
         assert again.encode(text) == tokenizer.encode(text)
-    with pytest.raises(FormatError, match="user-defined piece '▁ab', which its rules of normalization change"):
+    with pytest.raises(FormatError, match="user-defined piece '▁ab', which its normalization rules change"):
         of([UNK, SPACE, *LETTERS, ("▁ab", 0.0, USER)], normalizer=RULES).export(tmp_path / "y.json")
 
 
 RULES = {"precompiled_charsmap": charsmap("nmt_nfkc"), "name": "nmt_nfkc"}
 REFUSED: dict[str, tuple[Sequence[Piece], Any, Any, str]] = {
-    "symbol": ([UNK, SPACE, ("Ａ", 0.0, USER)], None, RULES, "user-defined piece 'Ａ', which its rules of"),
+    "symbol": (
+        [UNK, SPACE, ("Ａ", 0.0, USER)],
+        None,
+        RULES,
+        "user-defined piece 'Ａ', which its normalization rules change",
+    ),
     "name": ([UNK, BOS, SPACE, *LETTERS, ("<s", -1.0, NORMAL), ("s>", -1.0, NORMAL)], None, None, "'<s>' of type"),
     "character": ([UNK, ("x", 0.0, CONTROL), SPACE], None, None, "'x' of type CONTROL, which a text may contain"),
     "unused": ([UNK, SPACE, *LETTERS, ("ab", -1.0, UNUSED), ("bab", -1.0, NORMAL)], None, None, "of type UNUSED"),
@@ -100,7 +105,7 @@ REFUSED: dict[str, tuple[Sequence[Piece], Any, Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_model_without_an_equal_is_refused(name: str, tmp_path: Path) -> None:
     pieces, trainer, normalizer, message = REFUSED[name]
-    with pytest.raises(FormatError, match=f"{message}.*export it as sentencepiece"):
+    with pytest.raises(FormatError, match=f"{message}.*export this tokenizer as sentencepiece"):
         of(pieces, trainer, normalizer).export(tmp_path / "x.json", format="huggingface")
     assert not (tmp_path / "x.json").exists()
 
@@ -109,7 +114,9 @@ def test_piece_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     of([UNK, SPACE, ("Q", -1.0, NORMAL)]).export(path, format="sentencepiece")
     path.write_bytes(path.read_bytes().replace(b"\x0a\x01Q", b"\x0a\x01\xff"))
-    with pytest.raises(FormatError, match=r"the piece b'\\xff', which is not UTF-8.*export it as sentencepiece"):
+    with pytest.raises(
+        FormatError, match=r"the piece b'\\xff', which is not UTF-8.*export this tokenizer as sentencepiece"
+    ):
         fastbpe.load(path).export(tmp_path / "x.json", format="huggingface")
 
 
@@ -180,7 +187,7 @@ JSON_REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "score": (
         {"vocab": [["<unk>", 0.0], ["▁", -1e300]]},
         {},
-        "a score beyond those of single precision|the steps",
+        "a score that is too large for single precision|the steps",
     ),
 }
 
@@ -189,7 +196,9 @@ def test_tokenizer_json_without_an_unknown_piece_is_refused(tmp_path: Path) -> N
     described = written(of([UNK, SPACE, *LETTERS]), tmp_path)
     described["model"]["unk_id"] = None
     tokenizer = fastbpe.load(json.dumps(described).encode())
-    with pytest.raises(FormatError, match=r"no piece is of type UNKNOWN.*; export it as native or huggingface"):
+    with pytest.raises(
+        FormatError, match=r"no piece is of type UNKNOWN.*; export this tokenizer as native or huggingface"
+    ):
         tokenizer.export(tmp_path / "x.model", format="sentencepiece")
 
 
@@ -210,5 +219,5 @@ def test_added_token_with_flags_is_refused(flag: str, tmp_path: Path) -> None:
     described = written(of([UNK, BOS, SPACE, *LETTERS]), tmp_path)
     described["added_tokens"][1][flag] = True
     tokenizer = fastbpe.load(json.dumps(described).encode())
-    with pytest.raises(FormatError, match="the added token '<s>', which is more than a control symbol"):
+    with pytest.raises(FormatError, match="the added token '<s>', which has flags or is not special"):
         tokenizer.export(tmp_path / "x.model", format="sentencepiece")

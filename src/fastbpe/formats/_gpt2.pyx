@@ -148,7 +148,11 @@ cdef const uint8_t* _read_token(const uint8_t* at, const uint8_t* end, uint8_t**
 
 
 cdef bint _index(Files* files) noexcept nogil:
-    """Fill the tables by bytes and by id. Returns False if two tokens share either."""
+    """Fill the tables by bytes and by id.
+
+    Returns False if two tokens have the same bytes or the same id, if too many ids are unused, or
+    if out of memory.
+    """
     cdef uint32_t i
     cdef size_t at
     cdef Token* token

@@ -67,12 +67,14 @@ def _described(
     if class_name not in (*classes, *class_settings.ANY_CLASS):
         raise FormatError(
             f"{where}: a vocabulary for the class {class_name}Tokenizer, which has its own rules; fastbpe "
-            f"reads such files for {', '.join(classes)}: {class_settings.WAY_OUT}"
+            f"knows the rules of {', '.join(classes)}; {class_settings.WAY_OUT}"
         )
     try:
         text = bytes(data).decode()
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: byte {error.start}: not UTF-8") from None
+        raise FormatError(
+            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
+        ) from None
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     tokens = lines if lines[-1] else lines[:-1]
     limits.check_number(len(tokens), where)
@@ -81,8 +83,8 @@ def _described(
     new = next((name for name in named.names() if name not in vocab), None)
     if new is not None and len(vocab) < len(tokens):
         raise FormatError(
-            f"{where}: some lines are repeated, and {new!r} has no line, so it would get another token's id; add "
-            "a line"
+            f"{where}: some lines are repeated, so the token {new!r}, which has no line, would get the id of "
+            "another token; add a line for it"
         )
     return described, named.roles
 
@@ -95,7 +97,8 @@ def _rules(
     def token(role: str) -> tuple[str, int]:
         name = roles.get(role)
         if name is None or name not in vocab:
-            raise FormatError(f"{where}: no token is {name!r}, the {role}_token, which BERT's rules need")
+            told = f"it has no token {name!r}" if name else f"{CONFIG} sets no {role}_token"
+            raise FormatError(f"{where}: {told}, but BERT's rules need a {role}_token; add the token")
         return name, vocab[name]
 
     for name in ("tokenize_chinese_chars", "strip_accents", "do_lower_case"):

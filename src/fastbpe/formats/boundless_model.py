@@ -19,7 +19,7 @@ from fastbpe.model import Buffer, Model, Supermerges, pack_merges
 
 MAGIC = b"BoundlessBPE v2 "
 _KINDS = ("word", "boundless", "superbpe")
-_LETTER = r"\p{L}"  # pattern of the words that superwords are made of, unless a model says another
+_LETTER = r"\p{L}"  # pattern of the words that superwords consist of, unless a model has another
 _UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # the reference's base; no UTF-8 has the other bytes
 _MAX_CONFIG = 1 << 20  # characters of a JSON object
 
@@ -35,8 +35,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     """Read the model in the bytes of a file.
 
     Raises:
-        FormatError: a damaged file (the message says which line), or a model that deletes tokens or splits by
-            scripts.
+        FormatError: a damaged file (the message says where), or a model that deletes tokens or splits by scripts.
     """
     check_entries(data, where, b"\n")
     try:
@@ -47,7 +46,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         ) from None
     kind = lines.next().strip().removeprefix(MAGIC.decode())
     if kind not in _KINDS:
-        lines.fail(f"unknown kind of model {kind!r:.40}; choose {' or '.join(_KINDS)}")
+        lines.fail(f"unknown kind of model {kind!r:.40}; fastbpe reads the kinds {', '.join(_KINDS)}")
     tokens = _read_tokens(lines)
     held = _read_special_tokens(lines)
     ids = {token: i for i, token in enumerate(tokens)}
@@ -146,7 +145,9 @@ def _read_special_tokens(lines: _Lines) -> dict[str, int]:
     for _ in range(n):
         number, _, name = lines.next().strip().partition(" ")
         if not number.isascii() or not number.isdecimal() or len(number) > 9 or not name or name in held:
-            lines.fail(f"expected an id and a special token, found {f'{number} {name}'!r:.80}")
+            lines.fail(
+                f"expected an id and a special token that no earlier line has, found {f'{number} {name}'!r:.80}"
+            )
         held[name] = int(number)
     return held
 
@@ -159,11 +160,11 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
     except (ValueError, RecursionError):
         lines.fail("expected the options of the model as a JSON object")
     if not isinstance(config, dict) or not isinstance(config.get("main_regex"), str):
-        lines.fail("the options have no 'main_regex', by which text is split")
+        lines.fail("the options must be an object with 'main_regex', the split pattern")
     if config.get("script_specific_regex") is not None:
         lines.fail(
             "the model splits some scripts by a separate pattern (script_specific_regex), which fastbpe does not "
-            "support: use the reference, or train without it"
+            "support; use BoundlessBPE's own code, or train a model without script_specific_regex"
         )
     lines.expect("merges")
     rows = []
@@ -177,14 +178,14 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
     lines.expect("deletions")
     if n := lines.number():
         lines.fail(
-            f"the model deletes {n} tokens (PickyBPE), which fastbpe does not support: use the reference, or "
-            "train with tau above 1"
+            f"the model deletes {n} tokens (PickyBPE), which fastbpe does not support; use BoundlessBPE's "
+            "own code, or train a model with tau above 1"
         )
     rows.sort()
     if len({row[1:3] for row in rows}) < len(rows):
         lines.fail(f"two merges of the section {name!r} join the same two tokens")
     if [row[0] for row in rows] != [*range(rows[0][0] if rows else 0, (rows[0][0] if rows else 0) + len(rows))]:
-        lines.fail(f"the merges of the section {name!r} are numbered with gaps")
+        lines.fail(f"the numbers of the merges of the section {name!r} have gaps or repetitions")
     return config, [row[1:] for row in rows]
 
 
@@ -193,8 +194,8 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
-            f"{where}: merge {bad} of words joins a token that no earlier merge creates: training never produces "
-            "this order"
+            f"{where}: merge {bad} of words joins a token that no earlier merge creates; training never produces "
+            "this order: copy the file again or recreate it"
         )
 
 
@@ -225,22 +226,29 @@ def dump(
         special_tokens: name → id.
 
     Raises:
-        FormatError: the format cannot store a token.
+        FormatError: the format cannot store this vocabulary; the message says why.
     """
     ids = {token: i for i, token in enumerate(tokens)}
     if len(ids) < len(tokens) or b"" in ids:
-        raise FormatError("a .model of BoundlessBPE numbers its tokens without gaps and without repeating one")
+        raise FormatError(
+            "a .model of BoundlessBPE cannot store ids without a token, or a token with two ids; export this "
+            "tokenizer as native"
+        )
     missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
     if missing is not None:
-        raise FormatError(f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}")
+        raise FormatError(
+            f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}; export this tokenizer as native"
+        )
     bad = next((name for name in special_tokens if name != name.strip() or "\n" in name or "\r" in name), None)
     if bad is not None:
         raise FormatError(
-            f"a .model of BoundlessBPE cannot store the special token {bad!r}, because it contains white space"
+            f"a .model of BoundlessBPE cannot store the special token {bad!r}, because it contains a line ending, "
+            "or white space at an end; rename it, or export this tokenizer as native"
         )
     if out_of_order(words, tokens) is not None:
         raise FormatError(
-            "a .model of BoundlessBPE needs merges ordered so that each joins bytes or results of earlier merges"
+            "a .model of BoundlessBPE cannot store these merges, because one joins a token that only a later "
+            "merge makes; export this tokenizer as native"
         )
     kind = "word" if supermerges is None else supermerges.kind
     supers = [] if supermerges is None else supermerges.merge_list()

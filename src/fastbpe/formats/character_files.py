@@ -34,7 +34,7 @@ class _Kind(NamedTuple):
         steps: normalizer, pre-tokenizer and decoder, as in a tokenizer.json.
         roles: role → token.
         around: type of the post-processor; "": no post-processor.
-        ends: roles of the tokens that it puts before and after a text.
+        ends: roles of the tokens that the post-processor puts before and after a text.
         marks_ends: the last token of a word ends with `</w>`.
     """
 
@@ -140,7 +140,7 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
     if class_name not in (*class_settings.ANY_CLASS, "BPE"):
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
-            f"its own rules; fastbpe reads such files for {', '.join(_KINDS)}: {class_settings.WAY_OUT}"
+            f"its own rules; fastbpe knows the rules of {', '.join(_KINDS)}; {class_settings.WAY_OUT}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

@@ -1,4 +1,4 @@
-"""Rules of a precompiled charsmap, read in Python: pairs of a source text and its replacement.
+"""Rules of a precompiled charsmap, read in Python: pairs of a source text and its target.
 
 The trie of sources is a double array (Darts): the children of a unit are at its base ^ byte, and its value, the
 offset of the target, at the base itself. `_core/normalize` does the same for whole texts.
@@ -66,7 +66,7 @@ def shown_apart(charsmap: bytes) -> str:
         if target is None or rules.find(character + _ACCENT) is not None or rules.find(_ACCENT) is not None:
             continue
         return (
-            f": of the text {character + _ACCENT!a} they make {target + _ACCENT!a}, and the normalizer "
-            f"Precompiled of tokenizers {target!a}"
+            f": sentencepiece changes the text {character + _ACCENT!a} into {target + _ACCENT!a}, but the "
+            f"normalizer Precompiled of tokenizers changes it into {target!a}"
         )
     return ""

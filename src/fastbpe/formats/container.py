@@ -36,8 +36,8 @@ class Kind(NamedTuple):
         name: its name in line 1.
         version: the version to write.
         called: the name of such a file in errors.
-        numbers: name of a section of numbers → bytes of a number. A file has them little-endian, and the program
-            has them in the order of the processor.
+        numbers: name of a section of numbers → bytes of a number. The numbers are little-endian in a file, and in
+            the order of the processor in memory.
     """
 
     name: str

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # imported at run time where a folder is read
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 
-_BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless` is imported for such files only
+_BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless_model` is imported for such files only
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
     ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, and .model of "
@@ -41,6 +41,7 @@ def read(
     Args:
         source: a path, or the bytes of a file.
         pattern: split pattern, for formats that do not store one.
+        special_tokens: name → id; they replace the special tokens of the file.
         name: the name of the file in errors, if source is bytes.
 
     Raises:
@@ -105,8 +106,8 @@ def _read_folder(
     if len(paths) == 2 and settings is not None and prefixes and isinstance(model, Model):
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
-                f"{where}: add_prefix_space is not supported for the class that tokenizer_config.json names, "
-                "which would put a space before each piece"
+                f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each piece, "
+                f"which fastbpe does not support: {class_settings.WAY_OUT}"
             )
         model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
@@ -172,8 +173,8 @@ def _check_class(name: str, settings: Settings | None, where: str) -> None:
     if name not in class_settings.ANY_CLASS and (settings is None or not settings.pattern):
         known = ", ".join(kind for kind, its in class_settings.CLASSES.items() if its.pattern)
         raise FormatError(
-            f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules; fastbpe reads such "
-            f"files for {known}: {class_settings.WAY_OUT}, or pass its split pattern: pattern=..."
+            f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules; fastbpe knows the "
+            f"rules of {known}; {class_settings.WAY_OUT}, or pass the split pattern of this class as pattern=..."
         )
 
 

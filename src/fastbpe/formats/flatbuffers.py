@@ -1,7 +1,7 @@
 """Writing of FlatBuffers, byte for byte as Google's C++ library lays them out.
 
-A buffer is filled from its end: what a table refers to comes before the table. A position is the distance of an
-object from the end of the buffer.
+A buffer is filled from its end: an object is written before the table that refers to it. A position is the
+distance of an object from the end of the buffer.
 """
 
 from __future__ import annotations

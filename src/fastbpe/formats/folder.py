@@ -7,7 +7,7 @@ from pathlib import Path
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
-#: Files that hold a tokenizer, in the order in which they count.
+#: Files that hold a tokenizer, in the order of preference.
 ALONE = (
     "tokenizer.json",
     "tokenizer.model",
@@ -19,11 +19,11 @@ ALONE = (
     "spm.model",
 )
 BERT_VOCABULARY = "vocab.txt"
-#: Files that are a part of a tokenizer only → what fastbpe can do with them.
+#: Files that contain only a part of a tokenizer → description and way out, for errors.
 _HALVES = {
-    "source.spm": "one of MarianTokenizer's two models, whose ids are in vocab.json; loaded by its path, it gives "
-    "ids of its own",
-    "bpe.codes": "a list of merges without ids, as subword-nmt and PhoBERT have it; load it with transformers",
+    "source.spm": "one of MarianTokenizer's two models, without its ids, which are in vocab.json; use "
+    "transformers, or load source.spm by its path, which gives other ids",
+    "bpe.codes": "a list of merges without ids, as of subword-nmt and PhoBERT; load the folder with transformers",
 }
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")
 
@@ -70,5 +70,5 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
         if (where / name).is_file():
             raise FormatError(f"{folder}: no tokenizer in this folder that fastbpe reads; {name} is {way_out}")
     pickles = [path.name for path in Path(folder).glob("tokenizer*.pkl")]
-    hint = f"; {pickles[0]} is a pickle: loading it by its path says the way out" if pickles else ""
+    hint = f"; {pickles[0]} is a pickle: load it by its path, and the error says what to do" if pickles else ""
     raise FormatError(f"{folder}: no tokenizer in this folder; looked for {looked_for}{hint}")

@@ -17,13 +17,13 @@ _MAX_SAFETENSORS_HEADER = 100_000_000  # bytes; the format's own limit
 _MAGIC = (
     (b"\x1f\x8b", "compressed by gzip", "decompress it first: gunzip"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it first: zstd -d"),
-    (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
+    (b"\x93NUMPY", "a numpy array", "pass the file of the tokenizer"),
 )
 _OF_BOUNDLESS = b"word v1\n"
 _WEIGHTS = "it contains the weights of a model; its vocabulary is another file of its folder: pass that folder"
 _PICKLED = (
     "fastbpe unpickles nothing, since a pickle can run any program. If you trust the file, read it in Python as "
-    "encoding = pickle.load(file), with tiktoken installed or after fastbpe.install('tiktoken'), and keep "
+    "encoding = pickle.load(file), with tiktoken installed or after fastbpe.install('tiktoken'), and save "
     "Tokenizer.from_ranks(encoding._mergeable_ranks, pattern=encoding._pat_str, "
     "special_tokens=encoding._special_tokens).save('tokenizer.fbpe')"
 )
@@ -74,7 +74,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
     if head.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
         if b"tiktoken" in head:
             return "a pickled Encoding of tiktoken", _PICKLED
-        return "a pickle", f"as older PyTorch files are: {_WEIGHTS}"
+        return "a pickle", f"if it is an older PyTorch file, {_WEIGHTS}"
     return None
 
 

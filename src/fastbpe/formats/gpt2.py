@@ -298,7 +298,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
 
 
 def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
-    """Read any two files, and find every error in them. The slow counterpart of `_gpt2.read`."""
+    """Read any two files, or raise an error for the first fault. The slow counterpart of `_gpt2.read`."""
     ids, names = _read_vocab(vocab, where[0])
     empty = names.pop("", None)  # Whisper has one, which no text becomes
     triples = _read_merges(merges, ids, where[1])
@@ -409,19 +409,19 @@ def dump(
     for text, token_id in ((text, token_id) for token_id, text in enumerate(texts) if text):
         if entries[text] != token_id:
             raise FormatError(
-                f"tokens {token_id} and {entries[text]} are both {tokens[token_id]!r}; {VOCAB_FILE} can store it "
-                "only once: export it as native"
+                f"the ids {token_id} and {entries[text]} are both the token {tokens[token_id]!r}, but "
+                f"{VOCAB_FILE} can store a token only once; export this tokenizer as native"
             )
     for name, token_id in special_tokens.items():
         if name in entries:
             raise FormatError(
-                f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
-                f"{tokens[entries[name]]!r}; choose another name"
+                f"{VOCAB_FILE} would write the special token {name!r} and the token {tokens[entries[name]]!r} (id "
+                f"{entries[name]}) in the same way; rename the special token"
             )
         token = bytes_of(name)
         if token not in (None, name.encode()):
             raise FormatError(
-                f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"
+                f"in {VOCAB_FILE}, the special token {name!r} would mean the bytes {token!r}; rename it"
             )
         entries[name] = token_id
     if empty is not None:

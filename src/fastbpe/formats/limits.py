@@ -12,7 +12,7 @@ MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file
 #: Maximum of unused ids below the greatest: this plus UNUSED_PER_TOKEN per token. Published files have thousands.
 MAX_UNUSED_IDS = 1 << 18
 UNUSED_PER_TOKEN = 16
-HEAD_BYTES = 1 << 20  # a larger file is looked at before all of it is read
+HEAD_BYTES = 1 << 20  # the beginning of a larger file is checked before all of it is read
 
 _ENTRY_BYTES = 4  # the fewest that an entry takes in any format
 

@@ -30,7 +30,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     """Read the model in the bytes of a `.model` file.
 
     Raises:
-        FormatError: a damaged file; the message says which line.
+        FormatError: a damaged file; the message says where.
     """
     check_entries(data, where, b"\n")
     try:
@@ -132,37 +132,37 @@ def dump(
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
         raise FormatError(
             "in a minbpe file, ids 0 to 255 must be the bytes in order, but this vocabulary has another order; "
-            "export it as native"
+            "export this tokenizer as native"
         )
     for i, (left, right, merged) in enumerate(merges):
         if merged != 256 + i:
             raise FormatError(
-                f"in a minbpe file, merge {i} always makes the id {256 + i}, but in this vocabulary it makes "
-                f"{merged}; export the vocabulary as native"
+                f"in a minbpe file, merge {i} always makes the id {256 + i}, but in this vocabulary it makes the "
+                f"id {merged}; export this tokenizer as native"
             )
         if max(left, right) >= merged:
             later, token = max(left, right), tokens[merged]
-            parts = f"{tokens[left]!r} ({left}) and {tokens[right]!r} ({right})"
+            parts = f"{tokens[left]!r} (id {left}) and {tokens[right]!r} (id {right})"
             raise FormatError(
-                f"the token {token!r} ({merged}) is merged from {parts}, but a minbpe file merges {later} later, "
-                f"so the text {token.decode(errors='replace')!r} would not become {merged}; export it as native, "
-                "tiktoken or huggingface"
+                f"the token {token!r} (id {merged}) is merged from {parts}, but a minbpe file makes the id "
+                f"{later} later, so the text {token.decode(errors='replace')!r} would not become the id {merged}; "
+                "export this tokenizer as native, tiktoken or huggingface"
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(
-            f"token {256 + len(merges)} is not the result of a merge, and a minbpe file can store only bytes and "
-            "merges; export it as native"
+            f"the token with the id {256 + len(merges)} is not the result of a merge, but a minbpe file can store "
+            "only bytes and merges; export this tokenizer as native"
         )
     if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
         raise FormatError(
             "a minbpe file stores its split pattern as one line, without white space around it, so it cannot "
-            f"store {pattern!r:.120}; export it as native"
+            f"store {pattern!r:.120}; export this tokenizer as native"
         )
     for name in special_tokens:
         if name.split() != [name]:
             raise FormatError(
                 f"special token {name!r} contains white space, which a minbpe file cannot store; rename it, or "
-                "export it as native"
+                "export this tokenizer as native"
             )
     pairs = [(left, right) for left, right, _ in merges]
     return model_text(pattern or "", special_tokens, pairs).encode()

@@ -4,7 +4,8 @@ In mode "codepoint" it contains the `.model` file of the same vocabulary, with a
 
 The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
 listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
-tables are built from the tokens. A big-endian processor hashes otherwise, so it neither reads nor writes them.
+tables are built from the tokens. On a big-endian processor the hashes differ, so fastbpe neither reads nor writes
+these tables there.
 """
 
 from __future__ import annotations
@@ -125,7 +126,8 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(
-            f"{where}: merges_rule {header['merges_rule']!r} is not known to this version of fastbpe"
+            f"{where}: merges_rule {header['merges_rule']!r} is not known to this version of fastbpe; upgrade "
+            "fastbpe"
         )
     check_sections(sections, {*_TOKENS, "merges"}, where, ("scores", "supermerges", *_LOOK_UPS, _FORMER))
     if header["merges_rule"] == "ranks" and len(sections["merges"]):

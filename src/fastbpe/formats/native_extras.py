@@ -1,6 +1,7 @@
-"""Extras of a native file, under the key "extras": details from a tokenizer.json. Few files have any.
+"""Optional parts of a native file's header: details from a tokenizer.json, under the key "extras", and others.
 
-They are checked while they are read, because a checksum does not prove who wrote a file.
+The others are token roles, chat templates, spelling and superwords. Few files have any of these parts. The reader
+checks all of them, because a checksum does not prove who wrote a file.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     name = top.get("unknown_token", str, None)
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
-        top.fail(f"kind {kind!r:.60} and longest {longest} are not known to this version of fastbpe")
+        top.fail(
+            f"kind {kind!r:.60} with longest {longest} is not known to this version of fastbpe; upgrade fastbpe"
+        )
     return Spelling(
         top.get("prefix", str),
         top.get("suffix", str),
@@ -135,14 +138,14 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
     if step_parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
-        top.fail("there is more than they need", "normalizers")
-    # "prefix_space" holds the space of the first one of a vocabulary of bytes.
+        top.fail("the steps are not written as fastbpe writes them", "normalizers")
+    # In a vocabulary of bytes, "prefix_space" has the add_prefix_space of the first step.
     left_out = {"trim_offsets": False} if has_spelling else {"trim_offsets": False, "add_prefix_space": False}
     whole = [{**left_out, **step} if isinstance(step, dict) else step for step in steps]
     part = Part({"type": "Sequence", "pretokenizers": whole}, where, "extras")
     made = step_parts.any_pre_tokenizers(part) if has_spelling else step_parts.pre_tokenizers(part)[0]
     if made != steps:
-        top.fail("there is more than they need", "pre_tokenizers")
+        top.fail("the steps are not written as fastbpe writes them", "pre_tokenizers")
     return {
         "drops_bytes": top.get("drops_bytes", bool),
         "pre_tokenizers": steps,
@@ -186,7 +189,7 @@ def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
     top = Part(header[_OWN], where, _OWN)
     roles = top.get("roles", dict)
     if not {*roles} <= {*ROLES} or not {str}.issuperset(map(type, roles.values())):
-        top.fail(f"it must name the tokens of {', '.join(ROLES)}, not {roles!r:.80}", "roles")
+        top.fail(f"it must be an object of roles ({', '.join(ROLES)}) and tokens, not {roles!r:.80}", "roles")
     pair = top.get("pair_template", list)
     if not all(type(item) is int and PAIR <= item < _MAX_IDS for item in pair):
         top.fail("it must be a list of ids", "pair_template")
@@ -231,7 +234,7 @@ def read_chat(header: Mapping[str, Any], where: str) -> dict[str, Any]:
     found = {key: top.get(key, dict) for key in ("templates", "tokens")}
     for key, texts in found.items():
         if not {str}.issuperset(map(type, texts.values())):
-            top.fail("it must name texts", key)
+            top.fail("it must be an object of names and texts", key)
     return {_CHAT: Chat(**found)}
 
 
@@ -265,7 +268,7 @@ def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
         kind = {"content": str, "id": int}.get(name, bool)
         column = described.get(name, list)
         if len(column) != n_tokens or {*map(type, column)} - {kind}:
-            described.fail(f"it must have {n_tokens} values of one kind", name)
+            described.fail(f"it must have {n_tokens} values of the type {kind.__name__}", name)
     ids = columns["id"]
     if not all(columns["content"]) or min(ids, default=0) < 0 or max(ids, default=0) >= n_ids:
         described.fail(f"some token is empty, or has an id that is not in 0..{n_ids - 1}")

@@ -10,8 +10,8 @@ were counted, and "charsmap" contains the rules of the normalizer. "characters" 
 (int64) are the characters of words that were pruned. In unigram mode, a byte 0xFF follows words that end a
 sentence, and the header contains the word that ends the last sentence.
 
-For runs of words, each piece is the ids of a run, three bytes per id, and the header has the fingerprint of the
-tokenizer whose tokens the ids are, and for runs on top of a base how they were counted.
+If runs of tokens were counted, each piece is the ids of one run, three bytes per id. The header has the
+fingerprint of the tokenizer with these ids and, for runs on top of a base, the options of the count.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class Counted(NamedTuple):
         n_bytes, n_skipped, n_pruned: as in `PieceCounts`.
         pieces, lengths, counts: the three sections.
         words: data of the other modes; None: byte mode.
-        runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
-            pieces.
+        runs_of: fingerprint of the tokenizer whose ids form the pieces, which are runs, and options of the count;
+            None: the pieces are text.
     """
 
     pattern: Pattern

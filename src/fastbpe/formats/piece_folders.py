@@ -1,4 +1,4 @@
-"""Folders with a sentencepiece `.model` whose class in transformers takes only the pieces from it.
+"""Folders with a sentencepiece `.model` whose class in transformers has its own rules for the pieces.
 
 The class moves ids, adds tokens, and normalizes and splits texts by rules of its own (`piece_classes`). This
 module combines them and the model into a tokenizer.json, as transformers does, for the readers of such files.
@@ -155,7 +155,8 @@ class OfPieces:
         value = self.config.get(name, default)
         if type(value) is not int or not 0 <= value <= 1 << 16:
             raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} next to it: {name}: not a number: {value!r:.60}"
+                f"{self.where}: {named_tokens.CONFIG} next to it: {name}: must be an integer from 0 to {1 << 16}, "
+                f"not {value!r:.60}"
             )
         return value
 
@@ -163,7 +164,8 @@ class OfPieces:
         value = self.config.get("mask_token_sent", default)
         if value is not None and not isinstance(value, str):
             raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} next to it: mask_token_sent: not text: {value!r:.60}"
+                f"{self.where}: {named_tokens.CONFIG} next to it: mask_token_sent: must be text or null, not "
+                f"{value!r:.60}"
             )
         return value
 
@@ -263,7 +265,7 @@ class OfPieces:
             )
             found = None if unknown == "piece" else next(places, None)
             if found is None and self.class_name == "Pegasus":
-                self._fail(f"{name!r:.60}, the unk_token, is no piece with the score 0 after the first")
+                self._fail(f"the unk_token {name!r:.60} is not a piece after the first with the score 0")
             other = self.rules.unknown_else
             unknown = found if found is not None else self.unknown_piece if other < 0 else other
         if not 0 <= unknown < n_listed:
@@ -271,7 +273,7 @@ class OfPieces:
         return unknown
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
-        """Return the "model" for a class that merges: every piece of two others, in the order of the pieces."""
+        """Return the "model" for a class that merges: each two pieces that form one, in its order."""
         ids = {piece for piece, _ in self.pieces}
         merges = [
             (piece[:cut], piece[cut:])
@@ -308,7 +310,7 @@ class OfPieces:
         if found < 0 and name == "lang":
             found = find(self.named.roles.get("unk", ""))
         if found < 0:
-            self._fail(f"it puts the token {content!r:.60} of {name} around texts, which has no id")
+            self._fail(f"the class puts the token {content!r:.60} ({name}) around texts, but this token has no id")
         return content, found
 
     def _language(self, find: Find) -> str:

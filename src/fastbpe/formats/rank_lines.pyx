@@ -170,7 +170,7 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
 
 
 cdef bint _by_rank(Lines* lines) noexcept nogil:
-    """Fill the table by rank. Returns False if a rank appears twice."""
+    """Fill the table by rank. Returns False if a rank appears twice, or too many ranks are unused."""
     cdef uint32_t i
     if lines.max_rank > MAX_UNUSED_IDS + <uint64_t> (UNUSED_PER_TOKEN + 1) * lines.n:
         return False

@@ -2,7 +2,7 @@
 
 Special tokens have the first ids; the id of an ordinary token is its rank plus their number. A file may list more
 tokens than fit into `default_vocab_size`, and fewer special tokens than `default_num_special_tokens`: the rest are
-called <SPECIAL_20> and so on. Files of the first versions list no special tokens; fastbpe contains those.
+called <SPECIAL_20> and so on. Files of the first versions list no special tokens; this module lists those.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastbpe.model import N_BYTES, Buffer, Model, around
 from fastbpe.patterns import Pattern, as_regex
 
 _HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
-_WAY_OUT = "export it as native or huggingface"  # advice in errors
+_WAY_OUT = "export this tokenizer as native or huggingface"  # advice in errors
 _PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
 _FILLER = "<SPECIAL_{}>"
 # Special tokens of files that list none, in the order of their ids.
@@ -125,7 +125,9 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     for rank, entry in enumerate(listed[:n]):
         text = entry.get("token_bytes") if isinstance(entry, dict) else None
         if not isinstance(text, str) or entry.get("rank") != rank or type(entry["rank"]) is not int:
-            raise FormatError(f"{where}: vocab[{rank}]: expected token_bytes and the rank {rank}: {entry!r:.80}")
+            raise FormatError(
+                f"{where}: vocab[{rank}]: expected token_bytes and the rank {rank}, found {entry!r:.80}"
+            )
         try:
             token = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError) as error:
@@ -137,7 +139,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
     if len({*tokens}) != n:
         first: dict[bytes, int] = {}
         i, token = next((i, token) for i, token in enumerate(tokens) if first.setdefault(token, i) != i)
-        raise FormatError(f"{where}: vocab[{i}]: {token!r:.80} is already the token {first[token]}")
+        raise FormatError(f"{where}: vocab[{i}]: {token!r:.80} already has the rank {first[token]}")
     return tokens
 
 
@@ -162,7 +164,8 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     if len(names) != len(special_tokens) or sorted(names) != [*range(n_special)]:
         raise FormatError(
             "in a tekken.json the special tokens have the first ids, one id each; here the first ordinary token "
-            f"is {n_special} and the special ones are {sorted(special_tokens.values())!s:.80}; {_WAY_OUT}"
+            f"has the id {n_special}, and the special ones have {sorted(special_tokens.values())!s:.80}; "
+            f"{_WAY_OUT}"
         )
     ordinary = [*tokens[n_special:]]
     while ordinary and not ordinary[-1]:
@@ -173,7 +176,8 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
         )
     if not all(ordinary):
         raise FormatError(
-            f"the id {n_special + ordinary.index(b'')} has no token, and a tekken.json has no gaps; {_WAY_OUT}"
+            f"the id {n_special + ordinary.index(b'')} has no token, but a tekken.json cannot have gaps; "
+            f"{_WAY_OUT}"
         )
     check_tokens(ordinary, "a tekken.json")
     document = {

@@ -193,7 +193,7 @@ def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
         ranks[token] = rank
         lines_of[rank] = number
     if not ranks:
-        raise FormatError(f"{where}: it contains no tokens; a .tiktoken file has 256 or more")
+        raise FormatError(f"{where}: it contains no tokens; copy the file again or recreate it")
     last = max(lines_of)
     check_spread(last, len(ranks), f"{where}:{lines_of[last]}: rank")
     return ranks

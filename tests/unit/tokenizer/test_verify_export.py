@@ -45,8 +45,9 @@ def test_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_path:
 
 def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) -> None:
     said = (
-        r"the token b'abcd' \(257\) is merged from b'abc' \(258\) and b'd' \(100\), but a minbpe file merges 258 "
-        r"later, so the text 'abcd' would not become 257; export it as native, tiktoken or huggingface"
+        r"the token b'abcd' \(id 257\) is merged from b'abc' \(id 258\) and b'd' \(id 100\), but a minbpe file "
+        r"makes the id 258 later, so the text 'abcd' would not become the id 257; export this tokenizer as "
+        r"native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
         small_tokenizer().export(tmp_path / "x.model", format="minbpe")
@@ -253,11 +254,11 @@ def test_replaced_folder_holds_only_the_new_files(tmp_path: Path) -> None:
 def test_arguments_missing_from_a_file_are_reported() -> None:
     assert export.left_out("gpt2", "gpt2", {"<s>": 259, "a b": 260}) == "pattern='gpt2'"
     assert export.left_out("gpt2", "gpt2", {"END": 259}) == "pattern='gpt2', special_tokens={'END': 259}"
-    with pytest.raises(FormatError, match=r"special token '<é>' is how vocab.json writes the bytes b'<\\xe9>'"):
+    with pytest.raises(FormatError, match=r"the special token '<é>' would mean the bytes b'<\\xe9>'"):
         Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"<é>": 259}).export(
             "x", format="gpt2"
         )
-    with pytest.raises(FormatError, match="the added token 'é' with the id 259 is written as the token 233"):
+    with pytest.raises(FormatError, match=r"the added token 'é' \(id 259\) like the token with the id 233"):
         Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"é": 259}).export(
             "x", format="huggingface"
         )

@@ -119,7 +119,8 @@ def _check_lines(
         if len(token) > _MAX_LINES or _merged(len(token), ranks) != [token]:
             keys.fail(
                 "tokens",
-                f"llama.cpp takes {token!r:.60} as one token, but the merges split it; fastbpe follows the merges",
+                f"llama.cpp encodes {token!r:.60} as one token, but the merges do not make this token; fastbpe "
+                "follows the merges, so it would return other ids",
             )
 
 

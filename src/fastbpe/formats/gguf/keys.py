@@ -56,7 +56,9 @@ class Keys:
         """Return an array of values of one type. n: the required number of values; None: any."""
         value = self._values.get(PREFIX + key, default)
         if not isinstance(value, list) or (value and type(value[0]) is not kind):
-            self.fail(key, f"expected an array of {kind.__name__}, found {type(value).__name__}")
+            of = f"an array of {type(value[0]).__name__}" if isinstance(value, list) else type(value).__name__
+            found = "but the key is missing" if value is None else f"found {of}"
+            self.fail(key, f"expected an array of {kind.__name__}, {found}")
         assert isinstance(value, list)
         if n is not None and len(value) != n:
             self.fail(key, f"{len(value)} items for {n} tokens")
@@ -67,7 +69,7 @@ class Keys:
         seen: dict[bytes, int] = {}
         for i, token in enumerate(tokens):
             if seen.setdefault(token, i) != i:
-                self.fail("tokens", f"tokens {seen[token]} and {i} are both {token!r:.80}")
+                self.fail("tokens", f"the ids {seen[token]} and {i} are both the token {token!r:.80}")
 
     def check_bytes(self, tokens: Sequence[bytes], types: Sequence[int]) -> None:
         """Fail if a token of type BYTE is too short for the form <0x0A>: llama.cpp does not load such a file."""

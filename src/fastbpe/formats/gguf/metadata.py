@@ -147,7 +147,7 @@ class _Reader:
             check_number(n, f"{self._where}: GGUF: {key!r:.80}")
             return self._strings(n, keep)
         if kind not in _FORMATS:
-            self._fail(f"{key!r:.80} has items of the type {kind}, which an array cannot contain")
+            self._fail(f"{key!r:.80} is an array of items of the type {kind}, which fastbpe cannot read")
         format = _FORMATS[kind]
         if keep:
             check_number(n, f"{self._where}: GGUF: {key!r:.80}")

@@ -31,7 +31,7 @@ def parse(
     Args:
         data: the bytes of the file; tensors are not read.
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
-        special_tokens: name → id; they replace those of the file. Only for byte-level files.
+        special_tokens: name → id; they replace those of the file. Not for files of the kinds "llama" and "t5".
 
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
@@ -250,9 +250,10 @@ def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -
     if PieceType.BYTE in types:
         keys.fail(
             "token_type",
-            f"token {types.index(PieceType.BYTE)} is of the type BYTE: llama.cpp does not fall back to bytes here",
+            f"token {types.index(PieceType.BYTE)} is of the type BYTE, but llama.cpp has no byte fallback for "
+            f"the kind {UNIGRAM!r}",
         )
     unknown = roles.get("unk")
     if unknown is None or types[unknown] in (PieceType.NORMAL, PieceType.USER_DEFINED):
-        keys.fail("unknown_token_id", f"{unknown} is not the id of a token of the type UNKNOWN")
+        keys.fail("unknown_token_id", f"expected the id of a token of the type UNKNOWN, found {unknown}")
     return [*types[:unknown], int(PieceType.UNKNOWN), *types[unknown + 1 :]]  # type: ignore[operator]

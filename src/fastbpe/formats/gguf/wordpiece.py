@@ -1,7 +1,7 @@
 """GGUF files of the kind "bert": WordPiece, as in BERT.
 
 llama.cpp puts a U+2581 before the first token of a word, and removes "##" from the others. This module turns the
-file into a BERT's tokenizer.json, which `read_segmented` reads. Words may have any length, as in llama.cpp.
+file into a tokenizer.json of BERT, which `read_segmented` reads. Words may have any length, as in llama.cpp.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.gguf.keys import Keys
+from fastbpe.formats.gguf.keys import ROLES, Keys
 from fastbpe.formats.huggingface import read_segmented, templates
 from fastbpe.formats.huggingface.write import document
 from fastbpe.model import METASPACE, PAIR, TEXT, AddedToken, Model, PieceType, Templates
@@ -40,11 +40,13 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
     vocabulary: dict[str, int] = {}
     for i, text in enumerate(texts):
         if vocabulary.setdefault(text, i) != i:
-            keys.fail("tokens", f"tokens {vocabulary[text]} and {i} are both {text!r:.80} to BERT")
+            keys.fail(
+                "tokens", f"the ids {vocabulary[text]} and {i} are both the token {text!r:.80} in BERT's spelling"
+            )
     roles = keys.role_ids(len(texts), _ROLES)
     for role in ("bos", "unk", "sep"):
         if role not in roles:
-            keys.fail(f"{role} token", f"it has no id below {len(texts)}")
+            keys.fail(ROLES[role], f"expected the id of the {role} token, from 0 to {len(texts) - 1}")
     bos, sep = roles["bos"], roles["sep"]
     lowers = keys.flag("normalizer.lowercase", True)
     described = document(

@@ -58,8 +58,8 @@ def dump_byte_level(
     for name, token_id, kind in named:
         if texts[token_id] or not name:
             raise FormatError(
-                f"the id {token_id} is {texts[token_id]!r:.60} and {name!r:.60}; a GGUF file has one text per "
-                "id: export it as native or huggingface"
+                f"the id {token_id} has the texts {texts[token_id]!r:.60} and {name!r:.60}, but a GGUF file can "
+                "store one text per id; export this tokenizer as native or huggingface"
             )
         texts[token_id], types[token_id] = name, int(kind)
     for i, text in enumerate(texts):
@@ -69,8 +69,8 @@ def dump_byte_level(
     for i, text in enumerate(texts):
         if first.setdefault(text, i) != i:
             raise FormatError(
-                f"the ids {first[text]} and {i} would both be written as {text!r:.60}; export it as native or "
-                "huggingface"
+                f"the ids {first[text]} and {i} would both be written as {text!r:.60}; export this tokenizer as "
+                "native or huggingface"
             )
     pairs = [f"{texts[left]} {texts[right]}".encode() for left, right in merges]
     return _file(
@@ -103,7 +103,7 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
-    """Return the bytes of a file of the kind "llama".
+    """Return the bytes of a file of the kind "llama"; "t5" for a unigram model.
 
     Raises:
         FormatError: the format cannot store this vocabulary; the message says why.
@@ -113,12 +113,13 @@ def dump_code_points(model: CodePointModel) -> bytes:
     plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
-            drops = "; or drop it with drop=['normalizer'], which changes the ids of some texts"
+            drops = ", or leave the normalizer out with drop=['normalizer'], which changes the ids of some texts"
             way_out = "" if name == "escape_whitespaces" else drops
-            raise FormatError(f"a GGUF file cannot store {what}; export it as native{way_out}")
+            raise FormatError(f"a GGUF file cannot store {what}; export this tokenizer as native{way_out}")
     if plain.trainer["treat_whitespace_as_suffix"]:
         raise FormatError(
-            "a GGUF file cannot store spaces at the end of words (treat_whitespace_as_suffix); export it as native"
+            "a GGUF file cannot store spaces at the end of words (treat_whitespace_as_suffix); export this "
+            "tokenizer as native"
         )
     if plain.trainer["model_type"] == "char" and any(
         kind == PieceType.NORMAL and len(piece.decode("utf-8", "replace")) > 1
@@ -126,7 +127,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     ):
         raise FormatError(
             "a GGUF file cannot store a character model with pieces of several characters, which llama.cpp would "
-            "merge; export it as native"
+            "merge; export this tokenizer as native"
         )
     if PieceType.BYTE not in plain.types:
         raise FormatError("a GGUF file needs byte_fallback, which this tokenizer lacks; export it as native")
@@ -156,7 +157,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     if symbols:
         raise FormatError(
             f"a GGUF file cannot store the user-defined piece {model.piece(symbols[0])!r} of a unigram model: "
-            "llama.cpp cuts such pieces out of the text first; export it as native or sentencepiece"
+            "llama.cpp cuts such pieces out of the text first; export this tokenizer as native or sentencepiece"
         )
     lost = ""
     if len(model.ids) < model.n_pieces:
@@ -170,7 +171,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     elif PieceType.BYTE in model.types:
         lost = "byte_fallback of a unigram model, which llama.cpp does not have"
     if lost:
-        raise FormatError(f"a GGUF file cannot store {lost}; export it as native or sentencepiece")
+        raise FormatError(f"a GGUF file cannot store {lost}; export this tokenizer as native or sentencepiece")
     scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     charsmap = spec["precompiled_charsmap"]
     rules = {"precompiled_charsmap": Typed(metadata.UINT8, list(charsmap), True)} if charsmap else {}
@@ -225,7 +226,9 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
             texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
     marked = wordpiece.texts_of(texts, names)
     if len({*marked}) != n_ids:
-        raise FormatError("two tokens would be written as the same text; export it as native or huggingface")
+        raise FormatError(
+            "two tokens would be written as the same text; export this tokenizer as native or huggingface"
+        )
     named = {role: i for role, i in roles.items() if i is not None}
     if spelling.unknown >= 0:
         named["unk"] = spelling.unknown

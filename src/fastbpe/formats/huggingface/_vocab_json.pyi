@@ -1,4 +1,4 @@
-"""Fast twin of `vocabulary`."""
+"""Fast twin of `byte_vocabulary`."""
 
 from collections.abc import Iterable
 from typing import final

@@ -1,7 +1,8 @@
-"""Reader of a plain vocabulary, and of merges, of a tokenizer.json: the fast twin of `vocabulary`.
+"""Reader of a plain vocabulary, and of merges, of a tokenizer.json: the fast twin of
+`byte_vocabulary`.
 
-They are nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without a
-message: the slow twin then reads the file, or reports the error and its position.
+They make up nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without
+a message: the slow twin then reads the file, or reports the error and its position.
 """
 
 cimport cython
@@ -513,7 +514,7 @@ cdef bint _stands_for_byte(str text) noexcept:
 def read(data, bint needs_merges=True):
     """Read a tokenizer.json; None if the slow twin must read it.
 
-    needs_merges: give up without merges, as in a WordPiece or WordLevel.
+    needs_merges: give up if the file has no merges, as for WordPiece and WordLevel.
     """
     cdef Entries entries = Entries()
     entries._data = bytes(data)

@@ -55,7 +55,11 @@ def check_vocabulary(model: Part) -> dict[str, int]:
     taken: dict[int, str] = {}
     for token, token_id in vocabulary.items():
         if type(token_id) is not int or not 0 <= token_id < 2 * MAX_TOKENS:
-            model.fail(f"token {token!r:.60} has the id {token_id!r:.30}: not in 0..{2 * MAX_TOKENS - 1}", "vocab")
+            model.fail(
+                f"token {token!r:.60} has the id {token_id!r:.30}, which is not an integer from 0 to "
+                f"{2 * MAX_TOKENS - 1}",
+                "vocab",
+            )
         if token_id in taken:
             model.fail(f"tokens {taken[token_id]!r:.60} and {token!r:.60} have the same id {token_id}", "vocab")
         taken[token_id] = token
@@ -202,7 +206,7 @@ def _take(
     if token_id != expected:
         warnings.warn(
             f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file and gets {expected}: "
-            "like tokenizers, fastbpe numbers tokens outside model.vocab without gaps",
+            "like tokenizers, fastbpe gives an added token its id in model.vocab, or else the next number",
             FormatWarning,
             stacklevel=2,
         )

@@ -28,7 +28,7 @@ ROBERTA_ROLES = {
 
 
 class Settings(NamedTuple):
-    """Settings of a class, which override the files in a vocabulary's folder.
+    """Settings of a class, which complete or override the files in a vocabulary's folder.
 
     Attributes:
         roles: role → token, for roles that no file sets; "": none, even if padding in a tokenizer.json names one.

@@ -224,8 +224,8 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
             or not isinstance(entry, dict)
         ):
             raise FormatError(
-                f"{where}: {_DECODER}: {number!r:.40} is not an id of a token: {entry!r:.80}; transformers "
-                "accepts ids and objects with content and flags"
+                f"{where}: {_DECODER}: transformers accepts only ids with objects of content and flags, not "
+                f"{number!r:.40}: {entry!r:.80}"
             )
         found[int(number)] = _token(entry, where, f"{_DECODER}.{number}")
 
@@ -368,5 +368,7 @@ def _token(entry: Mapping[str, Any], where: str, key: str) -> Definition:
     content = entry.get("content", "")
     flags = {flag: entry[flag] for flag in _FLAGS if entry.get(flag) is not None}
     if not isinstance(content, str) or not {bool}.issuperset(map(type, flags.values())):
-        raise FormatError(f"{where}: {key}: not a token with text and flags: {entry!r:.120}")
+        raise FormatError(
+            f"{where}: {key}: expected a token with a text and flags (true or false), found {entry!r:.120}"
+        )
     return Definition(content, **{"special": False, **flags})

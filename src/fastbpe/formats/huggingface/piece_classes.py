@@ -67,18 +67,18 @@ class Rules(NamedTuple):
 
     Attributes:
         settings: the class's settings for the other files of the folder.
-        normalizers: function from (tokenizer_config.json, rules of the model as Precompiled, or []) to a list.
+        normalizers: function from (tokenizer_config.json, the model's rules as Precompiled, or []) to normalizers.
         splits_words: text is split at white space before spaces become U+2581.
         template: template for a text and for two texts: roles, "lang" for the source language, and texts; a type
             id other than 0 follows ":". Empty: add_bos_token and add_eos_token decide.
         unknown: id of the unknown token; "piece": the id in the model; "listed": the place of the role's token, or
             else `unknown_else`; "scored": the same, for a token with the score 0.
-        unknown_else: such an id; -1: the id in the model.
+        unknown_else: id of the unknown token if this place is not found; -1: the id in the model.
         head: roles of the tokens that replace the first `n_replaced` pieces.
         codes: codes of languages, after the pieces.
         ends_with_mask: the token of the role mask follows the codes.
         language: the language if `language_key` in tokenizer_config.json names none.
-        language_key: such a key.
+        language_key: the key in tokenizer_config.json that names the language.
         merges: the model merges, in the order of ids.
         splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
@@ -189,7 +189,7 @@ _MBART = _FAIRSEQ_RULES._replace(
     codes=_MBART_CODES,
     language="en_XX",
 )
-#: Classes that take a unigram model only. The others score the pieces of any model.
+#: Classes that take a unigram model only. The others take any model.
 UNIGRAM_ONLY = ("Barthez", "Camembert", "MLuke")
 #: Name without "Tokenizer" and "Fast" → rules.
 CLASSES: Mapping[str, Rules] = {

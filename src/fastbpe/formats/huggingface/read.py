@@ -1,8 +1,8 @@
 """Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
 
 Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets all
-that decides ids; the rest of the file is kept so that it can be written again. Truncation and padding are not
-applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
+that decides ids; the rest of the file is kept so that it can be written again. Truncation, padding and dropout
+are not applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
 
 
 def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
-    """Return the parts of a file that do not affect ids, for writing it again."""
+    """Return the parts of a file that are kept as they are, for writing it again."""
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
     if "post_processor" in kept:
         kept["post_processor"] = templates.canonical(kept["post_processor"])
@@ -218,7 +218,7 @@ def read_model(
 
 
 def with_padding(named: NamedTokens | None, top: Part) -> NamedTokens | None:
-    """Return the named tokens with the token of the file's padding; None of a file that is read alone."""
+    """Return the named tokens with the token of the file's padding; None for a file that is read alone."""
     if named is None:
         return None
     return named.with_padding(settings.canonical("padding", top.value.get("padding"), top.where))
@@ -245,9 +245,10 @@ def read_json(data: bytes, where: str) -> Any:
 
 def check_bpe(model: Part) -> None:
     """Refuse models other than BPE, and a dropout that is not from 0 to 1."""
-    kind = model.member("type", str, "BPE" if "merges" in model.value else "without a type")
+    kind = model.member("type", str, "BPE" if "merges" in model.value else "")
     if kind != "BPE":
-        model.fail(f"{kind!r} is unknown; fastbpe knows BPE, Unigram, WordPiece and WordLevel", "type")
+        told = f"{kind!r} is unknown" if kind else "missing"
+        model.fail(f"{told}; fastbpe knows BPE, Unigram, WordPiece and WordLevel", "type")
     step_parts.dropout_of(model)
 
 

@@ -38,7 +38,7 @@ def parse(
     """Read the model in a file's bytes. Accepts the arguments of `read.parse`.
 
     Raises:
-        FormatError: a damaged file, or one that tokenizers refuses.
+        FormatError: a damaged file, or one that tokenizers or this module refuses.
         WholeFileNeeded: as `read.parse`.
     """
     return with_special(read_model(data, where, named, _model, entries), special_tokens)
@@ -136,7 +136,9 @@ def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
     rest = data[len(prefix) :].decode(errors="replace")
     if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
         model.fail(
-            f"{token!r:.60} is too short to remove the {len(prefix)} bytes of continuing_subword_prefix", place
+            f"from {token!r:.60}, the {len(prefix)} bytes of continuing_subword_prefix cannot be removed: it is "
+            "too short, or a character of it would be cut",
+            place,
         )
     return rest
 

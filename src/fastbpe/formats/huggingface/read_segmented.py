@@ -1,6 +1,6 @@
 """A tokenizer.json with a model that does not merge: Unigram, WordPiece or WordLevel.
 
-This module accepts exactly the files that tokenizers accepts.
+This module accepts the files that tokenizers accepts, up to MAX_TOKENS pieces.
 """
 
 from __future__ import annotations
@@ -132,9 +132,12 @@ def parse(
 
 
 def read_apart(data: bytes, where: str, *, may_score: bool = True) -> tuple[Any, ScoredVocab | Entries | None]:
-    """Parse a tokenizer.json. If a fast reader takes the vocabulary from it, it is empty, as are the merges.
+    """Parse a tokenizer.json.
 
     may_score: False if its pieces have no scores, which saves one fast reader.
+
+    Returns:
+        (document, None), or (document with empty vocabulary and merges, fast reader that has them).
 
     Raises:
         FormatError: it is not JSON.
@@ -233,7 +236,7 @@ def _of_words(model: Part, kind: str, vocabulary: dict[str, int] | Entries) -> S
     if kind == "WordPiece":
         prefix, longest = model.get("continuing_subword_prefix", str), model.get("max_input_chars_per_word", int)
         if not 0 <= longest <= _MAX_LENGTH:
-            model.fail(f"must be 0 or more, not {longest}", "max_input_chars_per_word")
+            model.fail(f"must be 0 to 2**63 - 1, not {longest}", "max_input_chars_per_word")
     return Spelling(
         kind=kind,
         prefix=prefix,

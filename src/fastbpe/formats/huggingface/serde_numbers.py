@@ -6,7 +6,7 @@ matters for the scores of a Unigram model, whose last bits decide between paths 
 
 from __future__ import annotations
 
-_MOST = (1 << 64) - 1  # integer made of the digits; further digits are left out
+_MOST = (1 << 64) - 1  # greatest integer that the digits form; further digits are left out
 _MAX_POWER = 308
 _POWERS = [float(f"1e{i}") for i in range(_MAX_POWER + 1)]
 _SURE_DIGITS = 19  # digits that always fit

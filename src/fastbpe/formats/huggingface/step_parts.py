@@ -56,6 +56,7 @@ _OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
 
 
 _MAX_LENGTH = (1 << 64) - 1
+_MAX_DEPTH = 17  # levels of nested sequences
 
 
 class Part:
@@ -214,8 +215,8 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     if part.value.get("type") != "Sequence":
         yield part
         return
-    if depth > 16:
-        part.fail("sequences are nested more than 15 levels deep")
+    if depth >= _MAX_DEPTH:
+        part.fail(f"sequences are nested more than {_MAX_DEPTH} levels deep")
     for inner in part.parts(key):
         yield from flat(inner, key, depth + 1)
 
@@ -242,7 +243,7 @@ def typed_normalizer(part: Part) -> Part:
 def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:
     kind = step.get("type", str)
     if kind not in known:
-        step.fail(f"the {what} {kind!r} is not supported; it knows {', '.join(known)} and Sequence")
+        step.fail(f"the {what} {kind!r} is not supported; fastbpe knows {', '.join(known)} and Sequence")
     out: dict[str, Any] = {"type": kind}
     for key, type_ in known[kind].items():
         if key == "pattern":

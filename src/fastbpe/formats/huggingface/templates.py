@@ -30,7 +30,8 @@ def read(top: Part) -> Templates:
     """Return the templates that the chain of post-processors of a file makes.
 
     Raises:
-        FormatError: tokenizers would refuse the post-processors, or a template does not contain the text once.
+        FormatError: tokenizers would refuse the post-processors, or the template for one
+            text does not contain the text exactly once.
     """
     described, place = top.value.get("post_processor"), f"{top.where}: post_processor"
     steps = [] if described is None else [*_flat(canonical(described, place), place)]
@@ -45,7 +46,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
     Args:
         described: the JSON of the post-processor.
         place: file and place of it, for errors.
-        depth: of sequences around it.
+        depth: number of nested sequences around it.
 
     Raises:
         FormatError: tokenizers would refuse it.
@@ -161,8 +162,8 @@ def _flat(step: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[st
 def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the template for some texts.
 
-    Each post-processor gets the parts that the one before has made. A template makes one part of each of its
-    items; the others make as many parts as they get. ByteLevel changes offsets only.
+    Each post-processor gets the parts that the one before has made. A template turns each of its items
+    into a part; the others return as many parts as they get. ByteLevel changes offsets only.
     """
     made = [*texts]
     for place, step in steps:
@@ -177,9 +178,9 @@ def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequ
 
 
 def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """Return the parts that a template makes of one text or of two."""
+    """Return the parts into which a template turns one text or two."""
     if len(texts) > 2:
-        _fail(place, "it comes after another template, which tokenizers does not do")
+        _fail(place, f"it gets {len(texts)} parts from the step before it, but tokenizers accepts only one or two")
     key = "single" if len(texts) == 1 else "pair"
     made: list[Sequence[int]] = []
     for i, item in enumerate(step[key]):
@@ -209,7 +210,9 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
 
     used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
     if used and used[-1] >= len(names):
-        raise FormatError(f"the template has the id {used[-1]}, which is not a token; export it as native")
+        raise FormatError(
+            f"the template has the id {used[-1]}, which is not a token; export this tokenizer as native"
+        )
     n_behind = len(split(templates.single)[1])
 
     def items(template: Sequence[int]) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # imported at run time only for code-point models, or folders
 _Written = TypeVar("_Written")
 
 TOKENIZER, CONFIG, GENERATION = "tokenizer.json", "tokenizer_config.json", "generation_config.json"
-#: Files of older transformers, which it reads before the others.
+#: Files of older transformers, which newer ones read, too.
 _OLDER = ("special_tokens_map.json", "added_tokens.json")
 _NO_LIMIT = int(1e30)  # the model_max_length that transformers writes if it is unknown
 _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
@@ -105,7 +105,10 @@ def _after_prompt(model: Model, where: Path, config: Mapping[str, Any], names: t
     found = [model.special_tokens.get(name, unk) for name in names]  # as convert_tokens_to_ids does
     prompt = tuple(token_id for token_id in found if token_id is not None)
     if eos is None or len(prompt) < len(names):
-        raise FormatError(f"{where / CONFIG}: its class puts the tokens {', '.join(names)} before texts; add them")
+        raise FormatError(
+            f"{where / CONFIG}: its class puts the tokens {', '.join(names)} before texts, and the eos_token "
+            "after them, but one of these is not a special token; add it"
+        )
     return model._replace(template=(prompt, (eos,)), pair_template=(*prompt, TEXT, PAIR, eos))
 
 

@@ -105,7 +105,7 @@ def document(
 
 
 def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int]:
-    """Return text → id. Of equal tokens, one that no merge makes is written as text, not in stand-ins of bytes.
+    """Return text → id. Of equal tokens, one that no merge makes is written as text, not in GPT-2's characters.
 
     Such files exist (Command-R): no text becomes the second token. made: ids that merges make.
     """
@@ -120,14 +120,14 @@ def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int
         text = token.decode(errors="replace")
         if len(unreached) != 1 or len(token) == 1 or bytes_of(text) is not None or "\ufffd" in text:
             raise FormatError(
-                f"tokens {pair[0]} and {pair[1]} are both {token!r}; a tokenizer.json can "
-                "store this token only once: export the tokenizer as native"
+                f"the ids {pair[0]} and {pair[1]} are both the token {token!r}, but a tokenizer.json can "
+                "store this token only once; export the tokenizer as native"
             )
         reached = pair[1 - pair.index(unreached[0])]
         if vocabulary.setdefault(text, unreached[0]) != unreached[0]:
             raise FormatError(
-                f"tokens {pair[0]}, {pair[1]} and {vocabulary[text]} are all {token!r}; a tokenizer.json can "
-                "store the same token only twice: export the tokenizer as native"
+                f"the ids {pair[0]}, {pair[1]} and {vocabulary[text]} are all the token {token!r}, but a "
+                "tokenizer.json can store the same token only twice; export the tokenizer as native"
             )
         vocabulary[text_of(token)] = reached
     return vocabulary
@@ -156,23 +156,26 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     for token in own:
         if token.content in vocabulary:
             raise FormatError(
-                f"the added token {token.content!r} with the id {token.id} is written as the token "
-                f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
+                f"a tokenizer.json would write the added token {token.content!r} (id {token.id}) like the token "
+                f"with the id {vocabulary[token.content]}; rename the added token, or export this tokenizer as "
+                "native"
             )
     if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
         vocabulary.update((token.content, token.id) for token in own)
     taken = {*vocabulary.values(), *(token.id for token in own)}
     gap = next((i for i in range(greatest) if i not in taken), None)
     if gap is not None:
-        raise FormatError(f"no token has the id {gap}; a tokenizer.json has no gaps: export it as native")
+        raise FormatError(
+            f"no token has the id {gap}, but a tokenizer.json cannot have gaps; export this tokenizer as native"
+        )
 
 
 def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: Any) -> None:
     """Raise FormatError if a piece of text may equal a name that is in the vocabulary only to keep its id.
 
-    tokenizers separates added tokens from the text before it splits. The rest contains a name if a token with
-    single_word is at or over it between letters, if the normalizer produces it, or if other text is written in the
-    same way.
+    tokenizers separates added tokens from the text before it splits. The rest can still contain a name: if a token
+    with single_word covers or touches it within a word, if the normalizer produces it, or if other text is written
+    in the same way.
     """
     tokens = {token.content: token for token in added}
     for name in names:
@@ -185,7 +188,7 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
             raise FormatError(
                 f"the added token {name!r} has a lower id than learned tokens, and a tokenizer.json would give "
                 f"that id to the text {text!r}, but fastbpe does not; give the token an id after all others, or "
-                "export it as native"
+                "export this tokenizer as native"
             )
 
 

@@ -100,7 +100,8 @@ def _symbols(
         text = first + bad
         raise FormatError(
             f"a tokenizer.json cannot store user-defined pieces together with the piece {bad!r}: in the text "
-            f"{text!r} tokenizers might find it where sentencepiece does not; export it as sentencepiece"
+            f"{text!r} tokenizers might find it where sentencepiece does not; export this tokenizer as "
+            "sentencepiece"
         )
     return described
 
@@ -278,8 +279,8 @@ def _check_rules(model: CodePointModel) -> None:
         cannot("pieces of type UNUSED")
     if spec["precompiled_charsmap"]:
         raise FormatError(
-            f"a tokenizer.json cannot store the rules of normalization {spec['name']!r}"
-            f"{shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
+            f"a tokenizer.json cannot store the normalization rules {spec['name']!r}"
+            f"{shown_apart(spec['precompiled_charsmap'])}; export this tokenizer as sentencepiece"
         )
 
 
@@ -299,5 +300,5 @@ def cannot(what: str) -> NoReturn:
     """Raise FormatError for a part of a model that a tokenizer.json cannot express."""
     raise FormatError(
         f"a tokenizer.json cannot express {what} with the same effect as in sentencepiece; "
-        "export it as sentencepiece"
+        "export this tokenizer as sentencepiece"
     )

@@ -114,7 +114,7 @@ def _check_symbols(model: CodePointModel, charsmap: bytes) -> None:
         text = piece.decode()
         words = text.split(METASPACE) if becomes_space else [text]
         if not all(words) or any(rules.shortest(word[i:]) is not None for word in words for i in range(len(word))):
-            write_llama.cannot(f"the user-defined piece {text!r}, which its rules of normalization change,")
+            write_llama.cannot(f"the user-defined piece {text!r}, which its normalization rules change,")
 
 
 def _longest_first(names: Collection[str]) -> list[str]:

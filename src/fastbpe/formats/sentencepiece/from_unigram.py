@@ -33,7 +33,7 @@ _CONVERTERS: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
     ([{**_SPACES, "content": " "}], [_WORDS, _METASPACE]),
     ([], [_WORDS, _METASPACE]),
 )
-# White space that tokenizers trims, and U+2581 itself: the rules "nmt_nfkc" make spaces of them.
+# White space that tokenizers trims, and U+2581 itself: the rules "nmt_nfkc" turn them into spaces.
 _BLANK = "\t\n\f\r\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\u2581"
 _NAMES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}
 
@@ -94,12 +94,12 @@ def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
     try:
         checked = model_file.parse(model_file.dump(made), "as a .model file")
     except FormatError as error:
-        raise FormatError(f"{error}; export it as native or huggingface") from None
+        raise FormatError(f"{error}; export this tokenizer as native or huggingface") from None
     return checked._replace(template=model.template, pair_template=model.pair_template)
 
 
 def _lost(what: str) -> NoReturn:
-    raise FormatError(f"sentencepiece has no equivalent of {what}; export it as native or huggingface")
+    raise FormatError(f"sentencepiece has no equivalent of {what}; export this tokenizer as native or huggingface")
 
 
 def _pieces(model: Model, tokens: Sequence[bytes]) -> tuple[list[str], bytearray]:
@@ -122,7 +122,7 @@ def _pieces(model: Model, tokens: Sequence[bytes]) -> tuple[list[str], bytearray
             pieces.append(token.content)
             types.append(PieceType.CONTROL)
         elif token.id > len(pieces) or pieces[token.id] != token.content:
-            _lost(f"the added token {token.content!r} with the id {token.id}")
+            _lost(f"the added token {token.content!r}, whose id {token.id} leaves a gap or is another token's")
         elif types[token.id] != PieceType.UNKNOWN:
             types[token.id] = PieceType.CONTROL
     return pieces, types
@@ -130,7 +130,7 @@ def _pieces(model: Model, tokens: Sequence[bytes]) -> tuple[list[str], bytearray
 
 def _check_added(token: AddedToken) -> None:
     if not token.special or token.normalized or token.lstrip or token.rstrip or token.single_word:
-        _lost(f"the added token {token.content!r}, which is more than a control symbol")
+        _lost(f"the added token {token.content!r}, which has flags or is not special")
 
 
 def _check_scores(scores: array[float], types: bytearray, pieces: Sequence[str]) -> None:
@@ -146,7 +146,7 @@ def _packed(scores: Sequence[float]) -> bytes:
     try:
         return struct.pack(f"={len(scores)}f", *scores)
     except OverflowError:
-        _lost("a score beyond those of single precision")
+        _lost("a score that is too large for single precision")
 
 
 def _text(model: Model) -> _Text:
@@ -159,9 +159,7 @@ def _text(model: Model) -> _Text:
         rules = Charsmap(charsmap) if charsmap else None
         for character in _BLANK:
             if rules is None or rules.find(character) != " ":
-                _lost(
-                    f"white space that is trimmed, where the rules of normalization make no space of {character!r}"
-                )
+                _lost(f"trimmed white space if the normalization rules do not turn {character!r} into a space")
         return _Text(charsmap, Spaces(dummy=True, trims=True), True)
     for flags in product((True, False), repeat=3):
         spaces = Spaces(*flags)

@@ -1,7 +1,7 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Models of the types BPE and unigram are read, and other types if the caller names them. Unknown fields are kept and
-written again.
+Models of the types bpe, unigram and char are read, and other types if the caller names them. Unknown fields are
+kept and written again.
 
 In a tokenizer.json, the unknown piece may be a special token, which text may contain if the caller allows it. A
 .model cannot express that, so such a piece gets a field of fastbpe's own, with a number in the range that
@@ -207,11 +207,13 @@ def _check_repeated(model: CodePointModel, repeated: tuple[int, int], where: str
 def _check_scored(model: CodePointModel, where: str) -> None:
     """Raise FormatError for a unigram model that sentencepiece would not load."""
     if not all(map(isfinite, array("f", model.scores))):
-        raise FormatError(f"{where}: a score is not a number, or infinite (score is NaN or Inf.)")
+        raise FormatError(
+            f"{where}: a score is not a number, or infinite (sentencepiece reports: score is NaN or Inf.)"
+        )
     if not any(kind in TEXT_TYPES for kind in {*model.types}):
         raise FormatError(
             f"{where}: this unigram model has only control, unknown and byte pieces, so it cannot encode text "
-            "(no pieces are loaded.)"
+            "(sentencepiece reports: no pieces are loaded.)"
         )
 
 
@@ -253,7 +255,7 @@ def dump(model: CodePointModel) -> bytes:
     """
     lost = _lost(model)
     if lost:
-        raise FormatError(f"a .model file cannot store {lost}: export it as native or huggingface")
+        raise FormatError(f"a .model file cannot store {lost}; export this tokenizer as native or huggingface")
     if model.conventions is not None:
         _check(model, "as a .model file")
     return model.serialized or b"".join(_messages(model)) + model.unknown
@@ -265,7 +267,9 @@ def _lost(model: CodePointModel) -> str:
         return "a list of merges"
     for token in model.added_tokens:
         if not (_is_control_symbol(token, model) or _is_user_defined(token, model)):
-            return f"the added token {token.content!r}, which is more than a control symbol or a user-defined one"
+            return (
+                f"the added token {token.content!r}, whose flags no control symbol or user-defined piece can have"
+            )
     conventions = model.conventions
     if conventions is None:
         return ""
@@ -274,9 +278,9 @@ def _lost(model: CodePointModel) -> str:
     if conventions.splits:
         return "that pieces end before each U+2581"
     if not conventions.fuses:
-        return "that unknown characters in a row are an id each"
+        return "that each of several unknown characters in a row becomes an id"
     if conventions.decoder == "Metaspace" and PieceType.BYTE in model.types:
-        return "a decoder that leaves byte pieces their names"
+        return "a decoder that writes byte pieces by their names"
     if conventions.strips != (
         model.normalizer["add_dummy_prefix"] or model.normalizer["remove_extra_whitespaces"]
     ):

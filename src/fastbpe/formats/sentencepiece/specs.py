@@ -93,7 +93,7 @@ _FOR_OTHERS = "it has no effect on BPE; leave it out"
 #: `fastbpe.sentencepiece` takes them.
 WITHOUT_EFFECT = {
     "input": "the text is the first argument, source",
-    "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
+    "model_prefix": 'write the model with tokenizer.export("NAME.model", format="sentencepiece")',
     "vocabulary_output_piece_score": "no .vocab file is written",
     "accept_language": _FOR_OTHERS,
     "self_test_sample_size": _FOR_OTHERS,
