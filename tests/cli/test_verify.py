@@ -84,11 +84,11 @@ def test_ids_that_the_model_does_not_have_fail(run, model, tmp_path):
     (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (60000).to_bytes(2, "little"))
     done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "uint16")
     assert done.failed_with(
-        f"{tmp_path / 'a.bin'}: id 1 is 60000, but the vocabulary has 280 ids; these ids are of another"
+        f"{tmp_path / 'a.bin'}: the id at position 1 is 60000, but the vocabulary has 280 ids; these ids are of"
     )
     (tmp_path / "a.bin").write_bytes((5).to_bytes(2, "little") + (-7).to_bytes(2, "little", signed=True))
     done = run("verify", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
-    assert done.failed_with(f"{tmp_path / 'a.bin'}: id 1 is -7, but ids are at least 0")
+    assert done.failed_with(f"{tmp_path / 'a.bin'}: the id at position 1 is -7, but ids are at least 0")
     done = run("decode", tmp_path / "a.bin", "-m", model, "--dtype", "int16")
     assert done.failed_with("document 0: ", "-7")
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
-from fastbpe.id_files.id_tables import read_rows
-from fastbpe.id_files.parts import AGAIN, OFFSET_BYTES, READABLE, Part
+from fastbpe.id_files.id_tables import AGAIN, read_rows
+from fastbpe.id_files.parts import OFFSET_BYTES, READABLE, Part
 
 _BLOCK_BYTES = 1 << 22  # bytes of ids read at a time
 _OFFSETS_AT_ONCE = 1 << 16
@@ -45,8 +45,8 @@ def ends_of(part: Part) -> Iterator[array[int]]:
     for ends in _ends(part):
         for end in ends:
             if end < before:
-                said = f"the ends of documents must not fall, but {end} comes after {before}"
-                raise FormatError(f"{part.offsets or part.path}: {said}; encode it again")
+                said = f"the ends of documents must not decrease, but the end {end} comes after {before}"
+                raise FormatError(f"{part.offsets or part.path}: {said}; {AGAIN}")
             before = end
         yield ends
 
@@ -119,4 +119,4 @@ class KnownIds:
                 said = "which has no token in the vocabulary"
             if said:
                 way_out = AGAIN if part.about else "these ids are of another vocabulary, or not ids of this dtype"
-                raise FormatError(f"{part.path}: id {place} is {token_id}, {said}; {way_out}")
+                raise FormatError(f"{part.path}: the id at position {place} is {token_id}, {said}; {way_out}")

@@ -16,8 +16,8 @@ from fastbpe.errors import FormatError
 
 _COLUMN = "input_ids"
 _ROWS = 4096  # rows of parquet read at a time
+AGAIN = "encode it again with overwrite=True"  # advice in errors
 _ARROW_FILE = b"ARROW1"  # what Arrow's file format begins with, and its stream does not
-_AGAIN = "write it again with encode_files"
 
 
 def read_about(path: Path) -> dict[str, Any]:
@@ -34,13 +34,13 @@ def read_about(path: Path) -> dict[str, Any]:
         try:
             about = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path}: its metadata 'fastbpe' are not JSON: {error}; {_AGAIN}") from None
-        check_object(about, FINISHING, f"{path}, metadata 'fastbpe'", _AGAIN)
+            raise FormatError(f"{path}: its metadata 'fastbpe' are not JSON: {error}; {AGAIN}") from None
+        check_object(about, FINISHING, f"{path}, metadata 'fastbpe'", AGAIN)
         kinds = [str(field.type.value_type) for field in schema if field.name == _COLUMN and _is_list(field.type)]
         if kinds != [about["dtype"]]:
-            raise FormatError(f"{path}: no column {_COLUMN!r} of lists of {about['dtype']}; {_AGAIN}")
+            raise FormatError(f"{path}: no column {_COLUMN!r} of lists of {about['dtype']}; {AGAIN}")
         if n_rows is not None and n_rows != about["documents"]:
-            raise FormatError(f"{path}: {n_rows} rows, but its metadata say {about['documents']}; {_AGAIN}")
+            raise FormatError(f"{path}: {n_rows} rows, but its metadata say {about['documents']}; {AGAIN}")
         return about  # type: ignore[no-any-return]
 
 
@@ -61,7 +61,7 @@ def read_rows(path: Path, dtype: str) -> Iterator[tuple[bytes, array[int]]]:
             rows = batch.column(batch.schema.get_field_index(_COLUMN))
             rows = rows.cast(arrow.large_list(arrow.field("element", rows.type.value_type)))
             if rows.null_count or rows.flatten().null_count:
-                raise FormatError(f"{path}: a row or an id is null; {_AGAIN}")
+                raise FormatError(f"{path}: a row or an id is null; {AGAIN}")
             ids = rows.flatten()
             lengths = rows.value_lengths().to_pylist()
             n_bytes = ids.type.bit_width // 8
@@ -98,4 +98,4 @@ def _opened(path: Path) -> Iterator[tuple[Any, int | None, Iterator[Any]]]:
     except (arrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, FormatError) or (isinstance(error, OSError) and error.errno):
             raise
-        raise FormatError(f"{path}: not a valid {path.suffix} file: {error}; {_AGAIN}") from None
+        raise FormatError(f"{path}: not a valid {path.suffix} file: {error}; {AGAIN}") from None

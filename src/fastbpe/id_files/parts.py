@@ -27,6 +27,7 @@ from fastbpe.corpus.sink_formats import is_megatron_index
 from fastbpe.corpus.sinks import MANIFEST, TABLES, ids_path
 from fastbpe.errors import FormatError
 from fastbpe.id_files import id_tables
+from fastbpe.id_files.id_tables import AGAIN
 from fastbpe.id_files.megatron import MegatronIndex, read_index
 
 #: Name of a dtype that can be read → (bytes of an id, format of a memoryview).
@@ -46,8 +47,7 @@ OFFSET_BYTES = 8  # bytes of an int64
 _SHARD_STEM = re.compile(r"(?P<stem>.*)-(?P<index>\d{5,})-of-(?P<n>\d{5,})\Z", re.DOTALL)
 _NPY_MAGIC = b"\x93NUMPY"
 _MAX_NPY_HEADER = 1 << 16  # bytes; numpy itself refuses longer ones
-AGAIN = "encode it again"
-_AGAIN = "write it again with encode_files"
+_SHARD_AGAIN = "encode the shard again with overwrite=True"
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,11 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
     if missing := [index for index in range(n) if index not in found]:
         some = ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
         name = shard_path(output, (missing[0], n))
-        said = f"shards {some} of {n} are missing: encode them" if len(missing) > 1 else "this shard is missing"
+        said = (
+            f"shards {some} of {n} are missing: encode them"
+            if len(missing) > 1
+            else "this shard is missing: encode it"
+        )
         raise FileNotFoundError(errno.ENOENT, said, str(name))
     return [found[index] for index in sorted(found)]
 
@@ -168,7 +172,9 @@ def find_set(
     if place.is_dir():
         sets = _sets(place.iterdir(), SUFFIXES) or _sets(place.iterdir(), suffixes)
         if not sets:
-            raise FileNotFoundError(errno.ENOENT, "no .bin or .npy file of ids in this folder", str(place))
+            raise FileNotFoundError(
+                errno.ENOENT, f"no {' or '.join(suffixes)} file of ids in this folder", str(place)
+            )
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
             raise FormatError(
@@ -214,7 +220,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     """Describe a file of ids, and check all that can be checked without reading it.
 
     Args:
-        path: the .bin or .npy file.
+        path: the file.
         dtype: type of the ids, a key of READABLE. None: the type in the JSON next to the file or in the .npy
             header.
 
@@ -228,18 +234,18 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     if path.suffix in TABLES:
         return _read_table(path, dtype)
     described = beside(path, ".json")
-    about = read_object(described, ABOUT, _AGAIN) if described.exists() else {}
+    about = read_object(described, ABOUT, AGAIN) if described.exists() else {}
     start, said, n_said, index = _header(path, about)
     if about:
         if said is not None and about["dtype"] != said:
-            raise FormatError(f"{described}: the dtype is {about['dtype']}, but {said} in {path.name}; {_AGAIN}")
+            raise FormatError(f"{described}: the dtype is {about['dtype']}, but {said} in {path.name}; {AGAIN}")
         said = about["dtype"]
     if said is not None and said not in READABLE:
         raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
     if dtype is not None and said is not None and dtype != said:
         # The bytes of uint32 are those of int32, which indexes name in place of it.
         if index is None or dtype.lstrip("u") != said.lstrip("u"):
-            raise FormatError(f"{path}: its ids are {said}, not {dtype}")
+            raise FormatError(f"{path}: its ids are {said}, not {dtype}; leave dtype= out")
         said = dtype
     dtype = dtype or said
     if dtype is None:
@@ -247,14 +253,15 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     size = READABLE[dtype][0]
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)
+    way_out = AGAIN if about else "copy the file again or recreate it"
     if rest:
-        raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {_AGAIN}")
+        raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {way_out}")
     if n_said is not None and n_said != n_ids:
-        raise FormatError(f"{path}: its header says {n_said} ids, but {n_ids} follow; {_AGAIN}")
+        raise FormatError(f"{path}: its header says {n_said} ids, but {n_ids} follow; {way_out}")
     if not about:
         return Part(path, dtype, start, n_ids, 1 if index is None else index.n_documents, None, index=index)
     if about["count"] != n_ids:
-        raise FormatError(f"{described}: it says {about['count']} ids, but {path.name} has {n_ids}; {_AGAIN}")
+        raise FormatError(f"{described}: it says {about['count']} ids, but {path.name} has {n_ids}; {AGAIN}")
     offsets = path.with_name(about["offsets"])
     _check_offsets(offsets, n_ids, about["documents"], described.name)
     return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
@@ -277,7 +284,7 @@ def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int 
     if about:
         if about.get("header") is not None:
             raise FormatError(
-                f"{path}: it lacks the {about['header']} header that {path.name}.json says it has; {_AGAIN}"
+                f"{path}: it lacks the {about['header']} header that {path.name}.json says it has; {AGAIN}"
             )
         return 0, None, None, None
     beside_it = path.with_suffix(".idx")
@@ -290,7 +297,7 @@ def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int 
 def _read_table(path: Path, dtype: str | None) -> Part:
     about = id_tables.read_about(path)
     if dtype not in (None, about["dtype"]):
-        raise FormatError(f"{path}: its ids are {about['dtype']}, not {dtype}")
+        raise FormatError(f"{path}: its ids are {about['dtype']}, not {dtype}; leave dtype= out")
     return Part(path, about["dtype"], 0, about["count"], about["documents"], None, about, _manifest(path, about))
 
 
@@ -337,7 +344,7 @@ def _check_offsets(path: Path, n_ids: int, n_documents: int, said_by: str) -> No
     size, expected = path.stat().st_size, OFFSET_BYTES * (n_documents + 1)
     if size != expected:
         raise FormatError(
-            f"{path}: it has {size} bytes, but the {n_documents} documents of {said_by} need {expected}; {_AGAIN}"
+            f"{path}: it has {size} bytes, but the {n_documents} documents of {said_by} need {expected}; {AGAIN}"
         )
     with open(path, "rb") as file:
         first = read_offset(file)
@@ -345,7 +352,7 @@ def _check_offsets(path: Path, n_ids: int, n_documents: int, said_by: str) -> No
         last = read_offset(file)
     if first != 0 or last != n_ids:
         raise FormatError(
-            f"{path}: its offsets run from {first} to {last}, but should run from 0 to {n_ids}; {_AGAIN}"
+            f"{path}: its offsets run from {first} to {last}, but should run from 0 to {n_ids}; {AGAIN}"
         )
 
 
@@ -360,8 +367,10 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     if not place.exists():
         if shard_of(path) is None:
             return {}
-        raise FileNotFoundError(errno.ENOENT, "the shard is not finished: encode it again", str(place))
-    manifest = read_object(place, MANIFEST_SCHEMA, "encode the shard again")
+        raise FileNotFoundError(
+            errno.ENOENT, "the shard is not finished: encode it again with overwrite=True", str(place)
+        )
+    manifest = read_object(place, MANIFEST_SCHEMA, _SHARD_AGAIN)
     for name, other in (
         ("dtype", "dtype"),
         ("documents", "documents"),
@@ -371,14 +380,12 @@ def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if manifest[name] != about.get(other):
             raise FormatError(
                 f"{place}: its {name} is {manifest[name]!r:.70}, but {about.get(other)!r:.70} in "
-                f"{path.name}.json; encode the shard again"
+                f"{path.name}.json; {_SHARD_AGAIN}"
             )
     for output in manifest["outputs"]:
         file = path.with_name(output["path"])
         if (size := file.stat().st_size) != output["size"]:
-            raise FormatError(
-                f"{file}: {size} bytes, but {output['size']} in {place.name}; encode the shard again"
-            )
+            raise FormatError(f"{file}: {size} bytes, but {output['size']} in {place.name}; {_SHARD_AGAIN}")
     named = shard_of(path)
     if named is not None and named[1:] != (manifest["shard"], manifest["shards"]):
         raise FormatError(

@@ -47,8 +47,8 @@ def open_ids(
 
     Args:
         path: a .bin, .idx or .npy file; a folder of one set of shards; or the output that shards were written for:
-            "train.bin" for train-00000-of-00010.bin and so on. A file without OUT.json and without an index is one
-            document.
+            "train.bin" for train-00000-of-00010.bin and so on. A .bin or .npy file without a description
+            (train.bin.json) and without an index is one document.
         tokenizer: the tokenizer that should have made the ids. None: any.
         dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file without
             a description; for all others, None means the dtype stated in the files.
@@ -79,8 +79,8 @@ def open_ids(
     made_by = parts[0].fingerprint
     if tokenizer is not None and made_by is not None and made_by != tokenizer.fingerprint:
         raise FormatError(
-            f"{parts[0].path}: its ids were made by the tokenizer with the fingerprint {made_by[:12]}…, but this "
-            f"one has {tokenizer.fingerprint[:12]}…; load the tokenizer that made them"
+            f"{parts[0].path}: its ids were made by the tokenizer with the fingerprint {made_by[:12]}…, but the "
+            f"tokenizer that was passed has {tokenizer.fingerprint[:12]}…; pass the tokenizer that made them"
         )
     if as_numpy:
         require_numpy("open_ids(as_numpy=True)")
@@ -159,8 +159,8 @@ class StoredIds(Sequence[Any]):
         """Return the ids from `start` up to `end`, counted over all documents.
 
         Args:
-            start: first id, from 0 to n_ids.
-            end: id after the last, from start to n_ids. None: n_ids.
+            start: position of the first id, from 0 to n_ids.
+            end: position after the last id, from start to n_ids. None: n_ids.
 
         Raises:
             IndexError: the range is not within the ids.
@@ -174,7 +174,9 @@ class StoredIds(Sequence[Any]):
         """
         start, end = integer("start", start), self.n_ids if end is None else integer("end", end)
         if not 0 <= start <= end <= self.n_ids:
-            raise IndexError(f"ids {start} to {end} are out of range: there are {self.n_ids} ids")
+            raise IndexError(
+                f"ids {start} to {end}: must be from 0 to the number of ids, {self.n_ids}, in this order"
+            )
         return self._given(self._range(start, end))
 
     def span(self, index: int) -> tuple[int, int]:
@@ -259,7 +261,7 @@ class StoredIds(Sequence[Any]):
         start, end = offsets[i], offsets[i + 1]
         if not 0 <= start <= end <= one.n_ids:
             raise FormatError(
-                f"{one.offsets or one.path}: document {i} goes from id {start} to {end}, but there are "
+                f"{one.offsets or one.path}: document {i} goes from position {start} to {end}, but there are "
                 f"{one.n_ids} ids"
             )
         return start, end
@@ -286,7 +288,7 @@ class StoredIds(Sequence[Any]):
             one = self._parts[part]
             ids = _view(one.path, one.start, self.dtype)
             if len(ids) != one.n_ids:
-                raise FormatError(f"{one.path}: {len(ids)} ids, but {one.n_ids} when it was opened")
+                raise FormatError(f"{one.path}: {len(ids)} ids, but {one.n_ids} when it was opened; open it again")
             mapped = ids, _offsets_of(one)
         maps[part] = mapped
         while len(maps) > _MAX_MAPPED:

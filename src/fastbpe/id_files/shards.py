@@ -67,9 +67,8 @@ def checked_shard(shard: object) -> Shard:
             f"shard={shard!r}: must be (number of the shard, number of shards), such as (0, 4)"
         ) from None
     if not 0 <= index < n:
-        raise ValueError(
-            f"shard=({index}, {n}): there is no such shard; shards of {n} are numbered from 0 to {n - 1}"
-        )
+        needed = f"shards of {n} are numbered from 0 to {n - 1}" if n > 0 else "there must be at least one shard"
+        raise ValueError(f"shard=({index}, {n}): there is no such shard; {needed}")
     return index, n
 
 

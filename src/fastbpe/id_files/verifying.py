@@ -94,7 +94,7 @@ def verify_ids(
                 if tokenizer is not None and part.fingerprint not in (None, tokenizer.fingerprint):
                     raise FormatError(
                         f"{part.path}: its ids were made by another tokenizer, with the fingerprint "
-                        f"{part.fingerprint}"
+                        f"{part.fingerprint}; pass that tokenizer"
                     )
                 check_hashes(part)
                 _check_content(part, _said_ids(part) if own is None else own, phase)

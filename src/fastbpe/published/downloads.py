@@ -1,6 +1,6 @@
 """Downloads of vocabularies.
 
-Only `fastbpe fetch NAME` and `fastbpe.tiktoken.get_encoding` download; nothing else in fastbpe uses the network.
+Only `fastbpe fetch NAME` and `fastbpe.tiktoken` (on a cache miss) download.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ _TIMEOUT_SECONDS = 60  # seconds without a byte
 _MAX_BYTES = 1 << 28  # bytes of a download
 _TOKENIZER = "tokenizer.json"  # file that is fetched from a repository
 _ENDPOINT = "https://huggingface.co"  # unless HF_ENDPOINT names another host
+_CACHE_VARIABLE = {"darwin": "HOME", "win32": "LOCALAPPDATA"}.get(sys.platform, "XDG_CACHE_HOME")
+_OTHER_CACHE = f"set {_CACHE_VARIABLE} to the absolute path of a folder of yours"  # advice in errors
 
 
 class Fetched(NamedTuple):
@@ -52,7 +55,7 @@ def fetch(name: str) -> Fetched:
             HF_TOKEN is set, only this host receives it.
 
     Raises:
-        DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids downloads.
+        DownloadError: the name is not known, the download failed, or FASTBPE_OFFLINE=1 forbids downloads.
         FormatError: the SHA-256 of the file is not the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
     """
@@ -68,7 +71,8 @@ def fetch(name: str) -> Fetched:
     if file.url is None:
         raise DownloadError(
             f"{name}: fastbpe cannot download {file.name} (SHA-256 {file.sha256}), which is a converted file; put "
-            f"your copy into a folder that FASTBPE_VOCAB_DIR names, or: fastbpe fetch {file.repository}"
+            f"your copy into a folder that FASTBPE_VOCAB_DIR names, or run fastbpe fetch {file.repository} and "
+            f"load {file.repository}"
         )
     content = download(file.url)
     check_hash(content, file.url, file.sha256)
@@ -196,7 +200,7 @@ def _keep(path: str, content: bytes) -> None:
     """Write a file into the user's cache atomically; only this user can read it."""
     root = find.user_cache()
     if not os.path.isabs(root):
-        raise DownloadError(f"{path}: this user has no home folder for the cache; set XDG_CACHE_HOME to a folder")
+        raise DownloadError(f"{path}: this user has no home folder for the cache; {_OTHER_CACHE}")
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(root), exist_ok=True)
     made = root
@@ -228,9 +232,9 @@ def _make_private_folder(folder: str) -> None:
             raise PermissionError(
                 f"{folder}: this folder belongs to another user (uid {found.st_uid}), who could change "
                 "vocabularies in it; "
-                "remove it, or set XDG_CACHE_HOME to a folder of yours"
+                f"remove it, or {_OTHER_CACHE}"
             )
     if not stat.S_ISDIR(found.st_mode):
-        raise NotADirectoryError(f"{folder}: not a folder; remove it, or set XDG_CACHE_HOME to a folder of yours")
+        raise NotADirectoryError(f"{folder}: not a folder; remove it, or {_OTHER_CACHE}")
     if found.st_mode & 0o077:
         os.chmod(folder, 0o700)

@@ -36,9 +36,9 @@ from fastbpe.patterns import PatternLike
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
-#: Suffixes of files; a text that ends with one is a path and no name.
+#: Suffixes of files; a text that ends with one is a path, not a name.
 ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
-#: Names for suggestions and completion. Models with other names, such as gpt-4o-mini, are known by how they begin.
+#: Names for suggestions and completion. OpenAI's other models, such as gpt-4o-mini, are recognised by a prefix.
 KNOWN_NAMES = (*VOCABULARIES, *MODEL_TO_ENCODING, "gpt-oss-20b", "gpt-oss-120b")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
@@ -368,7 +368,7 @@ def _way_out(vocabulary: KnownVocabulary) -> str:
     if vocabulary.file.url:
         return f"download it: fastbpe fetch {vocabulary.name}"
     repository = vocabulary.file.repository
-    return f"take the tokenizer that its publisher has: fastbpe fetch {repository}, and load that name"
+    return f"use its publisher's tokenizer: fastbpe fetch {repository}, and load {repository}"
 
 
 def _bytes_of(path: str) -> bytes | None:

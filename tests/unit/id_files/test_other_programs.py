@@ -90,7 +90,7 @@ def test_megatron_dataset_of_another_program_is_converted(tmp_path: Path, suffix
 
 def test_negative_ids_of_a_signed_dataset_are_not_converted(tmp_path: Path) -> None:
     write_megatron(tmp_path / "theirs", [[[1, 2], [-100]]], 4)
-    with pytest.raises(FormatError, match=r"theirs\.bin: id 2 is -100, but ids are at least 0"):
+    with pytest.raises(FormatError, match=r"theirs\.bin: the id at position 2 is -100, but ids are at least 0"):
         merge_shards(tmp_path / "theirs.bin", tmp_path / "ours.bin", progress=False)
     assert not [*tmp_path.glob("ours*")]
 

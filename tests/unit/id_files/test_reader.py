@@ -66,7 +66,7 @@ def test_index_without_document_raises_index_error(
     with pytest.raises(IndexError, match=f"document index {index} is out of range: there are 5"):
         stored.span(index)
     for start, end in ((-1, 2), (3, 2), (0, stored.n_ids + 1)):
-        with pytest.raises(IndexError, match=f"ids {start} to {end} are out of range"):
+        with pytest.raises(IndexError, match=f"ids {start} to {end}: must be from 0 to the number of ids"):
             stored.ids(start, end)
 
 
@@ -215,7 +215,7 @@ def test_wrong_tokenizer_dtype_or_path_is_refused(code_tokenizer: Tokenizer, tex
     out = tmp_path / "out.bin"
     code_tokenizer.encode_files(text, out)
     other = Tokenizer.from_merges([], pattern=None)
-    with pytest.raises(FormatError, match=r"out\.bin: its ids were made by the tokenizer .*; load the tokenizer"):
+    with pytest.raises(FormatError, match=r"out\.bin: its ids were made by the tokenizer .*; pass the tokenizer"):
         open_ids(out, tokenizer=other)
     with pytest.raises(FormatError, match=r"out\.bin: its ids are uint16, not uint32"):
         open_ids(out, dtype="uint32")

@@ -181,7 +181,7 @@ def test_wrong_type_of_shard_raises_type_error(code_tokenizer: Tokenizer, tmp_pa
 
 def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: Tokenizer, corpus: Path) -> None:
     for shard in ((2, 2), (-1, 2), (0, 0)):
-        with pytest.raises(ValueError, match=r"there is no such shard; shards of"):
+        with pytest.raises(ValueError, match=r"there is no such shard; (shards of|there must)"):
             code_tokenizer.encode_files(corpus, corpus / "out.bin", shard=shard)
     (corpus / "out-00001-of-00002.parquet").touch()
     with pytest.raises(ValueError, match="is both a shard of the output and an input"):
@@ -276,7 +276,9 @@ def test_missing_shards_are_listed(three: Path, tmp_path: Path) -> None:
     shutil.move(three / "out-00001-of-00003.bin", tmp_path)
     for call in (open_ids, lambda path: merge_shards(path, tmp_path / "all.bin")):
         for path in (three, three / "out.bin"):
-            with pytest.raises(FileNotFoundError, match=r"this shard is missing: .*out-00001-of-00003\.bin"):
+            with pytest.raises(
+                FileNotFoundError, match=r"this shard is missing: encode it: .*out-00001-of-00003\.bin"
+            ):
                 call(path)
     (three / "out-00002-of-00003.bin").unlink()
     with pytest.raises(FileNotFoundError, match=r"shards 1, 2 of 3 are missing: encode them"):

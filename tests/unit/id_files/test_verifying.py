@@ -89,7 +89,10 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
     find = mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None)
     with find:
         (problem,) = verify_ids(out).problems
-    assert problem == f"{out}: id 1 is 60000, but the vocabulary has {code_tokenizer.n_vocab} ids; encode it again"
+    assert (
+        problem == f"{out}: the id at position 1 is 60000, but the vocabulary has {code_tokenizer.n_vocab} ids; "
+        "encode it again with overwrite=True"
+    )
     offsets[1], offsets[2] = offsets[2], offsets[1]
     Path(f"{out}.offsets").write_bytes(offsets)
     (problem,) = verify_ids(out).problems
@@ -119,13 +122,15 @@ def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
         for name in ("a.npy", "a.bin"):
             with find:
                 (problem,) = verify_ids(tmp_path / name, tokenizer=tokenizer, dtype=dtype).problems
-            assert problem.startswith(f"{tmp_path / name}: id {place} is {said}; these ids are of another vocab")
+            assert problem.startswith(
+                f"{tmp_path / name}: the id at position {place} is {said}; these ids are of another vocab"
+            )
     numpy.save(tmp_path / "a.npy", numpy.array([5, 300, 40_000]))
     with find:
         assert verify_ids(tmp_path / "a.npy", tokenizer=tokenizer) == ((), 1, 1, 3)
         numpy.save(tmp_path / "a.npy", numpy.array([5, -100]))
         (problem,) = verify_ids(tmp_path / "a.npy").problems  # no vocabulary has it
-    assert "id 1 is -100, but ids are at least 0" in problem
+    assert "the id at position 1 is -100, but ids are at least 0" in problem
 
 
 def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -135,7 +140,8 @@ def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp
     data[-2:] = b"\xff\xff"
     (tmp_path / "a.bin").write_bytes(data)
     with pytest.raises(
-        FormatError, match=rf"a\.bin: id \d is 65535, but the vocabulary has {code_tokenizer.n_vocab}"
+        FormatError,
+        match=rf"a\.bin: the id at position \d is 65535, but the vocabulary has {code_tokenizer.n_vocab}",
     ):
         fastbpe.merge_shards(tmp_path / "a.bin", tmp_path / "b.npy", progress=False)
     assert not [*tmp_path.glob("b.npy*")]

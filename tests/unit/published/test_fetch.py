@@ -108,7 +108,9 @@ def test_offline_mode_forbids_downloads(server: Server, monkeypatch: pytest.Monk
 
 
 def test_fetch_of_unpublished_conversion_explains_the_way_out(server: Server) -> None:
-    message = r"qwen2: fastbpe cannot download qwen2\.tiktoken \(SHA-256 b2b1.*FASTBPE_VOCAB_DIR names, or: fast"
+    message = (
+        r"qwen2: fastbpe cannot download qwen2\.tiktoken \(SHA-256 b2b1.*FASTBPE_VOCAB_DIR names, or run fast"
+    )
     with pytest.raises(DownloadError, match=message):
         fetch("qwen2")
 
