@@ -133,8 +133,8 @@ def graphemes() -> dict[str, tuple[str, set[int]]]:
         "GRAPHEME_JOINING": ("Characters that belong to the grapheme before.", joining),
         "GRAPHEME_EXTENDING": ("Joining characters that may stand before U+200D.", extending),
         "GRAPHEME_PREPENDED": ("Characters that belong to the grapheme after them.", prepended),
-        "GRAPHEME_PICTURES": ("Characters that U+200D joins to one.", pictures),
-        "GRAPHEME_CONSONANTS": ("Consonants that a linker joins to one.", consonants),
+        "GRAPHEME_PICTURES": ("Characters that U+200D joins into one grapheme.", pictures),
+        "GRAPHEME_CONSONANTS": ("Consonants that a linker joins into one grapheme.", consonants),
         "GRAPHEME_LINKERS": (
             "Linkers of consonants.",
             joined(indic, lambda c: CONSONANT + c + CONSONANT + MARK, "KZ") - prepended,
@@ -209,16 +209,20 @@ def generate() -> str:
             "MARKS", "Characters that BertNormalizer removes as accents.", becomes(bert(strip_accents=True), "")
         ),
         constant(
-            "UNCLEAN", "Characters that BertNormalizer removes as no text.", becomes(bert(clean_text=True), "")
+            "UNCLEAN",
+            "Characters that BertNormalizer removes because they are not text.",
+            becomes(bert(clean_text=True), ""),
         ),
-        constant("BLANKS", "Characters that BertNormalizer makes a space.", becomes(bert(clean_text=True), " ")),
+        constant(
+            "BLANKS", "Characters that BertNormalizer replaces with a space.", becomes(bert(clean_text=True), " ")
+        ),
         constant(
             "IDEOGRAPHS",
             "Characters that BertNormalizer puts spaces around.",
             (c for c in CODE_POINTS if len(bert(handle_chinese_chars=True).normalize_str(chr(c))) > 1),
         ),
         constant("NMT_REMOVED", "Characters that Nmt removes.", becomes(normalizers.Nmt(), "")),
-        constant("NMT_SPACES", "Characters that Nmt makes a space.", becomes(normalizers.Nmt(), " ")),
+        constant("NMT_SPACES", "Characters that Nmt replaces with a space.", becomes(normalizers.Nmt(), " ")),
         *[constant(name, comment, found) for name, (comment, found) in graphemes().items()],
         packed(
             "LOWER",

@@ -1,6 +1,6 @@
 """Decoders of Hugging Face's tokenizers: steps that change a list of tokens, which are joined at the end.
 
-Each step is built from its JSON (`formats.huggingface.decoders`). Tests compare them with tokenizers 0.23 on
+Each step is built from its JSON (`formats.huggingface.decoder_json`). Tests compare them with tokenizers 0.23 on
 random lists. If tokenizers panics (a Strip whose two ends meet), a step removes what it can.
 """
 
@@ -29,7 +29,7 @@ class Step:
 
         Args:
             tokens: the tokens returned by the step before.
-            errors: error handler for bytes that are not UTF-8; "replace" has the result of tokenizers.
+            errors: error handler for bytes that are not UTF-8; "replace" returns the result of tokenizers.
         """
         raise NotImplementedError
 

@@ -132,13 +132,13 @@ MARKS = (
     "2.6 1.1 2t.3 2.4 1.5 gjo.5 1n.7 uw.4 f7u.2 43s.3 h.8 2.7 u.4 44.3 1iz.1j 4.1e 8.1 e.1 m.5 1.f 2sg.7 gzl5.6o "
 )
 
-# Characters that BertNormalizer removes as no text.
+# Characters that BertNormalizer removes because they are not text.
 UNCLEAN = (
     "0.9 2.2 1.i 2n.x d.1 11u.6 m.1 5c.1 1d.1 3cu.1 1ks.5 q.5 1d.5 1.a 11u8.4xs 16n.1 6x.3 1.1 3b3.1 xya.4 43z.8 "
     "h406.1 u.2o 1egw.1eke 2.1eke "
 )
 
-# Characters that BertNormalizer makes a space.
+# Characters that BertNormalizer replaces with a space.
 BLANKS = "9.2 2.1 i.1 3j.1 4bj.1 1vj.b t.2 5.1 1b.1 334.1 "
 
 # Characters that BertNormalizer puts spaces around.
@@ -147,7 +147,7 @@ IDEOGRAPHS = "a9s.534 1s.g74 hkw.e8 1fk0.wyo w.3ds 74.49c 85s.f4 "
 # Characters that Nmt removes.
 NMT_REMOVED = "1.8 2.1 2.i 2n.1 f.1 f.1 "
 
-# Characters that Nmt makes a space.
+# Characters that Nmt replaces with a space.
 NMT_SPACES = "9.2 1.2 i.1 4f3.1 1vu.5 o.2 11z.1 16yl.1 71.1 "
 
 # Characters that are a grapheme by themselves, with the line feed.
@@ -194,7 +194,7 @@ GRAPHEME_EXTENDING = (
 # Characters that belong to the grapheme after them.
 GRAPHEME_PREPENDED = "16o.6 5z.1 1d.1 ao.2 28.1 vf.1 1f8u.1 f.1 6s.2 el.1 12l.1 1.1 8y.6 jg.1 cb.1 "
 
-# Characters that U+200D joins to one.
+# Characters that U+200D joins into one grapheme.
 GRAPHEME_PICTURES = (
     "4p.1 4.1 68d.1 c.1 60.1 m.1 2i.6 f.2 a7.2 c.1 4m.1 p.b 4.3 5j.1 6f.2 a.1 9.1 1m.4 1.5 9.1 2.1 2.2 2.1 4.1 "
     "2.1 1.2 2.1 3.1 3.2 8.3 5.1 1.1 5.c b.2 2.1 1.2 1.1 i.1 2.2 i.6 1.1 1.2 3.2 5.1 2.2 4.2 b.2 5.2 2.1 5.2 1.1 "
@@ -205,7 +205,7 @@ GRAPHEME_PICTURES = (
     "1.55 2g.8 e.42 74.se "
 )
 
-# Consonants that a linker joins to one.
+# Consonants that a linker joins into one grapheme.
 GRAPHEME_CONSONANTS = (
     "1sl.11 u.8 o.8 l.k 1.7 1.1 3.4 y.2 1.1 g.2 4j.k 1.7 1.2 1.5 1r.1 r.k 1.7 1.2 1.5 y.2 1.1 h.1 4j.k 1.g u.3 "
     "56.12 jp.17 k.1 g.6 4.4 3.1 3.2 7.3 4.d c.1 1dd.1g h8.1h 52.2 6.x h.8 1i.u d.2 b.3 s0b.3 3.10 19.5 2.9 a.5 "

@@ -42,7 +42,7 @@ class Precompiled:
         try:
             data = base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
-            raise FormatError(f"precompiled_charsmap: {error}") from None
+            raise FormatError(f"precompiled_charsmap is not base64: {error}") from None
         self._rules = Charsmap(checked_charsmap(data))
         self._characters = _Characters(self._rules)
         self.compiled = GraphemeRules(data, _classes(), self.parts, self.sources)

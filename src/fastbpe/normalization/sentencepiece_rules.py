@@ -191,7 +191,10 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
             )
         rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
     if not rules:
-        raise FormatError(f"{where}: no line contains a rule; for no rules, pass the name identity")
+        raise FormatError(
+            f"{where}: no line contains a rule; for no rules, pass normalization_rule_name='identity' instead of "
+            "this file"
+        )
     return rules
 
 
@@ -216,8 +219,8 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         rules: source → target.
 
     Raises:
-        ValueError: a source is empty, contains a NUL or equals its target, or more than 31 sources are prefixes of
-        one.
+        ValueError: there are no rules; a source is empty, contains a NUL or equals its target; or more than 31
+            sources are prefixes of one.
     """
     for source, target in rules.items():
         if source == target:
@@ -230,7 +233,9 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         n_bytes += len(target.encode()) + 1
     sources = sorted(rules)
     if not sources or not sources[0] or "\0" in "".join(sources):
-        raise ValueError("normalization rules: each must replace at least one character, and no NUL")
+        raise ValueError(
+            "normalization rules: at least one is needed, and each must replace at least one character, and no NUL"
+        )
     keys = [source.encode() for source in sources]
     try:
         trie = build_trie(keys, [positions[rules[source]] for source in sources], max_nested=_MAX_NESTED)

@@ -125,7 +125,7 @@ class Cursor:
             self.fail(
                 start,
                 rf"expected {_HEX_LENGTHS[kind]} hex digits after \{kind}, or some in braces",
-                r"as in \x{e9}",
+                r"such as \x{e9}",
             )
         code_point = int(digits, 16)
         if code_point > MAX_CODE_POINT or FIRST_SURROGATE <= code_point <= LAST_SURROGATE:
@@ -144,8 +144,8 @@ class Cursor:
         except KeyError:
             self.fail(
                 start,
-                f"{name!r} is not a property known here" if name else r"expected the name of a property after \p",
-                r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
+                f"fastbpe knows no property {name!r}" if name else r"expected the name of a property after \p",
+                r"use a category such as L or Lu, a script such as Greek, or a property such as Alphabetic",
             )
         # tiktoken's engine folds case before it negates: (?i)\P{Lu} contains no cased letters at all.
         members = members.case_closure() if ignore_case else members

@@ -187,7 +187,7 @@ class _Translation:
             if _SEVERAL_LETTERS.search(self.letters):
                 self.refuse(
                     f"{self.letters!r} where case is ignored matches one character too in tokenizers",
-                    "write both cases out, as in [Ss][Ss]",
+                    "write both cases out, such as [Ss][Ss]",
                 )
         self.give(character, character)
 
@@ -209,7 +209,9 @@ class _Translation:
             self.give(control[0], rf"\x{{{ord(control[1]) & 31:X}}}")
         elif kind in _ESCAPES and not (in_brackets and kind in _OUTSIDE_BRACKETS_ONLY):
             if kind in "wW" and self.ignore_case[-1]:
-                self.refuse(rf"\{kind} where case is ignored", "take it out of the (?i:...)")
+                self.refuse(
+                    rf"fastbpe does not support \{kind} where case is ignored", "take it out of the (?i:...)"
+                )
             given = _IN_BRACKETS.get(kind) if in_brackets else None
             self.give(rest[:2], given or _ESCAPES[kind])
         elif not in_brackets and kind.isdecimal() and self.refers(rest):
@@ -222,7 +224,9 @@ class _Translation:
             self.letters = ""
             self.give(rest[:2], kind if kind in "<>" else rest[:2])  # \< of fastbpe begins a word
         else:
-            self.refuse(rf"\{kind} is unknown to fastbpe, or differs from tokenizers", "write it in another way")
+            self.refuse(
+                rf"\{kind} is unknown to fastbpe, or has another meaning in tokenizers", "write it in another way"
+            )
 
     def refers(self, rest: str) -> bool:
         """Tell whether an escape refers to a complete group. With named groups, tokenizers captures no others."""
@@ -241,15 +245,19 @@ class _Translation:
     def code_point(self, found: re.Match[str]) -> None:
         digits = found[1] or found[2] or found[3]
         if self.ignore_case[-1]:
-            self.refuse(f"{found[0]} where case is ignored", "write the character itself")
+            self.refuse(f"fastbpe does not support {found[0]} where case is ignored", "write the character itself")
         self.give(found[0], rf"\x{{{digits}}}")
 
     def property(self, rest: str) -> None:
         found = _PROPERTY.match(rest)
         if found is None:
-            self.refuse(r"expected \p{...} with the name of a category or a script", r"as in \p{Lu} or \p{Greek}")
+            self.refuse(
+                r"expected \p{...} with the name of a category or a script", r"such as \p{Lu} or \p{Greek}"
+            )
         if self.ignore_case[-1]:
-            self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
+            self.refuse(
+                f"fastbpe does not support {found[0]} where case is ignored", "take it out of the (?i:...)"
+            )
         if found[1].lower().startswith("is"):
             self.refuse(f"tokenizers knows no property {found[1]!r}", "leave out the 'Is'")
         try:
@@ -278,14 +286,16 @@ class _Translation:
                 if self.pattern.startswith("]", self.at):
                     self.give("]", r"\]")
             elif pair in ("--", "~~"):
-                self.refuse(f"{pair!r} is an operator here but not in tokenizers", r"write \- or \~")
+                self.refuse(f"{pair!r} is an operator in fastbpe but not in tokenizers", r"write \- or \~")
             elif character == "]":
                 self.give(character, character)
                 depth -= 1
                 if not depth:
                     return
             elif self.ignore_case[-1] and not character.isascii() and not self.stands_alone():
-                self.refuse(f"{character!r} where case is ignored", "take it out of the (?i:...)")
+                self.refuse(
+                    f"fastbpe does not support {character!r} where case is ignored", "take it out of the (?i:...)"
+                )
             else:
                 self.give(character, character)
 
@@ -293,9 +303,11 @@ class _Translation:
         """Translate `[:alpha:]` or `[:^alpha:]`."""
         found = _POSIX_CLASS.match(self.pattern, self.at)
         if found is None or found[2] not in _POSIX:
-            self.refuse("'[:' begins no class of a known name", f"fastbpe knows {', '.join(_POSIX)}")
+            self.refuse("'[:' does not begin a class that fastbpe knows", f"it knows {', '.join(_POSIX)}")
         if self.ignore_case[-1]:
-            self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
+            self.refuse(
+                f"fastbpe does not support {found[0]} where case is ignored", "take it out of the (?i:...)"
+            )
         if self.pattern[found.end() :].startswith("-") and not self.pattern.startswith("-]", found.end()):
             self.refuse(f"{found[0]} cannot be the end of a range", r"write \- for the character")
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
@@ -318,7 +330,9 @@ class _Translation:
         assert found is not None  # it matches only "("
         opening, name, on, off, end = found[0], found[1], found[2] or "", found[3] or "", found[4]
         if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
-            self.refuse("this kind of group is unknown to fastbpe, or differs from tokenizers", "use (?:...)")
+            self.refuse(
+                "this kind of group is unknown to fastbpe, or has another meaning in tokenizers", "use (?:...)"
+            )
         ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
         skips = (self.skips_layout[-1] or "x" in on) and "x" not in off
         if end == ")":

@@ -34,7 +34,7 @@ class _Branch:
 
     empty: state → states that are reached without a character.
     moves: state → (set of characters, next state).
-    is_exact: it matches the beginning of a text if and only if the automaton accepts that.
+    is_exact: the branch matches the beginning of a text if and only if the automaton accepts this beginning.
     """
 
     empty: list[list[int]] = field(default_factory=lambda: [[], []])

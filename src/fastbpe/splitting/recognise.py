@@ -44,7 +44,7 @@ _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 @lru_cache(maxsize=64)
 def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
-    r"""Return the scanner equivalent to a pattern, or to several applied in order; None if no scanner is.
+    r"""Return the arguments of the scanner equivalent to a pattern, or to several in order; None: no scanner is.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'

@@ -159,7 +159,7 @@ def step_of(described: Mapping[str, Any]) -> Step:
                 pattern=text,
                 behavior=_BEHAVIORS[behavior],
                 invert=invert,
-                literal="String" in pattern and text != "",  # tokenizers makes an empty regex of an empty text
+                literal="String" in pattern and text != "",  # tokenizers turns an empty text into an empty regex
             )
         case {"type": "CharDelimiterSplit", "delimiter": delimiter}:
             return Split(pattern=delimiter, behavior="removed", literal=True)
@@ -179,7 +179,9 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; None means no splitting.
+    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; else (False, None).
+
+    (True, None): the steps split nothing.
 
     >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
     (True, '\\d')

@@ -249,7 +249,9 @@ class _Parser:
             return minimum, minimum
         maximum = int(high) if high else None
         if maximum is not None and maximum < minimum:
-            cursor.fail(start, f"at least {minimum} but at most {maximum}", "swap the two")
+            cursor.fail(
+                start, f"the repetition is at least {minimum} but at most {maximum}", "swap the two numbers"
+            )
         return minimum, maximum
 
     def _group(self) -> Node | None:
@@ -288,7 +290,7 @@ class _Parser:
             cursor.fail(start, "the group is not closed", "expected ')' after it")
         cursor.leave()
         if self.flags != outer and not flags_end:
-            cursor.fail(start, "flags inside such a group are ambiguous", "use (?i:...) within it")
+            cursor.fail(start, "flags set inside this kind of group are ambiguous", "use (?i:...) inside it")
         self.flags = outer
         return node
 
@@ -316,8 +318,8 @@ class _Parser:
         if found is None or (not found[1] and not found[2] and found[3] == ")"):
             cursor.fail(
                 start,
-                "no such group is supported",
-                "expected (?:, (?=, (?!, (?<=, (?<!, (?>, (?<name>, or flags out of i, m, s, x as in (?i:",
+                "fastbpe does not support this kind of group",
+                "expected (?:, (?=, (?!, (?<=, (?<!, (?>, (?<name>, or flags out of i, m, s, x, such as (?i:",
             )
         cursor.at = found.end()
         changed = replace(

@@ -31,7 +31,10 @@ def to_oniguruma(pattern: str) -> str:
         translated = _translated(pattern, as_group)
         if _means_the_same(pattern, from_oniguruma(translated)):
             return translated
-    raise PatternError(f"the split pattern {pattern!r:.80} means something else in tokenizers")
+    raise PatternError(
+        f"the split pattern {pattern!r:.80} cannot be written for tokenizers: fastbpe found no pattern there that "
+        "matches the same"
+    )
 
 
 def _translated(pattern: str, as_group: bool) -> str:

@@ -258,7 +258,7 @@ def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -
         (r"\p{sc=Greek}", "expected"),
         (r"\xe9", "is unknown"),
         ("a\\", "is unknown"),
-        ("[[:letter:]]", "no class of a known name; fastbpe knows alnum"),
+        ("[[:letter:]]", "does not begin a class that fastbpe knows; it knows alnum"),
         ("[[:alpha:]-z]", "cannot be the end of a range"),
         ("(?i:[[:upper:]])", "case is ignored"),
         ("[a--b]", "operator"),
