@@ -122,7 +122,7 @@ def test_pegasus_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["1", None, -1])
 def test_unknown_id_that_is_no_number_is_refused(value: Any, tmp_path: Path) -> None:
     fill(tmp_path, "XLNet", pieces(), unk_id=value)
-    with pytest.raises(FormatError, match="unk_id: not a number"):
+    with pytest.raises(FormatError, match="unk_id: must be an integer from 0 to 65536"):
         fastbpe.load(tmp_path)
 
 

@@ -318,7 +318,7 @@ def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Pa
     for change, message in (
         ({"ids": 3}, r"manifest\.json: its ids is 3, but \d+ in out-00001-of-00003\.bin\.json"),
         ({"shard": 2}, r"manifest\.json: it describes shard 2/3, but its name says 1/3; rename"),
-        ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not int"),
+        ({"documents": "3"}, r"manifest\.json: 'documents' is '3', not an integer"),
         ({"outputs": [5]}, r"manifest\.json: 'outputs\[0\]' is 5, not object"),
         ({"plan": "x"}, r"out-00001-of-00003\.bin: its plan of its shards|00001.*plan"),
     ):
