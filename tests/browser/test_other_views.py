@@ -93,7 +93,7 @@ def test_name_of_a_file_shows_every_character(page: Page) -> None:
 def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:
     page.get_by_role("tab", name="Chat").click()
     page.locator("#chat-template").select_option("Llama 3")
-    until(lambda: "has no <|begin_of_text|>" in page.locator("#chat-note").inner_text())
+    until(lambda: "become plain text: <|begin_of_text|>" in page.locator("#chat-note").inner_text())
     until(lambda: page.locator("#chat-view bdi.special").count() == 0)
 
 
