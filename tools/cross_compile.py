@@ -118,6 +118,7 @@ def pyconfig(target: Target) -> str:
         ]
     else:
         lines += ["#define SIZEOF_PTHREAD_T 8", "#define SIZEOF_PTHREAD_KEY_T 4"]
+        lines += ["#define _GNU_SOURCE 1"]  # configure defines it on every system: musl then declares mremap
     return "\n".join(lines) + "\n"
 
 

@@ -25,7 +25,7 @@ WORDS, N_TIMES = "some words, 123; ", 2_100_000  # 36 MB
 TEXTS = ["low lower", "lowest", "low", WORDS * N_TIMES]  # the second part of two has the large text
 TASKS = {"spark": ("_count", "_encode", "_write"), "ray": ("_count", "_write")}
 ENDINGS = ("", ".json", ".offsets", ".manifest.json")
-WAY_OUT = "give tasks more memory, or divide the data into more parts with repartition(n)"
+WAY_OUT = r"give tasks more memory, or divide the data into more parts with repartition\(n\)"
 
 
 @pytest.fixture
