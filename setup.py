@@ -21,6 +21,7 @@ import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
@@ -304,6 +305,14 @@ def bill_of_materials(name: str, version: str) -> str:
     return json.dumps(bill, indent=2) + "\n"
 
 
+class BuildAnew(build):
+    """Start with an empty folder: the wheel would contain old modules from it, which Python would import."""
+
+    def run(self) -> None:
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
 class WheelWithBill(bdist_wheel):
     """Put the SBOM into the metadata of the wheel."""
 
@@ -320,6 +329,6 @@ class WheelWithBill(bdist_wheel):
 if __name__ == "__main__":
     setup(
         ext_modules=[make_library()],
-        cmdclass={"build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},
+        cmdclass={"build": BuildAnew, "build_ext": BuildExtensions, "bdist_wheel": WheelWithBill},
         options={"build_ext": {"parallel": os.cpu_count() or 1}},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,14 +13,18 @@ import pytest
 
 pytest.importorskip("Cython")
 
+from setuptools import Distribution
+from setuptools.command.build import build
+
 SETUP = Path(__file__).resolve().parents[2] / "setup.py"
 
 
-def functions(*names: str) -> dict[str, Any]:
-    """Define functions of setup.py without running it."""
+def defined(*names: str) -> dict[str, Any]:
+    """Define functions and classes of setup.py without running it."""
     tree = ast.parse(SETUP.read_text(encoding="utf-8"))
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in names]
-    found: dict[str, Any] = {"sys": sys}
+    kinds = (ast.FunctionDef, ast.ClassDef)
+    tree.body = [node for node in tree.body if isinstance(node, kinds) and node.name in names]
+    found: dict[str, Any] = {"sys": sys, "shutil": shutil, "build": build}
     exec(compile(tree, str(SETUP), "exec"), found)
     return found
 
@@ -34,13 +39,24 @@ def test_32_bit_python_is_refused_in_one_line() -> None:
 
 
 def test_arguments_of_gcc_become_those_of_msvc_and_clang_cl() -> None:
-    for_msvc = functions("for_msvc")["for_msvc"]
+    for_msvc = defined("for_msvc")["for_msvc"]
     gcc = ["-std=gnu11", "-O3", "-g0", "-fno-strict-aliasing", "-ffp-contract=off"]
     assert for_msvc(gcc, is_clang=False) == ["/O2"]
     assert for_msvc(gcc, is_clang=True) == ["/O2", "/clang:-ffp-contract=off"]
     assert for_msvc(["-Os"], is_clang=False) == ["/O1"]
     with pytest.raises(SystemExit, match="unset them"):
         for_msvc(["-O1", "--coverage"], is_clang=True)
+
+
+def test_build_leaves_no_module_of_an_earlier_version(tmp_path: Path) -> None:
+    command = defined("BuildAnew")["BuildAnew"](Distribution({"name": "empty"}))
+    command.build_lib = str(tmp_path / "lib")
+    old = tmp_path / "lib" / "fastbpe" / "_core" / "old.so"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    command.ensure_finalized()
+    command.run()
+    assert not old.exists()
 
 
 def test_oldest_build_requirements_are_those_of_pyproject() -> None:
