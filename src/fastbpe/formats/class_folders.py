@@ -1,8 +1,8 @@
 """Folders with a tokenizer.json whose class in transformers builds the tokenizer's steps itself.
 
 The class takes vocabulary, merges and added tokens from the file, and in some cases the post-processor. This
-module replaces the other steps in the file by those of the class (`class_steps`, `piece_classes`), for the readers
-of such files.
+module replaces the file's other steps by the steps of the class (`class_steps`, `piece_classes`), and the usual
+readers read the result.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Prepared(NamedTuple):
 def prepare(
     folder: str, path: str, config: Mapping[str, Any], class_name: str, *, names_count: bool
 ) -> Prepared | None:
-    """Read the tokenizer.json of a folder, and replace its steps by those of the class.
+    """Read the tokenizer.json of a folder, and replace its steps by the steps of the class.
 
     Args:
         folder: the folder.
@@ -77,7 +77,7 @@ def prepare(
         OSError: the file cannot be read.
 
     Warns:
-        FormatWarning: fastbpe cannot build the steps of the class, and uses those of the file.
+        FormatWarning: fastbpe cannot build the steps of the class, and uses the file's steps.
     """
     built, rules = class_steps.CLASSES.get(class_name), piece_classes.WITH_JSON.get(class_name)
     if class_name in class_steps.UNKNOWN:

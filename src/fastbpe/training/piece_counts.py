@@ -34,8 +34,8 @@ class PieceCounts(Mapping[bytes, int]):
     works, and `2 * a` are the counts of a text that occurs twice. The order of pieces is the order of their first
     appearance, which `train(ties="first")` relies on; `==` ignores it.
 
-    The counts of `count_pieces(mode="codepoint")` are those of the words of normalized sentences, and include the
-    options of counting. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word
+    `count_pieces(mode="codepoint")` counts the words of normalized sentences; its counts include the options of
+    counting. Words of `mode="unigram"` end only at white space, and a byte 0xFF follows the last word
     of each sentence; the last sentence of `a + b` is b's last.
 
     Args:

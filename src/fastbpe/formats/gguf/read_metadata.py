@@ -31,7 +31,8 @@ def parse(
     Args:
         data: the bytes of the file; tensors are not read.
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
-        special_tokens: name → id; they replace those of the file. Not for files of the kinds "llama" and "t5".
+        special_tokens: name → id; they replace the special tokens of the file. Not for files of the kinds "llama"
+            and "t5".
 
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.

@@ -13,6 +13,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface import class_settings
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
 from fastbpe.formats.huggingface.piece_classes import WITH_JSON
+from fastbpe.formats.huggingface.write import BPE_DEFAULTS
 from fastbpe.model import METASPACE
 from fastbpe.patterns import PATTERNS
 
@@ -43,7 +44,7 @@ class Built(NamedTuple):
         kind: type of its model; "": any.
         settings: settings of the class for the other files of the folder.
         steps: function from (tokenizer_config.json, role → token, rules of the file's Precompiled, or []) to
-            normalizer, pre-tokenizer, decoder and options of the model; None: those of the file.
+            normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps count.
         template: templates for a text and for two: roles, texts and tokens, each with a type id after ":" unless
             it is 0. (): the file's post-processor counts.
         processor: type of the post-processor if it is no template; "ByteLevel": only if the file lacks one.
@@ -67,18 +68,8 @@ def _sequence(steps: list[Step], key: str) -> Step | None:
 
 
 def merging(**options: Any) -> Step:
-    """Return the options of a BPE model. Those of the file do not count."""
-    return {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": False,
-        **options,
-    }
+    """Return the options of a BPE model. The options in the file do not count."""
+    return {**BPE_DEFAULTS, **options}
 
 
 def bert_normalizer(**options: Any) -> Step:
