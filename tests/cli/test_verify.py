@@ -37,6 +37,14 @@ def test_problems_are_named_and_the_rest_is_verified(run, model, ranks, text, tm
     assert done.failed_with(f"{tmp_path / 'b.bin'}: its ids were made by another tokenizer")
 
 
+def test_advice_names_the_option_of_the_shell(run, model, text, tmp_path):
+    run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+    (tmp_path / "a.bin.json").write_text("{")
+    done = run("verify", tmp_path / "a.bin")
+    assert done.failed_with("a.bin.json: not JSON", "encode it again with --force")
+    assert "overwrite=True" not in done.err
+
+
 def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_path):
     for name in ("a.json", "a.tiktoken", "gpt2/"):
         assert run("convert", model, f"{tmp_path}/{name}").status == 0

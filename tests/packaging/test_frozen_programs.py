@@ -26,7 +26,7 @@ assert tokenizer.decode(tokenizer.encode("low lower")) == "low lower"
 tokenizer.export("tokenizer.json")
 print(tokenizer.encode("lowest"), fastbpe.load("tokenizer.json").encode("lowest"))
 """
-#: Faces, files of data (the rules of normalization), and modules that are imported by name.
+#: Faces, files of data (the normalization rules), and modules that are imported by name.
 FACES = """
 import io
 import fastbpe

@@ -58,6 +58,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     for name, of_shell in _OF_SHELL.items():
         if of_shell in flags and name not in flags:
             flags[name] = flags[of_shell]
+    flags.setdefault("overwrite", "--force")  # advice about another command: all that write have this option
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
-from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.cli.failures import FAILURE, MENDABLE, describe, in_words_of_shell
 from fastbpe.cli.shared_flags import add_model, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError
@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             verify = _verify_ids if _holds_ids(Path(path)) else _verify_vocabulary
             facts, said, problems = verify(args, path, model)
+            problems = tuple(in_words_of_shell(problem, args) for problem in problems)
         except MENDABLE as error:
             said, problems = "", (describe(error, args),)
         found.append({"path": path, "problems": problems, **facts})

@@ -11,7 +11,7 @@ _NBEST = "nbest_encode(text, return_type={}), only for unigram models"
 _SAMPLE = "encode(text, enable_sampling=True, nbest_size=-1, alpha=0.1, return_type={})"
 _DECODE = "decode(ids, return_type={})"
 _SUBSET = "none; fastbpe.load(FILE).without_tokens(pieces) returns a tokenizer without some pieces"
-_SCORES = "none; sentencepiece 0.2.1 has this method, only for unigram models"
+_SCORES = "none; sentencepiece 0.2.2 was the last version with this method"
 
 # Name in small letters without underscores → what replaces it; {} is the type that the name asks for.
 _REPLACED = {

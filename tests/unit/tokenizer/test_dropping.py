@@ -121,5 +121,5 @@ def test_drop_without_a_normalizer_is_refused(tmp_path: Path) -> None:
         remove_extra_whitespaces=False,
         progress=False,
     )
-    with pytest.raises(FormatError, match="no rules of normalization; leave drop= out"):
+    with pytest.raises(FormatError, match="no normalization rules; leave drop= out"):
         points.export(tmp_path / "a.model", drop=["normalizer"])

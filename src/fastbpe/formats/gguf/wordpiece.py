@@ -126,7 +126,7 @@ def settings_of(model: Model) -> tuple[bool, bool]:
     raise FormatError(
         f"a GGUF file can store WordPiece only with the steps of BERT (BertNormalizer, BertPreTokenizer, the "
         f"prefix {CONTINUES!r}), but this tokenizer has the steps {', '.join(kinds) or 'none'}; "
-        "export it as native or huggingface"
+        "export this tokenizer as native or huggingface"
     )
 
 

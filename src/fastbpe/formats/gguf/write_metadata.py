@@ -130,7 +130,9 @@ def dump_code_points(model: CodePointModel) -> bytes:
             "merge; export this tokenizer as native"
         )
     if PieceType.BYTE not in plain.types:
-        raise FormatError("a GGUF file needs byte_fallback, which this tokenizer lacks; export it as native")
+        raise FormatError(
+            "a GGUF file needs byte_fallback, but this tokenizer lacks it; export the tokenizer as native"
+        )
     pieces = [
         piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(plain.pieces, plain.types, strict=True)

@@ -88,21 +88,21 @@ NORMALIZER = {
     "normalization_rule_tsv": Option(6, "string", ""),
 }
 
-_FOR_OTHERS = "it has no effect on BPE; leave it out"
+_IGNORED = "sentencepiece 0.2.3 ignores it; leave it out"
 #: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
 #: `fastbpe.sentencepiece` takes them.
 WITHOUT_EFFECT = {
     "input": "the text is the first argument, source",
     "model_prefix": 'write the model with tokenizer.export("NAME.model", format="sentencepiece")',
     "vocabulary_output_piece_score": "no .vocab file is written",
-    "accept_language": _FOR_OTHERS,
-    "self_test_sample_size": _FOR_OTHERS,
-    "mining_sentence_size": _FOR_OTHERS,
-    "training_sentence_size": _FOR_OTHERS,
-    "train_extremely_large_corpus": _FOR_OTHERS,
-    "enable_differential_privacy": _FOR_OTHERS,
-    "differential_privacy_noise_level": _FOR_OTHERS,
-    "differential_privacy_clipping_threshold": _FOR_OTHERS,
+    "accept_language": _IGNORED,
+    "self_test_sample_size": _IGNORED,
+    "mining_sentence_size": _IGNORED,
+    "training_sentence_size": _IGNORED,
+    "train_extremely_large_corpus": _IGNORED,
+    "enable_differential_privacy": _IGNORED,
+    "differential_privacy_noise_level": _IGNORED,
+    "differential_privacy_clipping_threshold": _IGNORED,
 }
 
 #: Options that only unigram models have.

@@ -56,7 +56,7 @@ def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
 def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Exportable, Normalize]:
     spec = source.normalizer
     if not (spec["precompiled_charsmap"] or spec["remove_extra_whitespaces"]):
-        raise FormatError('drop="normalizer": this tokenizer has no rules of normalization; leave drop= out')
+        raise FormatError('drop="normalizer": this tokenizer has no normalization rules; leave drop= out')
     normalizer = make_normalizer(source, marks_to_spaces=True, add_dummy_prefix=False)
     dropped = ("name", "precompiled_charsmap", "normalization_rule_tsv")
     values = {name: value for name, value in spec.values.items() if name not in dropped}

@@ -324,7 +324,7 @@ def _gguf(tokenizer: Exportable) -> Files:
     if alike is None and not vocabulary.whole_piece_first:
         raise FormatError(
             f"with the split pattern {names[0]}, llama.cpp first looks up whole pieces, but this tokenizer "
-            "merges them; export it as native or huggingface"
+            "merges them; export this tokenizer as native or huggingface"
         )
     listed = model.merge_list() if alike else _made_by_merging(tokenizer)
     pairs = (

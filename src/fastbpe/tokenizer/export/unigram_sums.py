@@ -76,7 +76,7 @@ def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> s
     said = described([one for one in changed if one not in named])
     if named:
         said += f". The name of a special token gets other ids in ordinary text{_shown(named)}"
-    return said + (f". The rules of normalization differ on some marks{apart}" if apart else "")
+    return said + (f". The normalization rules differ on some combining marks{apart}" if apart else "")
 
 
 def _shown(changed: Sequence[Changed]) -> str:
