@@ -115,6 +115,7 @@ class TestTrain:
             (["--vocab-size", "270", "--special", "x", "--special", "x"], "'x' is given twice"),
             (["--vocab-size", "270", "--min-count", "0"], "--min-count 0"),
             (["--vocab-size", "270", "--max-token-bytes", "0"], "--max-token-bytes 0"),
+            (["--vocab-size", "270", "--superwords", "400"], "lower --superwords, or raise --vocab-size"),
         ],
     )
     def test_invalid_options_are_refused(self, flags, message, run, text, tmp_path):
@@ -139,7 +140,9 @@ class TestTrain:
         def train_to(output):
             return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
 
-        assert train_to(tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: no byte-mode tokenizer can be")
+        assert train_to(tmp_path / "a.txt").failed_with(
+            f"{tmp_path / 'a.txt'}: a .txt file stands for no format of byte-mode"
+        )
         assert train_to(tmp_path / "no" / "a.fbpe").failed_with(f"{tmp_path / 'no'}: No such file")
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
         assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")

@@ -75,7 +75,7 @@ def test_lines_and_code_points(run, texts: Path) -> None:
             "en.txt --source en=en.txt --parity",
             "en.txt: unnamed files cannot be combined with --source; pass this one as --source NAME=en.txt, too",
         ),
-        ("--source en=- --parity", "--source cannot read standard input (-)"),
+        ("--source en=- --parity", "--source and --dev cannot read standard input (-)"),
         (
             "--source en=en.txt --weights en=2 --dev en=en.txt",
             "--dev has no effect without --parity; add --parity",

@@ -229,6 +229,12 @@ def test_fields_of_json_lines_hold_sequences(run: Run) -> None:
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl").failed_with("codes.jsonl:1: no field 'input_ids'")
 
 
+def test_decoding_leaves_out_special_tokens(run: Run) -> None:
+    trained(run, "codes.txt").with_special_tokens(["<end>"]).save("codes.fbpe")
+    Path("ids.txt").write_text("0 7 1")
+    assert run("decode", "-m", "codes.fbpe", "ids.txt").out == b"0 1\n"
+
+
 def test_info_shows_a_tokenizer_of_sequences(run: Run) -> None:
     tokenizer = trained(run, "codes.txt").with_special_tokens(["<end>"])
     tokenizer.save("codes.fbpe")

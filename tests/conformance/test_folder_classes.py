@@ -120,6 +120,13 @@ def test_two_files_of_whisper_put_the_prompt_before_texts(
         fastbpe.load(tmp_path)
 
 
+def test_absent_tokens_of_whispers_prompt_are_named(tmp_path: Path) -> None:
+    config = {"tokenizer_class": "WhisperTokenizer", "unk_token": None}
+    folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": config}, tmp_path)
+    with pytest.raises(FormatError, match=r"special tokens: <\|startoftranscript\|>, <\|notimestamps\|>; add"):
+        fastbpe.load(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["GPT2Tokenizer", "RobertaTokenizer", "CodeGenTokenizer"])
 def test_two_files_count_before_a_model_if_the_class_takes_them(name: str, tmp_path: Path) -> None:
     files = {**folder_grid.two_files(), "spiece.model": folder_grid.pieces()}

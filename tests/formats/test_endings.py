@@ -50,14 +50,15 @@ def test_path_ending_selects_the_format(
             assert format_of(path, mode) == expected
             continue
         with pytest.raises(
-            FormatError, match=rf"{name}: no {mode}-mode tokenizer can be written as a .*\.fbpe \(native\)"
+            FormatError,
+            match=rf"{name}: a.* stands for no format of {mode}-mode tokenizers; choose .*\.fbpe \(native\)",
         ):
             format_of(path, mode)
 
 
 def test_existing_folder_selects_gpt2(tmp_path: Path) -> None:
     assert format_of(tmp_path, "byte") == "gpt2"
-    with pytest.raises(FormatError, match="no codepoint-mode tokenizer can be written as a folder; choose"):
+    with pytest.raises(FormatError, match="a folder stands for no format of codepoint-mode tokenizers; choose"):
         code_points().export(tmp_path)
 
 
@@ -165,7 +166,7 @@ def test_train_command_refuses_unknown_ending_before_training(
     for arguments in (["a.txt"], ["a.tiktoken", "--mode", "codepoint"], ["there/", "--mode", "codepoint"]):
         assert train("-o", *arguments) == 1
         error = capsys.readouterr().err
-        assert error.startswith(f"fastbpe: error: {arguments[0]}: no ")
+        assert error.startswith(f"fastbpe: error: {arguments[0]}: a")
         assert ".fbpe (native)" in error
     assert [path.name for path in words.iterdir()] == ["words.txt"]
 

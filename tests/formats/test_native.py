@@ -138,7 +138,7 @@ def test_special_tokens_may_be_replaced_but_the_pattern_not(data: bytes) -> None
     again = fastbpe.load(data, special_tokens={"<new>": 300})
     assert again.special_tokens == {"<new>": 300}
     assert again.encode("<new>", allowed_special="all") == [300]
-    with pytest.raises(FormatError, match="contains its own split pattern; load it without pattern="):
+    with pytest.raises(FormatError, match="contains its own split pattern; leave pattern= out"):
         fastbpe.load(data, pattern="gpt2")
 
 

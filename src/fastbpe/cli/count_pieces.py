@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import counting_flags, documents, outputs
+from fastbpe.cli.outputs import counted
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
@@ -65,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram"),
-        help="count pieces of bytes (default), or words for --mode codepoint or unigram of `fastbpe train`",
+        help="the --mode of `fastbpe train` that will use the counts: byte (default) needs counts of pieces; "
+        "codepoint and unigram need counts of words",
     )
     counting_flags.add_arguments(parser)
     add("--base", metavar="MODEL", help="with --superwords auto: count runs of tokens of this tokenizer")
@@ -111,8 +113,8 @@ def _merge(args: argparse.Namespace) -> None:
     facts = {name: getattr(done, name) for name in ("n_distinct", "n_bytes", "n_pruned", "n_files")}
     outputs.report(
         args,
-        f"{done.path}: {done.n_distinct:,} distinct pieces, {done.n_bytes:,} bytes of text, from "
-        f"{done.n_files:,} files of counts{_pruned(done.n_pruned)}",
+        f"{done.path}: {counted(done.n_distinct, 'distinct piece')}, {done.n_bytes:,} bytes of text, from "
+        f"{counted(done.n_files, 'file')} of counts{_pruned(done.n_pruned)}",
         {"file": str(done.path), **facts},
     )
 

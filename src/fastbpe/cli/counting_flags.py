@@ -28,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="option of sentencepiece's trainer, with --mode codepoint or unigram: byte_fallback=true, ... "
         "(repeatable)",
     )
-    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, or none")
+    add(
+        "--pattern",
+        metavar="NAME_OR_REGEX",
+        help="split pattern, in byte mode without --base: cl100k (default), gpt2, ..., a regex, or none",
+    )
     add(
         "--special",
         metavar="TOKEN",

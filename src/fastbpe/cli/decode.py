@@ -26,8 +26,7 @@ and .npy files and folders of shards that `fastbpe encode -o` writes, llm.c's .b
 and Megatron's .idx and .bin files. --lines ends each document with a line ending.
 
 With a tokenizer from `train --mode ids`, the ids become a line of integers; with --lines,
-each line or document of ids becomes a line. Special tokens in files of ids are left
-out."""
+each line or document of ids becomes a line. Special tokens are left out."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shard",
         metavar="I/N",
         type=shard,
-        help="split the FILEs into N parts and encode only part I (from 0 to N - 1), writing OUT-0000I-of-0000N; "
-        "`fastbpe merge` joins the parts",
+        help="split the FILEs into N parts and encode only part I (from 0 to N - 1); with -o train.bin, 3/10 "
+        "writes train-00003-of-00010.bin. `fastbpe merge` joins the parts",
     )
     outputs.add_arguments(parser, "OUT, or the part of OUT that an interrupted run left,")
 
@@ -70,8 +70,7 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
 
 def said(summary: FilesSummary, unit: str = "document") -> str:
     """Return the line about a file of ids. unit: name of a document in it, in the singular."""
-    units = unit if summary.n_documents == 1 else f"{unit}s"
-    return f"{summary.path}: {summary.n_ids:,} ids of {summary.n_documents:,} {units}"
+    return f"{summary.path}: {summary.n_ids:,} ids of {outputs.counted(summary.n_documents, unit)}"
 
 
 def facts(summary: FilesSummary) -> dict[str, object]:

@@ -24,6 +24,7 @@ _OF_SHELL = {
     "overwrite": "force",
     "special_tokens": "special",
     "field": "text_field",
+    "start": "superwords",
 }
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted

@@ -122,7 +122,10 @@ def _fields(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
-    """Decode ids, and write one line of symbols per line of ids; without --lines, all on one line."""
+    """Decode ids, and write one line of symbols per line of ids; without --lines, all on one line.
+
+    Special tokens stand for no symbols and are left out.
+    """
     path, where = Path(args.file), streams.name_of(args.file)
     is_stored = path.suffix in (".bin", ".idx") or path.is_dir() or beside(path, ".json").exists()
     _refuse_flags_of_text(args, but=("lines", "dtype") if is_stored else ("lines",))
@@ -132,7 +135,7 @@ def decode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
         sequences = [[token_id for ids in sequences for token_id in ids]]
     for number, ids in enumerate(sequences, 1):
         try:
-            symbols = tokenizer.decode(ids, skip_special_tokens=is_stored)
+            symbols = tokenizer.decode(ids, skip_special_tokens=True)
         except InvalidTokenError as error:
             place = f"{where}:{number}" if args.lines else where
             raise InvalidTokenError(f"{place}: {error}") from None

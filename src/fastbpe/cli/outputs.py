@@ -47,6 +47,15 @@ def refuse_existing(args: argparse.Namespace, *names: str) -> None:
             raise FileExistsError(f"{name} exists; --force replaces it")
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "file"), counted(1200, "document")
+    ('1 file', '1,200 documents')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def files_of(output: str, format: str) -> list[str]:
     """List the files that a format writes for an output that may be a folder."""
     if not os.path.exists(output):

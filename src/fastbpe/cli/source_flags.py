@@ -60,8 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--alpha",
         metavar="X",
         type=float,
-        help="with --window: each source may have learned at most X / (number of sources) of the last N merges "
-        "(default: 2)",
+        help="with --window: a source that has learned more than X / (number of sources) of the last N merges "
+        "must wait, as long as another source can learn (default: 2)",
     )
     add(
         "--global-merges",
@@ -98,7 +98,9 @@ def check(args: argparse.Namespace) -> None:
         )
     args.files = [file for _, file in (*args.source, *(args.dev or ()))]
     if streams.STDIN in args.files:
-        raise TrainingError("--source cannot read standard input (-); save the text to a file and pass its name")
+        raise TrainingError(
+            "--source and --dev cannot read standard input (-); save the text to a file and pass its name"
+        )
 
 
 def sources_of(args: argparse.Namespace) -> dict[str, Any]:

@@ -88,13 +88,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram", "ids"),
-        help="byte, codepoint or unigram (sentencepiece's models), or ids (sequences of integers); default: the "
-        "mode of --base or of the count files, or byte",
+        help="byte; codepoint or unigram: sentencepiece's BPE or unigram models; ids: sequences of integers. "
+        "Default: the mode of --base or of the count files, otherwise byte",
     )
     counting_flags.add_arguments(parser)
     merges = parser.add_argument_group("vocabulary")
     add = merges.add_argument
-    add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
+    add(
+        "--ties",
+        choices=TIES,
+        help="which of several equally frequent pairs is merged first: the one with the smallest ids (pair; "
+        "default; as rustbpe), the one that tokenizers merges first (huggingface), or the first in the text "
+        "(first; as minbpe)",
+    )
     add("--min-count", metavar="N", type=int, help="merge only pairs that occur at least N times (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
     add("--base-size", metavar="N", type=int, help="with --mode ids: the integers are 0 to N - 1")

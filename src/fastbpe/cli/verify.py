@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe, in_words_of_shell
+from fastbpe.cli.outputs import counted
 from fastbpe.cli.shared_flags import add_model, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError
@@ -119,8 +120,8 @@ def _verify_ids(args: argparse.Namespace, path: str, model: Tokenizer | Sequence
         path, tokenizer=model, dtype=args.dtype, inputs=args.inputs, progress=None
     )
     facts: dict[str, object] = {"n_files": n_files, "n_documents": n_documents, "n_ids": n_ids}
-    files, documents = ("file" if n_files == 1 else "files"), ("document" if n_documents == 1 else "documents")
-    return facts, f"{n_files:,} {files}, {n_ids:,} ids of {n_documents:,} {documents}", problems
+    said = f"{counted(n_files, 'file')}, {n_ids:,} ids of {counted(n_documents, 'document')}"
+    return facts, said, problems
 
 
 def _verify_vocabulary(

@@ -71,12 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument(
         "--script",
         metavar="NAME",
-        help="tokens of this script: Latin, Han, ...; or of a group: digits, signs, 'white space', 'part of a "
-        "character', or names (special and added tokens)",
+        help="tokens of this script: Latin, Han, ...; or of a group: digits, signs (punctuation, symbols, "
+        "control characters), 'white space', 'part of a character', or names (special and added tokens)",
     )
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")
-    order.add_argument("--rarest", action="store_true", help="tokens that are rarest in the texts first")
+    order.add_argument("--rarest", action="store_true", help="rarest tokens first, by their counts in the FILEs")
     search.add_argument("--limit", metavar="N", type=_limit, help="show at most N (default: 50; with --json all)")
     other = parser.add_argument_group("instead of a search")
     other.add_argument("--report", action="store_true", help="examine the whole vocabulary")

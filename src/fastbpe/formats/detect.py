@@ -294,7 +294,7 @@ def _read_huggingface(
     if not tokenizer_json.recognise(data):
         return None
     if pattern is not None:
-        raise FormatError(f"{where}: the file contains its own rules for splitting text; load it without pattern=")
+        raise FormatError(f"{where}: the file contains its own rules for splitting text; leave pattern= out")
     from fastbpe.formats.huggingface import read_segmented
 
     if read_segmented.recognise(data):
@@ -355,7 +355,7 @@ def _check_no_pattern(pattern: PatternLike, where: str) -> None:
 
 
 def _holds(where: str, what: str, argument: str) -> FormatError:
-    return FormatError(f"{where}: the file contains its own {what}; load it without {argument}=")
+    return FormatError(f"{where}: the file contains its own {what}; leave {argument}= out")
 
 
 def _frozen(source: Buffer) -> Buffer:

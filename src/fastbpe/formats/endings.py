@@ -77,7 +77,6 @@ def format_of(
         what = f"{mode}-mode" if model_type == "BPE" or mode != "character" else model_type
         shown = ending if ending == _FOLDER else f"a {ending} file"
         raise FormatError(
-            f"{os.fsdecode(path)}: no {what} tokenizer can be written as {shown}; choose "
-            f"{choices}, or name another format with format="
+            f"{os.fsdecode(path)}: {shown} stands for no format of {what} tokenizers; choose {choices}"
         )
     return formats[ending]

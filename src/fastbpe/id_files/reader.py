@@ -146,7 +146,7 @@ class StoredIds(Sequence[Any]):
             return [self[i] for i in range(*index.indices(self.n_documents))]
         i = index + self.n_documents if index < 0 else index
         if not 0 <= i < self.n_documents:
-            raise IndexError(f"document index {index} is out of range: there are {self.n_documents} documents")
+            raise IndexError(f"document index {index} is out of range; number of documents: {self.n_documents}")
         part = bisect_right(self._first_documents, i) - 1
         return self._given(self._document(part, i - self._first_documents[part]))
 
@@ -197,7 +197,7 @@ class StoredIds(Sequence[Any]):
         """
         index = integer("index", index)
         if not 0 <= index < self.n_documents:
-            raise IndexError(f"document index {index} is out of range: there are {self.n_documents} documents")
+            raise IndexError(f"document index {index} is out of range; number of documents: {self.n_documents}")
         part = bisect_right(self._first_documents, index) - 1
         start, end = self._offsets(part, index - self._first_documents[part])
         return self._first_ids[part] + start, self._first_ids[part] + end

@@ -69,7 +69,7 @@ class WordTokens:
         return list(pairwise(places))
 
     def have_surface(self) -> list[bool]:
-        """Tell for each token whether it has text: of the byte tokens of an unknown word, only the last has."""
+        """Tell for each token whether it has text; of the bytes of an unknown word, only the last one does."""
         return [start != end for start, end in pairwise([0, *self._ends])]
 
 

@@ -340,7 +340,10 @@ for _name in _OPTIONS:
 
 
 def checked(value: Any) -> Any:
-    """Return a model; one of the package tokenizers is copied. Raises TypeError for any other object."""
+    """Return a model of fastbpe, made from a model of the package `tokenizers` if necessary.
+
+    Raises TypeError for any other object.
+    """
     if not is_theirs(value):
         return of_type(value, Model)
     made = find(json.loads(value.__getstate__()))

@@ -255,9 +255,9 @@ class _Language:
 
 
 class _Learner:
-    """Learner that reuses an existing token if a merge makes it. Accepts the arguments of `_core_merges`.
+    """Learner that reuses an existing token if a merge makes it.
 
-    vocab: token → id; new tokens are added.
+    vocab: token → id; new tokens are added. The other arguments are those of `_core_merges`.
     """
 
     def __init__(

@@ -242,7 +242,7 @@ def _in_range(kind: str, number: int) -> int:
 
 
 def float32(number: float) -> float:
-    """Round a number to a C float, as sentencepiece stores it; too large ones become infinite."""
+    """Round a number to a C float, as sentencepiece stores it; a number that is too large becomes infinite."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:

@@ -36,8 +36,8 @@ class Parity:
             the ratio of the numbers matters. A good number is the length in bytes of the same text in that
             language. Without dev and ratio, the merge goes to the language whose training text has the most
             tokens.
-        window: int – one language gets at most the share alpha / (number of languages) of the last `window`
-            merges, as long as another language has pairs left. None: no limit.
+        window: int – a language that has learned more than alpha / (number of languages) of the last `window`
+            merges must wait, as long as another language has pairs left. None: no limit.
         alpha: float – see window; above 0. Default: 2.0.
         global_merges: int – number of first merges that are chosen as in ordinary training, by the counts of all
             languages together. Default: 0.

@@ -93,12 +93,12 @@ def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
     if n_first < N_BYTES:
         raise TrainingError(
             f"start={start} puts the first superword at id {n_first}, but the bytes have the first {N_BYTES} ids; "
-            "raise start" + ("" if start >= 1 else ", or vocab_size")
+            "raise start=" + ("" if start >= 1 else ", or vocab_size=")
         )
     if n_first + n_special >= vocab_size:
         raise TrainingError(
             f"start={start} puts the first superword at id {n_first}, but vocab_size={vocab_size} has only "
-            f"{vocab_size - n_special} ids for tokens that are not special; lower start, or raise vocab_size"
+            f"{vocab_size - n_special} ids for tokens that are not special; lower start=, or raise vocab_size="
         )
     return n_first + n_special
 

@@ -40,8 +40,7 @@ class CorpusUse:
         unused: ids of the tokens that some text can produce but the corpus never does, without single bytes and
             names. First the tokens that are not part of a longer token in use, then the parts; within each group,
             low ids first. Tokens with low ids were learned early, so they were frequent in the text from which the
-            vocabulary was learned; but a model trained on this corpus never sees them. " SolidGoldMagikarp" is
-            such a token.
+            vocabulary was learned; but a model trained on this corpus never sees them.
         parts: the tokens of `unused` from which merging makes a token in use.
     """
 

@@ -61,9 +61,9 @@ def test_index_without_document_raises_index_error(
 ) -> None:
     code_tokenizer.encode_files(text, tmp_path / "out.bin")
     stored = open_ids(tmp_path / "out.bin")
-    with pytest.raises(IndexError, match=f"document index {index} is out of range: there are 5"):
+    with pytest.raises(IndexError, match=f"document index {index} is out of range; number of documents: 5"):
         stored[index]
-    with pytest.raises(IndexError, match=f"document index {index} is out of range: there are 5"):
+    with pytest.raises(IndexError, match=f"document index {index} is out of range; number of documents: 5"):
         stored.span(index)
     for start, end in ((-1, 2), (3, 2), (0, stored.n_ids + 1)):
         with pytest.raises(IndexError, match=f"ids {start} to {end}: must be from 0 to the number of ids"):

@@ -153,8 +153,8 @@ def test_progress_names_each_phase() -> None:
     ("make", "error", "words"),
     [
         (lambda: Superwords(0), TrainingError, "start=0"),
-        (lambda: learned(start=255), TrainingError, "start=255 puts .* but the bytes .* raise start$"),
-        (lambda: learned(start=None), TrainingError, "at id 247, but the bytes .* raise start, or vocab_size"),
+        (lambda: learned(start=255), TrainingError, "start=255 puts .* but the bytes .* raise start=$"),
+        (lambda: learned(start=None), TrainingError, "at id 247, but the bytes .* raise start=, or vocab_size="),
         (lambda: Superwords(1.5), TrainingError, "start=1.5"),
         (lambda: Superwords("x"), TypeError, "start"),
         (lambda: Superwords(max_words=0), TrainingError, "max_words=0"),

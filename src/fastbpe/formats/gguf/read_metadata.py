@@ -52,13 +52,13 @@ def parse(
     if kind == "gpt2" and not is_characters:
         return _byte_level(keys, pattern, special_tokens)
     if pattern is not None:
-        raise FormatError(f"{where}: the file contains its own split pattern; load it without pattern=")
+        raise FormatError(f"{where}: the file contains its own split pattern; leave pattern= out")
     if is_characters:
         return characters.read(keys, str(pre), special_tokens)
     if kind == wordpiece.KIND:
         return wordpiece.read(keys, special_tokens)
     if special_tokens is not None:
-        raise FormatError(f"{where}: the file contains its own special tokens; load it without special_tokens=")
+        raise FormatError(f"{where}: the file contains its own special tokens; leave special_tokens= out")
     return _code_points(keys, is_unigram=kind == UNIGRAM)
 
 
@@ -96,7 +96,7 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
     if name is not None and name in PRE_TOKENIZERS:
         if pattern is not None:
             raise FormatError(
-                f"{keys.where}: the file contains its own split pattern ({name}); load it without pattern="
+                f"{keys.where}: the file contains its own split pattern ({name}); leave pattern= out"
             )
         return PRE_TOKENIZERS[name]
     if pattern is not None:

@@ -104,10 +104,12 @@ def _after_prompt(model: Model, where: Path, config: Mapping[str, Any], names: t
     unk, eos = _special_id(model, "unk"), _special_id(model, "eos")
     found = [model.special_tokens.get(name, unk) for name in names]  # as convert_tokens_to_ids does
     prompt = tuple(token_id for token_id in found if token_id is not None)
-    if eos is None or len(prompt) < len(names):
+    absent = [name for name, token_id in zip(names, found, strict=True) if token_id is None]
+    if eos is None or absent:
+        absent += ["the eos_token"] * (eos is None)
         raise FormatError(
             f"{where / CONFIG}: its class puts the tokens {', '.join(names)} before texts, and the eos_token "
-            "after them, but one of these is not a special token; add it"
+            f"after them; not among the special tokens: {', '.join(absent)}; add them to added_tokens_decoder"
         )
     return model._replace(template=(prompt, (eos,)), pair_template=(*prompt, TEXT, PAIR, eos))
 

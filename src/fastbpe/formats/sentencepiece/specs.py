@@ -92,7 +92,7 @@ _IGNORED = "sentencepiece 0.2.3 ignores it; leave it out"
 #: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
 #: `fastbpe.sentencepiece` takes them.
 WITHOUT_EFFECT = {
-    "input": "the text is the first argument, source",
+    "input": "the text is the first argument (FILE on the command line)",
     "model_prefix": 'write the model with tokenizer.export("NAME.model", format="sentencepiece")',
     "vocabulary_output_piece_score": "no .vocab file is written",
     "accept_language": _IGNORED,

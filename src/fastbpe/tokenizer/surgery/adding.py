@@ -120,8 +120,8 @@ def _check_known(token: AddedToken, known: AddedToken) -> None:
     name = token.content
     if token.special and not known.special:
         raise SpecialTokenError(
-            f"special token {name!r} is already a token, with the id {known.id}, that is found in any "
-            "text; choose another name"
+            f"special token {name!r} is already an added token, with the id {known.id}, which is found in a text "
+            "even where it is not allowed; choose another name"
         )
     if known.special and not token.special:
         raise SpecialTokenError(
