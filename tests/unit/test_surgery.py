@@ -340,3 +340,20 @@ def test_merging_takes_a_token_that_is_both_ordinary_and_added() -> None:
     assert report.added == {256: 257, 257: 258}
     assert merged.vocab[256:] == [b"ab", b"bc", b"abc"]
     assert [token.content for token in merged.added_tokens] == ["abc"]
+
+
+def test_whole_piece_with_a_character_that_is_no_token_stays() -> None:
+    model = {
+        "type": "BPE",
+        "ignore_merges": True,
+        "vocab": {"a": 0, "b": 1, "za": 2, "ab": 3},
+        "merges": [["a", "b"]],
+    }
+    old = fastbpe.load(json.dumps({"model": model}).encode())
+    assert old.decode(old.encode("za")) == "za"
+    with pytest.raises(
+        VocabularyError, match="one of its characters is not a token by itself, so texts would lose it"
+    ):
+        old.without_tokens(["za"])
+    assert old.without_tokens(["ab"]).tokenizer.vocab == [b"a", b"b", b"za"]
+    assert old.prune(keep=3).tokenizer.vocab == [b"a", b"b", b"za"]

@@ -34,6 +34,8 @@ class ByteRemoval:
 
     has_gaps = True
 
+    _SYMBOLS = "bytes"  # that tokens are made of
+
     def __init__(
         self, model: Model, vocabulary: Vocabulary, special: SpecialTokens, is_whole: Callable[[int, bytes], bool]
     ) -> None:
@@ -65,7 +67,7 @@ class ByteRemoval:
 
     @cached_property
     def special(self) -> Collection[int]:
-        """Ids of special and added tokens, and of tokens with a byte that is not itself a token."""
+        """Ids of special and added tokens, and of tokens that no other tokens can replace."""
         return {*self._names.values(), *self._uncovered}
 
     @cached_property
@@ -113,8 +115,8 @@ class ByteRemoval:
         bad = next((i for i in (*drop, *lost) if i in self._uncovered), None)
         if bad is not None:
             raise VocabularyError(
-                f"the token {bad} cannot be removed: one of its bytes is not a token by itself, so texts would "
-                "lose this byte; keep the token"
+                f"the token {bad} cannot be removed: one of its {self._SYMBOLS} is not a token by itself, so "
+                "texts would lose it; keep the token"
             )
         new_ids = renumber({*drop, *lost})
         for i in lost:

@@ -21,6 +21,8 @@ class CharacterRemoval(ByteRemoval):
     With continuing_subword_prefix, a token whose makers are removed is not remade, but removed too.
     """
 
+    _SYMBOLS = "characters"
+
     @property
     def _spelling(self) -> Spelling:
         assert self._model.spelling is not None
@@ -28,6 +30,17 @@ class CharacterRemoval(ByteRemoval):
 
     def _symbols(self, token: bytes) -> Sequence[bytes]:
         return symbols_of(token, self._spelling)
+
+    @cached_property
+    def _uncovered(self) -> set[int]:
+        """Ids of tokens with a character that is not itself a token, found as whole pieces.
+
+        Without them, text would lose that character, or get the unknown token.
+        """
+        if self._spelling.byte_ids or not self._model.whole_piece_first:
+            return set()
+        base = {*self._tokens}
+        return {i for i, token in enumerate(self._tokens) if not base.issuperset(self._symbols(token))}
 
     def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
         return False, spelled_makers(vocabulary, model)  # symbols are not bytes, so ranks do not tell what merges
