@@ -163,7 +163,7 @@ cdef class TokenEncoder:
         if tables.characters == NULL or self._pipeline.normalizing is None:
             raise ValueError("the encoder must be in code-point mode")
         self._marks_spaces = tables.characters.marks_spaces
-        self._widths = self._pipeline.widths_of_ids()
+        self._widths = self._pipeline.pieces.widths_of_ids()
 
     def encode(self, bytes text not None, *, bint offsets=False, double dropout=0, uint64_t seed=0):
         """Encode a text.
@@ -269,7 +269,7 @@ cdef class TokenEncoder:
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
         cdef Search search
         memset(&search, 0, sizeof(search))
-        if not self._pipeline.is_sentence:
+        if not self._pipeline.pieces.is_sentence:
             raise ValueError("a model that merges has only one segmentation of a text")
         with nogil:
             if self._normalizer.run(data, n, normalized) != 0 or normalized.n >= NONE - 2:
@@ -317,7 +317,7 @@ cdef class TokenEncoder:
         if dropout > 0:
             self._encode_with_dropout(normalized.data, normalized.n, dropout, seed, scratch)
         else:
-            self._pipeline.encode_normalized(normalized.data, normalized.n, scratch)
+            self._pipeline.pieces.encode_normalized(normalized.data, normalized.n, scratch)
         return self._measure(&scratch.ids, out)
 
     cdef int _encode_with_dropout(
@@ -329,7 +329,7 @@ cdef class TokenEncoder:
         dropout.rate, dropout.state = rate, seed
         scratch.dropout = &dropout
         try:
-            return self._pipeline.encode_normalized(data, n, scratch)
+            return self._pipeline.pieces.encode_normalized(data, n, scratch)
         finally:
             scratch.dropout = NULL
             dropout_free(&dropout)

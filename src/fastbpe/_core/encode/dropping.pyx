@@ -53,7 +53,7 @@ cdef class Dropping:
             raise VocabularyError(
                 "dropout= skips merges, but only BPE models merge, and this is another model; leave dropout= out"
             )
-        if pipeline.joins_pieces:
+        if pipeline.pieces.joins_pieces:
             raise ValueError(
                 "dropout= cannot be used with this tokenizer: its superwords (BoundlessBPE) join whole pieces, "
                 "which would not be single tokens if merges were skipped; leave dropout= out"

@@ -15,6 +15,7 @@ from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
 from fastbpe._core.encode.offset_batches cimport arrays_with_spans, lists_with_spans
 from fastbpe._core.encode.one_text cimport append_text, count_text, list_of_text, may_use_threads
+from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport span_unit
@@ -53,8 +54,8 @@ cdef class Encoder:
         front: normalizer in byte mode; None: do not normalize.
         cache_bytes: total memory limit of the piece caches of all threads, in bytes.
         normalizing: normalizer of text in code-point mode.
-        stages, cut_stages: stages that change the pieces of the splitter, as in Pipeline.
-        phases: the phases of a vocabulary with superwords, as in Pipeline.
+        stages, cut_stages: stages that change the pieces of the splitter, as in PieceSteps.
+        phases: the phases of a vocabulary with superwords, as in PieceSteps.
         trimmer: trims offsets; None: they do not change.
     """
 
@@ -64,10 +65,10 @@ cdef class Encoder:
         TwoPhases phases=None, SpanTrimmer trimmer=None
     ):
         always = None if special is None else special.always
-        cdef Pipeline built = Pipeline(
-            vocabulary, splitter, min(cache_bytes, MAX_SIZE), front=front, always=always, normalizing=normalizing,
-            stages=stages, cut_stages=cut_stages, phases=phases,
+        cdef PieceSteps pieces = PieceSteps(
+            vocabulary, splitter, normalizing=normalizing, stages=stages, cut_stages=cut_stages, phases=phases
         )
+        cdef Pipeline built = Pipeline(pieces, min(cache_bytes, MAX_SIZE), front=front, always=always)
         with cython.critical_section(self):
             if not is_set(&self._is_built):
                 self._special, self._trimmer, self._built = special, trimmer, built

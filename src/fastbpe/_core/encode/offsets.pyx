@@ -161,7 +161,7 @@ cdef int encode_spans(
     if pipeline.normalizing is not None:
         scratch.trace.n = 0
         with gil:
-            pipeline.widths_of_ids()
+            pipeline.pieces.widths_of_ids()
     scratch.spans, scratch.found, scratch.words, scratch.notes_texts = spans, found, words, False
     try:
         return pipeline.encode_utf8(data, n, allowed, disallowed, True, True, scratch)
@@ -277,7 +277,7 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
                 start_tracing(scratch)
                 with nogil:
                     encode_pieces(
-                        &scratch.tracing, &pipeline.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
+                        &scratch.tracing, &pipeline.pieces.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
                     )
                 while i < trace.n:
                     token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False

@@ -1,9 +1,9 @@
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.cache.two_phases cimport TwoPhases
+from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool
-from fastbpe._core.encode.codepoint_spans cimport Widths
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizing
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.normalize.unicode_forms cimport Form
@@ -14,28 +14,22 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef class Pipeline:
-    # The steps. __cinit__ sets them; they do not change afterwards.
+    # __cinit__ sets these; they do not change afterwards.
+    cdef PieceSteps pieces
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
     cdef readonly Front front
     cdef Form form  # the only step of the front; None: it has other steps, or there is no front
     cdef readonly SpecialMatcher always
-    cdef readonly Normalizing normalizing
+    cdef readonly Normalizing normalizing  # of code-point mode; None: byte mode
     cdef readonly Stage stages  # stages that change the pieces of the splitter; None: no stages
-    cdef Stage cut_stages  # the same stages, with pieces cut where no merge crosses
     cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has no superwords
-    cdef bint joins_pieces  # superwords join whole pieces
-    cdef Widths widths  # made if spans of code points are requested; see widths_of_ids()
-    cdef int _has_widths  # atomic
-    cdef Tables traced  # tables of the vocabulary, with a spelling that traces; only for characters
     cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode, and one phase of merging
-    cdef bint is_sentence  # the best path through a piece may depend on the pieces before it
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging them may be deferred
     cdef ScratchPool pool  # buffers and caches of the threads
 
     cdef Pipeline finding(self, SpecialMatcher tokens)
-    cdef Widths widths_of_ids(self)
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil
@@ -49,7 +43,6 @@ cdef class Pipeline:
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch
     ) except? <size_t> -1 nogil
-    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _encode_stretch(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch
@@ -67,7 +60,6 @@ cdef class Pipeline:
     cdef int _normalize_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil
-    cdef int _trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _trace_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
     ) except -1 nogil
@@ -79,14 +71,3 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
     ) noexcept nogil
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
-    cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
-    cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
-    cdef int _pre_tokenize(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
-    cdef int _pre_tokenize_runs(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
-    cdef int _merge(
-        self, const uint8_t* data, size_t n, size_t start, size_t end, Scratch* scratch
-    ) except -1 nogil
-    cdef int _merge_with_dropout(
-        self, const uint8_t* data, size_t start, size_t end, Scratch* scratch
-    ) except -1 nogil
-    cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil

@@ -1,10 +1,11 @@
-"""Encodes one text on one thread: its steps, and the memory that they keep between calls."""
+"""Encodes one text on one thread: the steps from a text to text that is ready to be split."""
 
 from typing import final
 
 from typing_extensions import Self
 
 from fastbpe._core.cache.two_phases import TwoPhases
+from fastbpe._core.encode.piece_steps import PieceSteps
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizing
 from fastbpe._core.normalize.text_steps import Front
@@ -16,16 +17,11 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 class Pipeline:
     def __new__(
         cls,
-        vocabulary: Vocabulary,
-        splitter: Splitter,
+        pieces: PieceSteps,
         cache_bytes: int,
         *,
         front: Front | None = None,
         always: SpecialMatcher | None = None,
-        normalizing: Normalizing | None = None,
-        stages: Stage | None = None,
-        cut_stages: Stage | None = None,
-        phases: TwoPhases | None = None,
     ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...

@@ -30,6 +30,7 @@ cdef struct Step:
     size_t n_bytes
 
 
+cdef int no_memory(size_t n) except -1 nogil
 cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil
 cdef void normalized_free(Normalized* out) noexcept nogil
 
@@ -55,6 +56,7 @@ cdef class Normalizer:
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil
     cdef int finish(self, Normalized* out) noexcept nogil
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil
+    cdef int run_with_offsets(self, const uint8_t* text, size_t n, Normalized* out) except -1 nogil
     cdef object _normalized(self, bytes text, bint with_offsets)
 
 

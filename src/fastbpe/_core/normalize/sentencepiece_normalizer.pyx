@@ -45,6 +45,12 @@ cdef void normalized_free(Normalized* out) noexcept nogil:
     free(out.offsets)
 
 
+cdef int no_memory(size_t n) except -1 nogil:
+    """Raise MemoryError for a text of n bytes, of which normalized_reserve() or a method returned -1."""
+    with gil:
+        raise MemoryError(f"no memory to normalize {n} bytes of text")
+
+
 cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil:
     """Make space for n_more bytes and their offsets. Returns -1 if there is no memory."""
     cdef void* items
@@ -270,6 +276,16 @@ cdef class Normalizer:
             return 0
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
+    cdef int run_with_offsets(self, const uint8_t* text, size_t n, Normalized* out) except -1 nogil:
+        """Do the work of run(), and record offsets. Requires: all of `out` is 0."""
+        if n >= NONE - 1:
+            with gil:
+                raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 2; cut the text")
+        out.with_offsets = True
+        if self.run(text, n, out) != 0 or out.n >= NONE:
+            no_memory(n)
+        return 0
+
     def words_stay(self):
         """Tell whether a text may be cut safely between a letter or number and the space after it."""
         if not self.gives_utf8:
@@ -307,7 +323,7 @@ cdef class Normalizer:
             with nogil:
                 failed = self.run(data, n, &out)
             if failed:
-                raise MemoryError(f"no memory to normalize {n} bytes of text")
+                no_memory(n)
             normalized = PyBytes_FromStringAndSize(<const char*> out.data, <Py_ssize_t> out.n)
             if not with_offsets:
                 return normalized
