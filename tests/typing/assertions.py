@@ -83,6 +83,11 @@ fastbpe.train(named, vocab_size=300, weights={"de": 2.5})  # error: dict-item
 fastbpe.train(named, vocab_size=300, parity={"dev": named})  # error: call-overload
 fastbpe.Parity(ratio={"en": "1"})  # error: dict-item
 fastbpe.Parity(windows=3)  # error: call-arg
+fastbpe.train(["a text"], vocab_size=300, separatr="|")  # error: call-overload
+fastbpe.count_pieces(["a text"], separatr="|")  # error: call-arg
+fastbpe.count_pieces(["a text"], special_tokenz=["<s>"])  # error: call-arg
+fastbpe.count_pieces(["a text"], on_error="ignore")  # error: arg-type
+fastbpe.count_pieces(["a text"], num_threads="2")  # error: arg-type
 fastbpe.count_pieces(["a text"], mode="bytes")  # error: arg-type
 fastbpe.count_pieces(["a text"], mode="ids")  # error: arg-type
 tokenizer.chunk("a text", 1, boundary="sentences")  # error: call-overload

@@ -11,6 +11,7 @@ from fastbpe.corpus.remote import AnyPath, as_path
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.errors import TrainingError
 from fastbpe.training.dispatch import train
+from fastbpe.training.options import ReadingKeywords
 
 #: Flags of reading, which have the names of arguments of `count_pieces`.
 READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error", "errors")
@@ -66,7 +67,7 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
                     "--option control_symbols=... and --special set the same list; pass one of them"
                 )
             raise TrainingError(f"--option {name}=... is given twice; pass it once")
-        if name in signature(train).parameters:
+        if name in {*signature(train).parameters, *ReadingKeywords.__annotations__}:
             flag = f"--{name.replace('_', '-')}"
             has_flag = flag in args.command._option_string_actions
             said = f"use {flag}" if has_flag else "this command does not have this option; leave it out"

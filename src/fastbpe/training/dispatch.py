@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from fastbpe._utils.choices import BaseSpecial, DocumentFormat, Mode, OnError, ReadErrors
+from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import TrainingError
@@ -97,13 +97,6 @@ def train(
     base: Any = None,
     base_special: BaseSpecial | None = None,
     progress: Progress = None,
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
-    text_field: str = "text",
-    separator: str | None = None,
-    format: DocumentFormat | None = None,
-    on_error: OnError = "raise",
-    errors: ReadErrors = "strict",
     roles: Mapping[str, str] | None = None,
     parity: Parity | None = None,
     weights: Mapping[str, int] | None = None,
@@ -154,19 +147,6 @@ def train(
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
             total is None if the size of the source is not known), then "learning" (in merges). Each named source
             has its own phase "counting".
-        num_threads: int – number of threads that count text, as for `count_pieces`.
-        max_memory_bytes: int – bytes for the counting tables, as for `count_pieces`.
-        text_field: str – field of a JSON line, or column of a table, that contains the text; "doc.text" is the
-            field "text" of the field "doc", unless a field has that name. Default: "text". Refused if no file has
-            fields.
-        separator: str – text between the documents of a text file; None: each file is one document. Refused if no
-            file is text.
-        format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say. A
-            folder then means the files whose names show that format, or show none. None: by name, or else by
-            content.
-        on_error: str – "raise" an error for a document that cannot be read (a line or row without text or not
-            UTF-8, the rest of a damaged file), or "skip" it.
-        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
         roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
             `Tokenizer.roles`.
         parity: Parity – share the merges among languages: each merge is for the language whose text needs the most
@@ -175,7 +155,25 @@ def train(
         weights: dict – name of a source → int, 1 or more, by which its counts are multiplied, as if the source
             occurred that often. Default: 1. Weights are integers: to halve a source, double the others. The source
             is a dict of names to sources. In byte and code-point mode.
-        **options: options of the mode.
+        **options: options for reading the source, and options of the mode.
+            For reading, in all modes:
+            num_threads: int – number of threads that count. Default: FASTBPE_NUM_THREADS, or one per usable core.
+            max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full,
+            counts go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
+            result, which takes 32 bytes plus the length for each distinct piece. Default: None, no limit.
+            text_field: str – field of a JSON line, or column of a table, that contains the text; "doc.text" is the
+            field "text" of the field "doc", unless a field has that name. Default: "text". Refused if no file has
+            fields.
+            separator: str – text between the documents of a text file; it is dropped. "\\n": each line is a
+            document, and may end with "\\r\\n". Default: None, each file is one document. Refused if no file is
+            text.
+            format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say.
+            A folder then means the files whose names show that format, or show none. Default: None, by name, or
+            else by content.
+            on_error: str – "raise" (the default) an error for a document that cannot be read (a line or row
+            without text or not UTF-8, the rest of a damaged file), or "skip" it.
+            errors: str – "strict" (the default): bytes that are not UTF-8 are an error; "replace": they become
+            U+FFFD.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
@@ -234,6 +232,7 @@ def train(
     has_names = parity is not None or weights is not None
     counted = [one for one in _sources_in(source, has_names) if isinstance(one, PieceCounts)]
     mode = mode_of(mode, base, counted[0] if counted else None)
+    reading = ReadingOptions.take_from(options)
     check_names(mode, options)
     if options.get("superwords", ...) is None:
         del options["superwords"]
@@ -243,15 +242,6 @@ def train(
         raise TrainingError(
             f"base_special={base_special!r} has no effect without base=; pass base=, or leave it out"
         )
-    reading = ReadingOptions(
-        num_threads=num_threads,
-        max_memory_bytes=max_memory_bytes,
-        text_field=text_field,
-        separator=separator,
-        format=format,
-        on_error=on_error,
-        errors=errors,
-    )
     if has_names:
         weights = _check_named(source, mode, base, parity, weights, options)
     elif mode != "ids" and not counted:

@@ -116,17 +116,9 @@ class SequenceKeywords(TypedDict, total=False):
     max_token_length: int | None
 
 
-class TrainingKeywords(ByteKeywords, UnigramKeywords, SequenceKeywords, total=False):
-    """Keyword arguments of `train` beyond those in its signature, for type checkers.
+class ReadingKeywords(TypedDict, total=False):
+    """Keyword arguments of `train` and `count_pieces` for reading a source; see `ReadingOptions`."""
 
-    At run time `train` checks the names itself and raises OptionError.
-    """
-
-
-class RunKeywords(TypedDict, total=False):
-    """Keyword arguments of `train` for all modes, for type checkers."""
-
-    progress: Progress
     num_threads: int | None
     max_memory_bytes: int | None
     text_field: str
@@ -134,6 +126,23 @@ class RunKeywords(TypedDict, total=False):
     format: DocumentFormat | None
     on_error: OnError
     errors: ReadErrors
+
+
+class CountingKeywords(CodePointKeywords, ReadingKeywords, total=False):
+    """Keyword arguments of `count_pieces` beyond those in its signature, for type checkers."""
+
+
+class TrainingKeywords(ByteKeywords, UnigramKeywords, SequenceKeywords, ReadingKeywords, total=False):
+    """Keyword arguments of `train` beyond those in its signature, for type checkers.
+
+    At run time `train` checks the names itself and raises OptionError.
+    """
+
+
+class RunKeywords(ReadingKeywords, total=False):
+    """Keyword arguments of `train` for all modes, for type checkers."""
+
+    progress: Progress
 
 
 class ByteRun(ByteKeywords, RunKeywords, total=False):
@@ -215,16 +224,7 @@ class ByteOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """Options for reading and counting a source, checked; all modes of training have them.
-
-    Attributes:
-        num_threads: int or None – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
-        max_memory_bytes: int or None – bytes for the tables of all threads together; see `count_pieces`.
-        text_field: str – field of a JSON line, or column of a table, that contains the text.
-        separator: str or None – text between the documents of a text file; None: the file is one document.
-        format: str or None – format of all files; None: by name, or else by content.
-        on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
-        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
+    """Options for reading and counting a source, checked, with the names and meanings that `train` describes.
 
     Raises:
         ValueError: a value is out of range.
@@ -238,6 +238,15 @@ class ReadingOptions:
     format: str | None = None
     on_error: str = "raise"
     errors: str = "strict"
+
+    @classmethod
+    def take_from(cls, keywords: Any) -> ReadingOptions:
+        """Create the options from keyword arguments, and remove them there.
+
+        Args:
+            keywords: dict – the keyword arguments of `train` or `count_pieces`.
+        """
+        return cls(**{name: keywords.pop(name) for name in ReadingKeywords.__annotations__ if name in keywords})
 
     def __post_init__(self) -> None:
         usable_threads(self.num_threads)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._utils.choices import DocumentFormat, OnError, ReadErrors, TextMode
+from fastbpe._utils.choices import TextMode
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.sources import ResolvedSource, Source
@@ -17,7 +17,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts
 from fastbpe.training.base_vocabulary import add_pattern_of_base, is_plain, mode_of
 from fastbpe.training.document_counting import count_documents, texts_of_pattern
-from fastbpe.training.options import CodePointKeywords, ReadingOptions, check_special_tokens
+from fastbpe.training.options import CountingKeywords, ReadingOptions, check_special_tokens
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
 
@@ -39,15 +39,8 @@ def count_pieces(
     base: Tokenizer | None = None,
     superwords: Tokenizer | Superwords | None = None,
     neighbours: PieceCounts | Literal["count"] | None = None,
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
     progress: Progress = None,
-    text_field: str = "text",
-    separator: str | None = None,
-    format: DocumentFormat | None = None,
-    on_error: OnError = "raise",
-    errors: ReadErrors = "strict",
-    **options: Unpack[CodePointKeywords],
+    **options: Unpack[CountingKeywords],
 ) -> PieceCounts:
     """Count the pieces of a source: the first half of `train`.
 
@@ -76,21 +69,12 @@ def count_pieces(
             neighbours that are not in it. Cut runs need far less memory. `train` learns the same superwords from
             the sum of these runs as from whole ones, or raises an error if too many neighbours were left out.
             None: runs are whole.
-        num_threads: int – number of threads that count. None: FASTBPE_NUM_THREADS, or one per usable core.
-        max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full, counts
-            go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
-            result, which takes 32 bytes plus the length for each distinct piece. None: no limit.
         progress: bool, function or None – as for `train`; the one phase is "counting".
-        text_field: str – field of each JSON line, or column of a table, that contains the text; "doc.text" is the
-            field "text" of the field "doc". Default: "text". Refused if no file has fields.
-        separator: str – text between two documents of a text file; it is dropped. "\\n": each line
-            is a document, and may end with "\\r\\n". None: the file is one document. Refused if no file is text.
-        format: str – format of all files, as for `train`.
-        on_error: str – "skip": leave out documents that cannot be read (lines and rows without text or not UTF-8,
-            the rest of a damaged file), and count them in `PieceCounts.n_skipped`; "raise": they are an error.
-        errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
-        **options: code-point and unigram mode only – the options of `train` that decide how text becomes words:
-            options of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`,
+        **options: in all modes, the options of `train` for reading the source: num_threads, max_memory_bytes,
+            text_field, separator, format, on_error ("skip" counts the documents in `PieceCounts.n_skipped`) and
+            errors.
+            In code-point and unigram mode, also the options of `train` that decide how text becomes words: options
+            of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`,
             `split_digits`, `max_sentence_length`, and the names of symbols (`user_defined_symbols`,
             `byte_fallback` …). `train` later takes them from the counts. Pass the other options, such as
             `character_coverage`, to `train`. `input_sentence_size` is refused: a sample of the whole cannot be
@@ -124,15 +108,7 @@ def count_pieces(
     mode = mode_of(mode, base)
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, "; sequences of integers are not counted"))
-    reading = ReadingOptions(
-        num_threads=num_threads,
-        max_memory_bytes=max_memory_bytes,
-        text_field=text_field,
-        separator=separator,
-        format=format,
-        on_error=on_error,
-        errors=errors,
-    )
+    reading = ReadingOptions.take_from(options)
     _check_neighbours(neighbours, superwords)
     if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it

@@ -161,13 +161,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
         raise TrainingError("the source is already a PieceCounts, so there is nothing to count; pass it to train")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
-        ReadingOptions(
-            text_field=reading.text_field,
-            separator=reading.separator,
-            format=reading.format,
-            on_error=reading.on_error,
-            errors=reading.errors,
-        ).check_unused()
+        replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
     if isinstance(source, ResolvedSource):
         resolved = source
     else:
