@@ -66,7 +66,7 @@ def test_long_pieces_and_many_pieces_are_encoded_like_the_original() -> None:
         for n in (3000, 20_000):
             text = "".join(rng.choices("aabbb ", k=n))
             twins.check(lambda t, s=text: [t.encode(s).ids, t.encode(s).offsets])
-        assert twins.ours._ready().native.mode == "character"
+        assert twins.ours._definition.ready().native.mode == "character"
 
 
 def test_an_unknown_token_that_is_none_is_an_error_where_a_text_needs_it() -> None:

@@ -4,10 +4,11 @@ Threads are started when a call first needs them, and kept for the next call. A 
 they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
 """
 
+# ruff: noqa: SIM105 - an import of contextlib takes 0.5 ms
+
 from __future__ import annotations
 
 import _thread
-import contextlib
 import os
 import time
 from collections import deque
@@ -67,8 +68,10 @@ class ForkSafeLock:
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # forked while locked: the child has a new lock
+        try:
             self._lock.release()
+        except RuntimeError:  # forked while locked: the child has a new lock
+            pass
 
     def renew(self) -> None:
         """Replace the lock by a free lock. Call this in a forked child."""
@@ -149,8 +152,10 @@ class _KeptThreads:
         """Run work and wait for more, until dismissed; the body of each thread."""
         while not worker.is_dismissed:
             if worker.work is not None:
-                with contextlib.suppress(BaseException):  # work passes its errors on to its callers itself
+                try:
                     worker.work()
+                except BaseException:  # work passes its errors on to its callers itself
+                    pass
             worker.work = None  # releases its references: the next work may come much later
             try:
                 self.idle.append(worker)
@@ -272,8 +277,10 @@ def clear_frames(error: BaseException) -> None:
     while one is not None:
         traceback = one.__traceback__
         while traceback is not None:
-            with contextlib.suppress(RuntimeError):  # a function that still runs
+            try:
                 traceback.tb_frame.clear()
+            except RuntimeError:  # a function that still runs
+                pass
             traceback = traceback.tb_next
         one = one.__context__
 

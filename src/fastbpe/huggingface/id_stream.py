@@ -11,7 +11,6 @@ character or have no text: then they belong to the first text and are kept with 
 
 from __future__ import annotations
 
-import re
 from operator import index
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 REPLACEMENT = "\ufffd"
-_BYTE = re.compile(r"<0x[0-9A-Fa-f]{2}>")
+_HEXADECIMAL = frozenset("0123456789ABCDEFabcdef")
 
 
 class Changed(Exception):
@@ -53,7 +52,7 @@ def text_after(decode: Callable[[list[int]], str], before: list[int], id: int) -
 
 def is_byte_token(token: str) -> bool:
     """Tell whether a token represents a single byte, as <0x0A> does."""
-    return _BYTE.fullmatch(token) is not None
+    return token[:3] == "<0x" and token[5:] == ">" and _HEXADECIMAL.issuperset(token[3:5])
 
 
 class DecodeStream:

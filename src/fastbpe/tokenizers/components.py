@@ -7,7 +7,6 @@ tokenizer must compare its components with those that it was built from.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping
 from operator import index
@@ -22,6 +21,7 @@ from fastbpe.formats.huggingface.step_parts import Part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Iterable
     from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -253,10 +253,12 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
     try:
         return find(described)
     except FormatError as error:
+        import re  # here, as below: it is slow to import
+
         text = str(error)
         if text.startswith((f"{place}:", f"{place}.")):
             raise
-        raise FormatError(f"{place}{'.' if _NESTED.match(text) else ': '}{text}") from None
+        raise FormatError(f"{place}{'.' if re.match(_NESTED, text) else ': '}{text}") from None
 
 
 def needs_tokenizers(what: str) -> NoReturn:
@@ -264,7 +266,7 @@ def needs_tokenizers(what: str) -> NoReturn:
     raise ImportError(f"fastbpe lacks {what}; for this, use the original library, tokenizers 0.23")
 
 
-_NESTED = re.compile(r"[a-z]+\[[0-9]+\]")  # begins the place of a step in a list
+_NESTED = r"[a-z]+\[[0-9]+\]"  # begins the place of a step in a list
 #: Type of a step that is an object written in Python, in the place of its JSON.
 WRITTEN = "Written"
 
@@ -393,6 +395,8 @@ def with_short_exponents(text: str) -> str:
     >>> with_short_exponents('["1e-08", 1e-08, 1.5e-05, 1e+20]')
     '["1e-08", 1e-8, 0.000015, 1e+20]'
     """
+    import re
+
     return re.sub(_STRING_OR_EXPONENT, _short, text) if re.search(_EXPONENT, text) else text
 
 

@@ -9,6 +9,7 @@ from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings
 from fastbpe.tokenizers import components
+from fastbpe.tokenizers.encoding import check_direction
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,9 +189,35 @@ def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def check_strategy(strategy: Any) -> str:
-    """Return a truncation strategy. Raises ValueError if there is no such strategy."""
+def checked_truncation(
+    max_length: Any, stride: Any, strategy: Any, direction: Any, n_added: int
+) -> dict[str, Any]:
+    """Return the value of the property `truncation`. Accepts the arguments of `enable_truncation`.
+
+    n_added: number of ids that the template adds to a text.
+    """
+    max_length, stride = components.number(max_length), components.number(stride)
     if components.of_type(strategy, str) not in _STRATEGIES:
         known = "`longest_first`, `only_first`, or `only_second`"
         raise ValueError(f"Unknown `strategy`: `{strategy}`. Use one of {known}")
-    return str(strategy)
+    direction = check_direction(direction, "Unknown `direction`: `{}`. Use one of `left` or `right`.")
+    if 0 <= max_length - n_added < stride:
+        raise ValueError(
+            f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
+            f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
+        )
+    return {"max_length": max_length, "stride": stride, "strategy": str(strategy), "direction": direction}
+
+
+def checked_padding(
+    direction: Any, pad_id: Any, pad_type_id: Any, pad_token: Any, length: Any, pad_to_multiple_of: Any
+) -> dict[str, Any]:
+    """Return the value of the property `padding`. Accepts the arguments of `enable_padding`."""
+    return {
+        "length": None if length is None else components.number(length),
+        "pad_to_multiple_of": None if pad_to_multiple_of is None else components.number(pad_to_multiple_of),
+        "pad_id": components.token_id(pad_id),
+        "pad_token": components.of_type(pad_token, str),
+        "pad_type_id": components.token_id(pad_type_id),
+        "direction": check_direction(direction),
+    }

@@ -1,20 +1,14 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
-It contains the components of a tokenizer.json as plain objects. fastbpe's reader builds a tokenizer from them for
-the first call that needs one, and again after a change.
+Its methods are here; what it consists of, and fastbpe's tokenizer that runs it, is its `Definition`.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 
-from fastbpe._utils import late_json as json
-from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FastbpeError, FormatError
-from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.errors import FastbpeError
 from fastbpe.tokenizers import (
-    added_tokens,
     components,
     decoders,
     document,
@@ -22,13 +16,11 @@ from fastbpe.tokenizers import (
     lazy_batch,
     models,
     normalizers,
-    pre_tokenizers,
-    processors,
 )
 from fastbpe.tokenizers.added_token import checked
-from fastbpe.tokenizers.built import Built, build
-from fastbpe.tokenizers.components import is_theirs, number, of_type, sequence, token_id
-from fastbpe.tokenizers.encoding import Encoding, check_direction
+from fastbpe.tokenizers.components import of_type, sequence, token_id
+from fastbpe.tokenizers.definition import Definition
+from fastbpe.tokenizers.encoding import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,28 +31,17 @@ if TYPE_CHECKING:
 
     _Result = TypeVar("_Result")
 
-_FINDERS = {
-    "normalizer": normalizers.find,
-    "pre_tokenizer": pre_tokenizers.find,
-    "post_processor": processors.find,
-    "decoder": decoders.find,
-}
 _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
 
 
-def _component(name: str, base: type, doc: str) -> Any:
+def _component(name: str, doc: str) -> Any:
     """Return a property for a component, or None."""
 
     def get(self: Tokenizer) -> Any:
-        return self._components[name]
+        return self._definition.components[name]
 
     def set(self: Tokenizer, value: Any) -> None:
-        if is_theirs(value):
-            value = _FINDERS[name](json.loads(value.__getstate__()))
-        self._components = {**self._components, name: None if value is None else of_type(value, base)}
-        if name == "normalizer":
-            self._added.old_forms = {}
-        components.n_changes[0] += 1
+        self._definition.set_component(name, value)
 
     return property(get, set, None, doc)
 
@@ -80,16 +61,14 @@ class Tokenizer:
     """
 
     def __init__(self, model: Any) -> None:
-        self._model: Any = models.checked(model)
-        self._components: dict[str, Any] = dict.fromkeys(document.PARTS)
-        self._added = added_tokens.AddedTokens()
-        self._truncation: dict[str, Any] | None = None
-        self._padding: dict[str, Any] | None = None
-        self._splits_special = False
-        #: Settings, and the number of changes of all tokenizers and components when they were made.
-        self._setup: tuple[encoded_rows.Setup | None, int] = None, -1
-        self._built: Built | None = None
-        self._lock = ForkSafeLock()
+        self._definition = Definition(model)
+
+    @staticmethod
+    def _of(definition: Definition) -> Tokenizer:
+        """Return a tokenizer with this definition."""
+        made = Tokenizer.__new__(Tokenizer)
+        made._definition = definition
+        return made
 
     # Loading and saving
 
@@ -116,17 +95,7 @@ class Tokenizer:
         Raises:
             FormatError: they are not a tokenizer.json, or a component is invalid or unknown.
         """
-        read, entries = document.read(of_type(buffer, bytes))
-        made = Tokenizer(models.find(read["model"]))
-        if entries is not None:
-            made._model.take_entries(entries)
-        for name, find in _FINDERS.items():
-            if read.get(name) is not None:
-                made._components[name] = components.found_at(name, find, read[name])
-        made._added = added_tokens.read(read.get("added_tokens"), made._model)
-        made._truncation = document.read_truncation(read.get("truncation"))
-        made._padding = document.read_padding(read.get("padding"))
-        return made
+        return Tokenizer._of(Definition.read(of_type(buffer, bytes)))
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:
@@ -153,23 +122,7 @@ class Tokenizer:
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of a tokenizer.json. pretty: with line breaks."""
-        return document.dump(self._described(), pretty=of_type(pretty, bool))
-
-    def _described(self) -> dict[str, Any]:
-        """Return the JSON of the whole tokenizer."""
-        parts = {name: None if one is None else one.state() for name, one in self._components.items()}
-        return self._with(parts, self._model.state())
-
-    def _with(self, parts: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
-        """Return the JSON of the tokenizer with these components and this model."""
-        return {
-            "version": "1.0",
-            "truncation": document.dump_truncation(self._truncation),
-            "padding": document.dump_padding(self._padding),
-            "added_tokens": self._added.listed(),
-            **parts,
-            "model": model,
-        }
+        return document.dump(self._definition.described(), pretty=of_type(pretty, bool))
 
     # Encoding
 
@@ -196,7 +149,9 @@ class Tokenizer:
         """
         if pair is None and is_pretokenized is False:
             adds_special = of_type(add_special_tokens, bool)
-            return lazy_batch.encode_text(self._ready(), encoded_rows.text(sequence), adds_special=adds_special)
+            return lazy_batch.encode_text(
+                self._definition.ready(), encoded_rows.text(sequence), adds_special=adds_special
+            )
         check = encoded_rows.words if of_type(is_pretokenized, bool) else encoded_rows.text
         row = encoded_rows.Row(check(sequence), None if pair is None else check(pair))
         return self._encode([row], is_pretokenized, add_special_tokens, False)[0]
@@ -228,7 +183,9 @@ class Tokenizer:
 
     def _encode(self, batch: list[encoded_rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
-        return lazy_batch.encode(self._ready(), batch, words=words, adds_special=adds_special, fast=fast)
+        return lazy_batch.encode(
+            self._definition.ready(), batch, words=words, adds_special=adds_special, fast=fast
+        )
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -239,7 +196,7 @@ class Tokenizer:
             encoding, pair: the encodings of a text, and of the second text.
             add_special_tokens: as in `encode`.
         """
-        setup = self._ready()
+        setup = self._definition.ready()
         texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
         made = encoded_rows.post_process(setup, texts, of_type(add_special_tokens, bool))
         if setup.padding is not None:
@@ -258,7 +215,7 @@ class Tokenizer:
         Raises:
             TypeError, OverflowError: an id is not an int, or beyond 32 bits.
         """
-        skips, native = of_type(skip_special_tokens, bool), self._decoding()
+        skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
         if native is not None and type(ids) is list:
             try:
                 return native.decode(ids, skip_special_tokens=skips)
@@ -268,7 +225,7 @@ class Tokenizer:
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all cores."""
-        skips, native = of_type(skip_special_tokens, bool), self._decoding()
+        skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
         if native is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
             try:
                 return native.decode_batch(sequences, skip_special_tokens=skips)
@@ -281,26 +238,11 @@ class Tokenizer:
 
         Each change of the tokenizer starts a new table. skips: special tokens are left out.
         """
-        return None if self._decoding() is None else self._ready().texts[skips]
-
-    def _is_decoder_written(self) -> bool:
-        """Return True if the decoder is written in Python."""
-        return self.decoder is not None and self.decoder.written is not None
-
-    def _decoding(self) -> Native | None:
-        """Return fastbpe's tokenizer if it can decode by the rules of the decoder, else None."""
-        if self._is_decoder_written() or self._added.old_forms:
-            return None
-        try:
-            native = self._ready().native
-        except (ImportError, FormatError):
-            return None
-        assert self._built is not None
-        return native if self._built.decodes and isinstance(native, Native) else None
+        return None if self._definition.decoding() is None else self._definition.ready().texts[skips]
 
     def _decode_slowly(self, ids: list[int], skips: bool) -> str:
         """Decode ids token by token."""
-        special = self._added.special if skips else ()
+        special = self._definition.added.special if skips else ()
         tokens = [token for token in map(self.id_to_token, ids) if token is not None and token not in special]
         decoder: decoders.Decoder | None = self.decoder
         return " ".join(tokens) if decoder is None else decoder.decode(tokens)
@@ -309,7 +251,8 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token, spelled as in the vocabulary; None if there is no such token."""
-        found: int | None = self._added.ids.get(of_type(token, str), self._model.vocab.get(token))
+        model = self._definition.model
+        found: int | None = self._definition.added.ids.get(of_type(token, str), model.vocab.get(token))
         return found
 
     def id_to_token(self, id: int) -> str | None:
@@ -319,28 +262,30 @@ class Tokenizer:
         form.
         """
         at = token_id(id)
-        added = self._added.tokens.get(at)
+        added = self._definition.added.tokens.get(at)
         if added is None:
-            token: str | None = self._model.names.get(at)
+            token: str | None = self._definition.model.names.get(at)
             return token
         normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
         if normalizer is not None:
             return normalizer.normalize_str(added.content)
-        return self._added.old_forms.get(at, added.content)
+        return self._definition.added.old_forms.get(at, added.content)
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return the id of each token."""
-        return {**self._model.vocab, **(self._added.ids if of_type(with_added_tokens, bool) else {})}
+        definition = self._definition
+        return {**definition.model.vocab, **(definition.added.ids if of_type(with_added_tokens, bool) else {})}
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
         """Return the number of tokens."""
-        added, vocab = self._added.ids if of_type(with_added_tokens, bool) else (), self._model.vocab
-        n_tokens: int = self._model.size()
-        return n_tokens + sum(token not in vocab for token in added)  # not a set: the vocabulary is much larger
+        model = self._definition.model
+        added = self._definition.added.ids if of_type(with_added_tokens, bool) else ()
+        n_tokens: int = model.size()
+        return n_tokens + sum(token not in model.vocab for token in added)  # no set: the vocabulary is larger
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
         """Return a dict from id to `AddedToken`."""
-        return {i: token.copied() for i, token in sorted(self._added.tokens.items())}
+        return {i: token.copied() for i, token in sorted(self._definition.added.tokens.items())}
 
     def add_tokens(self, tokens: Sequence[Any]) -> int:
         """Add tokens, which are searched for in texts before they are split. Tokens that exist keep their ids.
@@ -354,18 +299,11 @@ class Tokenizer:
         Raises:
             TypeError: an item has the wrong type.
         """
-        return self._add(checked(tokens, special=False))
+        return self._definition.add(checked(tokens, special=False))
 
     def add_special_tokens(self, tokens: Sequence[Any]) -> int:
         """Add special tokens, which decoding can leave out. Accepts the arguments of `add_tokens`."""
-        return self._add(checked(tokens, special=True))
-
-    def _add(self, tokens: list[Any]) -> int:
-        added = self._added.copied()
-        n = added.add(tokens, self._model, self.normalizer)
-        self._added = added
-        components.n_changes[0] += 1
-        return n
+        return self._definition.add(checked(tokens, special=True))
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of ids that the post-processor adds to a text, or to two."""
@@ -377,37 +315,37 @@ class Tokenizer:
     @property
     def model(self) -> Any:
         """Model of the tokenizer."""
-        return self._model
+        return self._definition.model
 
     @model.setter
     def model(self, value: Any) -> None:
-        self._model = models.checked(value)
-        components.n_changes[0] += 1
+        self._definition.set("model", models.checked(value))
 
-    normalizer = _component("normalizer", normalizers.Normalizer, "Normalizer of texts, or None.")
-    pre_tokenizer = _component("pre_tokenizer", pre_tokenizers.PreTokenizer, "Pre-tokenizer, or None.")
-    post_processor = _component("post_processor", processors.PostProcessor, "Post-processor, or None.")
-    decoder = _component("decoder", decoders.Decoder, "Decoder, which turns tokens into text, or None.")
+    normalizer = _component("normalizer", "Normalizer of texts, or None.")
+    pre_tokenizer = _component("pre_tokenizer", "Pre-tokenizer, or None.")
+    post_processor = _component("post_processor", "Post-processor, or None.")
+    decoder = _component("decoder", "Decoder, which turns tokens into text, or None.")
 
     @property
     def encode_special_tokens(self) -> bool:
         """True if special tokens in texts are encoded like any other text."""
-        return self._splits_special
+        return self._definition.splits_special
 
     @encode_special_tokens.setter
     def encode_special_tokens(self, value: bool) -> None:
-        self._splits_special = of_type(value, bool)
-        components.n_changes[0] += 1
+        self._definition.set("splits_special", of_type(value, bool))
 
     @property
     def truncation(self) -> dict[str, Any] | None:
         """Settings of truncation; None: texts are not truncated."""
-        return None if self._truncation is None else {**self._truncation}
+        settings = self._definition.truncation
+        return None if settings is None else {**settings}
 
     @property
     def padding(self) -> dict[str, Any] | None:
         """Settings of padding; None: encodings are not padded."""
-        return None if self._padding is None else {**self._padding}
+        settings = self._definition.padding
+        return None if settings is None else {**settings}
 
     def enable_truncation(
         self, max_length: int, *, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
@@ -424,23 +362,13 @@ class Tokenizer:
             TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: an unknown strategy or side, or a stride that is not less than max_length.
         """
-        max_length, stride = number(max_length), number(stride)
-        settings = {"max_length": max_length, "stride": stride, "strategy": document.check_strategy(strategy)}
-        unknown = "Unknown `direction`: `{}`. Use one of `left` or `right`."
-        settings["direction"] = check_direction(direction, unknown)
         n_added = self.num_special_tokens_to_add(False)
-        if 0 <= max_length - n_added < stride:
-            raise ValueError(
-                f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
-                f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
-            )
-        self._truncation = settings
-        components.n_changes[0] += 1
+        settings = document.checked_truncation(max_length, stride, strategy, direction, n_added)
+        self._definition.set("truncation", settings)
 
     def no_truncation(self) -> None:
         """Turn off truncation."""
-        self._truncation = None
-        components.n_changes[0] += 1
+        self._definition.set("truncation", None)
 
     def enable_padding(
         self,
@@ -464,20 +392,12 @@ class Tokenizer:
             TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: an unknown side.
         """
-        self._padding = {
-            "length": None if length is None else number(length),
-            "pad_to_multiple_of": None if pad_to_multiple_of is None else number(pad_to_multiple_of),
-            "pad_id": token_id(pad_id),
-            "pad_token": of_type(pad_token, str),
-            "pad_type_id": token_id(pad_type_id),
-            "direction": check_direction(direction),
-        }
-        components.n_changes[0] += 1
+        settings = document.checked_padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
+        self._definition.set("padding", settings)
 
     def no_padding(self) -> None:
         """Turn off padding."""
-        self._padding = None
-        components.n_changes[0] += 1
+        self._definition.set("padding", None)
 
     # Training
 
@@ -494,7 +414,8 @@ class Tokenizer:
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
-        self._train(training.lines_of([of_type(path, str) for path in of_type(files, (list, tuple))]), trainer)
+        paths = [of_type(path, str) for path in of_type(files, (list, tuple))]
+        training.train(self._definition, training.lines_of(paths), trainer)
 
     def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
         """Learn a vocabulary from texts.
@@ -510,18 +431,7 @@ class Tokenizer:
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
-        self._train(training.texts_of(iterator), trainer)
-
-    def _train(self, texts: Iterable[str], trainer: Any) -> None:
-        from fastbpe.tokenizers import training  # here: few programs train
-
-        chosen = training.chosen(trainer, self._model)
-        parts = {"normalizer": self.normalizer, "pre_tokenizer": self.pre_tokenizer}
-        described = {name: None if one is None else one.described() for name, one in parts.items()}
-        described |= {"version": "1.0", "added_tokens": self._added.found()}
-        allowed: Any = frozenset() if self._splits_special else "all"
-        training.train(self._model, texts, chosen, described, allowed)
-        self._add([token.copied() for token in chosen.special_tokens])
+        training.train(self._definition, training.texts_of(iterator), trainer)
 
     def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:
         """Learn a BPE from texts of several languages. Accepts the arguments of `parity_learning.learn`."""
@@ -531,7 +441,7 @@ class Tokenizer:
         vocab, merges = parity_learning.learn(self, trainer, *texts)
         model.replace(vocab, merges, trainer.continuing_subword_prefix, trainer.end_of_word_suffix)
         self.model = model
-        self._add([token.copied() for token in trainer.special_tokens])
+        self._definition.add([token.copied() for token in trainer.special_tokens])
 
     # In separate threads
 
@@ -551,45 +461,11 @@ class Tokenizer:
         """Decode as `decode_batch` does, in a thread."""
         return await _in_thread(self.decode_batch, *args, **options)
 
-    # fastbpe's tokenizer
-
-    def _ready(self) -> encoded_rows.Setup:
-        """Return the present settings. Raises ImportError if fastbpe cannot run the tokenizer."""
-        (setup, seen), n_changes = self._setup, components.n_changes[0]
-        if setup is not None and seen == n_changes:
-            return setup
-        with self._lock:
-            post = None if self.post_processor is None else processors.find(self.post_processor.state())
-            built = self._build()
-            known, options = self._added.tokens.keys(), (self._truncation, self._padding, self._splits_special)
-            trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
-            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), trimmers)
-            self._setup = setup, n_changes
-        return setup
-
-    def _build(self) -> Built:
-        """Build fastbpe's tokenizer, without the post-processor."""
-        model, added = self._model, self._added
-        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
-        parts = {
-            name: None if one is None or name in left_out else one.described()
-            for name, one in self._components.items()
-        }
-        merges = model.merges if model.entries is None else model.entries
-        state = model.names, merges, model.options(), parts, added.tokens, added.special
-        if self._built is not None and self._built.state == state:
-            return self._built
-        described = {**self._with(parts, model.outline()), "truncation": None, "padding": None}
-        described["added_tokens"] = added.found()
-        names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
-        self._built = build(described, model, names, state)
-        return self._built
-
     def __repr__(self) -> str:
-        return document.show(self._described(), components.REPR)
+        return document.show(self._definition.described(), components.REPR)
 
     def __str__(self) -> str:
-        return document.show(self._described(), components.STR)
+        return document.show(self._definition.described(), components.STR)
 
     def __getstate__(self) -> bytes:
         return self.to_str().encode()
@@ -604,11 +480,7 @@ class Tokenizer:
         return self.__deepcopy__({})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        made = Tokenizer(copy.deepcopy(self._model))
-        made._components = copy.deepcopy(self._components)
-        made._added = self._added.copied()
-        made._truncation, made._padding, made._built = self.truncation, self.padding, self._built
-        return made
+        return Tokenizer._of(self._definition.copied())
 
 
 async def _in_thread(call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:

@@ -21,6 +21,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document, pre_tokenizers, trainers
 from fastbpe.tokenizers.built import with_added
 from fastbpe.tokenizers.components import needs_tokenizers
+from fastbpe.tokenizers.definition import Definition
 from fastbpe.tokenizers.learning import learn_words
 from fastbpe.tokenizers.models import BPE
 from fastbpe.tokenizers.trainer import Trainer
@@ -28,10 +29,31 @@ from fastbpe.tokenizers.trainers import BpeTrainer, UnigramTrainer, WordLevelTra
 from fastbpe.tokenizers.written import WrittenEngine, is_written
 
 
-def train(
+def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
+    """Learn a vocabulary, set it in the model, and add the trainer's special tokens.
+
+    Args:
+        definition: the tokenizer to train.
+        texts: the texts.
+        trainer: the options, as for `chosen`. It stores the words of the texts.
+
+    Raises:
+        TypeError, TrainingError: the trainer is not one for this model.
+        ImportError: fastbpe cannot run the components.
+    """
+    model = definition.model
+    trainer = chosen(trainer, model)
+    parts = {name: definition.components[name] for name in ("normalizer", "pre_tokenizer")}
+    described = {name: None if one is None else one.described() for name, one in parts.items()}
+    described |= {"version": "1.0", "added_tokens": definition.added.found()}
+    learn(model, texts, trainer, described, frozenset() if definition.splits_special else "all")
+    definition.add([token.copied() for token in trainer.special_tokens])
+
+
+def learn(
     model: Any, texts: Iterable[str], trainer: Trainer, described: Mapping[str, Any], allowed: Special
 ) -> None:
-    """Learn a vocabulary, and set it in a model.
+    """Learn a vocabulary, and set it in the model.
 
     Args:
         model: the model, of the kind that the trainer trains.
@@ -39,9 +61,6 @@ def train(
         trainer: the options. It stores the words of the texts.
         described: JSON of the tokenizer without its model; components written in Python are included as objects.
         allowed: special tokens that texts may contain; each counts as a word.
-
-    Raises:
-        ImportError: fastbpe cannot run the components.
     """
     words = words_of(texts, described, allowed, trainer.progress())
     trainer.words = dict(sorted(words.items()))
@@ -81,7 +100,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
 def words_of(
     texts: Iterable[str], described: Mapping[str, Any], allowed: Special, progress: Progress
 ) -> Mapping[str, int]:
-    """Return the words of texts with their counts. Accepts the arguments of `train`; progress: its display."""
+    """Return the words of texts with their counts. Accepts the arguments of `learn`; progress: its display."""
     normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
     kinds = {step["type"] for step in steps}

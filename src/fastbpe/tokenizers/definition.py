@@ -1,0 +1,193 @@
+"""Definition of a tokenizer: model, components, added tokens and settings, and fastbpe's tokenizer that runs them.
+
+fastbpe's reader of tokenizer.json builds that tokenizer for the first call that needs it, and again after a
+change.
+"""
+
+from __future__ import annotations
+
+from fastbpe._utils import late_json as json
+from fastbpe._utils.threads import ForkSafeLock
+from fastbpe.errors import FormatError
+from fastbpe.tokenizer.tokenizer import Tokenizer as Native
+from fastbpe.tokenizers import (
+    added_tokens,
+    components,
+    decoders,
+    document,
+    encoded_rows,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+)
+from fastbpe.tokenizers.built import Built, build
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+#: Name of a component → the function that finds it for its JSON, and its class.
+_KINDS: dict[str, tuple[Any, type]] = {
+    "normalizer": (normalizers.find, normalizers.Normalizer),
+    "pre_tokenizer": (pre_tokenizers.find, pre_tokenizers.PreTokenizer),
+    "post_processor": (processors.find, processors.PostProcessor),
+    "decoder": (decoders.find, decoders.Decoder),
+}
+
+
+class Definition:
+    """Parts of a tokenizer, which may be changed at any time.
+
+    Attributes (change them with `set` and `set_component`):
+        model: the model.
+        components: name → component, or None.
+        added: added tokens.
+        truncation, padding: values of the tokenizer's properties; None: off.
+        splits_special: special tokens in texts are encoded like any other text.
+
+    Raises TypeError if the argument is not a model.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model: Any = models.checked(model)
+        self.components: dict[str, Any] = dict.fromkeys(document.PARTS)
+        self.added = added_tokens.AddedTokens()
+        self.truncation: dict[str, Any] | None = None
+        self.padding: dict[str, Any] | None = None
+        self.splits_special = False
+        #: Settings, and the number of changes of all tokenizers and components when they were made.
+        self._setup: tuple[encoded_rows.Setup | None, int] = None, -1
+        self._built: Built | None = None
+        self._lock = ForkSafeLock()
+
+    @classmethod
+    def read(cls, data: bytes) -> Definition:
+        """Read a tokenizer.json.
+
+        Raises:
+            FormatError: the bytes are not a tokenizer.json, or a component is invalid or unknown.
+        """
+        read, entries = document.read(data)
+        made = cls(models.find(read["model"]))
+        if entries is not None:
+            made.model.take_entries(entries)
+        for name, (find, _) in _KINDS.items():
+            if read.get(name) is not None:
+                made.components[name] = components.found_at(name, find, read[name])
+        made.added = added_tokens.read(read.get("added_tokens"), made.model)
+        made.truncation = document.read_truncation(read.get("truncation"))
+        made.padding = document.read_padding(read.get("padding"))
+        return made
+
+    def copied(self) -> Definition:
+        """Return a copy, independent of later changes. `splits_special` has its default, as in tokenizers."""
+        from copy import deepcopy  # here: few programs copy a tokenizer
+
+        made = Definition(deepcopy(self.model))
+        made.components = deepcopy(self.components)
+        made.added = self.added.copied()
+        made.truncation = None if self.truncation is None else {**self.truncation}
+        made.padding = None if self.padding is None else {**self.padding}
+        made._built = self._built
+        return made
+
+    # Changes
+
+    def set(self, name: str, value: Any) -> None:
+        """Set an attribute that is not a component."""
+        setattr(self, name, value)
+        components.n_changes[0] += 1
+
+    def set_component(self, name: str, value: Any) -> None:
+        """Set a component to an object of this package or of tokenizers, which is copied, or to None.
+
+        Raises TypeError if it is another object.
+        """
+        find, kind = _KINDS[name]
+        if components.is_theirs(value):
+            value = find(json.loads(value.__getstate__()))
+        if value is not None:
+            components.of_type(value, kind)
+        self.components = {**self.components, name: value}
+        if name == "normalizer":
+            self.added.old_forms = {}
+        components.n_changes[0] += 1
+
+    def add(self, tokens: list[Any]) -> int:
+        """Add tokens; return the number of tokens that were added or changed."""
+        added = self.added.copied()
+        n = added.add(tokens, self.model, self.components["normalizer"])
+        self.set("added", added)
+        return n
+
+    # The JSON
+
+    def described(self) -> dict[str, Any]:
+        """Return the tokenizer.json."""
+        return self._described(
+            {name: None if one is None else one.state() for name, one in self.components.items()},
+            self.model.state(),
+        )
+
+    def _described(self, parts: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
+        """Return the tokenizer.json with these components and this model."""
+        return {
+            "version": "1.0",
+            "truncation": document.dump_truncation(self.truncation),
+            "padding": document.dump_padding(self.padding),
+            "added_tokens": self.added.listed(),
+            **parts,
+            "model": model,
+        }
+
+    # fastbpe's tokenizer
+
+    def ready(self) -> encoded_rows.Setup:
+        """Return the present settings. Raises ImportError if fastbpe cannot run the tokenizer."""
+        (setup, seen), n_changes = self._setup, components.n_changes[0]
+        if setup is not None and seen == n_changes:
+            return setup
+        with self._lock:
+            post = self.components["post_processor"]
+            post = None if post is None else processors.find(post.state())
+            built = self._build()
+            known, options = self.added.tokens.keys(), (self.truncation, self.padding, self.splits_special)
+            trimmers = {} if setup is None or setup.native is not built.native else setup.trimmers
+            setup = encoded_rows.Setup(built.native, built.names, known, post, *options, {}, ({}, {}), trimmers)
+            self._setup = setup, n_changes
+        return setup
+
+    def decoding(self) -> Native | None:
+        """Return fastbpe's tokenizer if it can decode by the rules of the decoder, else None."""
+        if self._is_decoder_written() or self.added.old_forms:
+            return None
+        try:
+            native = self.ready().native
+        except (ImportError, FormatError):
+            return None
+        assert self._built is not None
+        return native if self._built.decodes and isinstance(native, Native) else None
+
+    def _is_decoder_written(self) -> bool:
+        """Return True if the decoder is written in Python."""
+        decoder = self.components["decoder"]
+        return decoder is not None and decoder.written is not None
+
+    def _build(self) -> Built:
+        """Build fastbpe's tokenizer, without the post-processor."""
+        model, added = self.model, self.added
+        left_out = {"post_processor"} | ({"decoder"} if self._is_decoder_written() else set())
+        parts = {
+            name: None if one is None or name in left_out else one.described()
+            for name, one in self.components.items()
+        }
+        merges = model.merges if model.entries is None else model.entries
+        state = model.names, merges, model.options(), parts, added.tokens, added.special
+        if self._built is not None and self._built.state == state:
+            return self._built
+        described = {**self._described(parts, model.outline()), "truncation": None, "padding": None}
+        described["added_tokens"] = added.found()
+        names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
+        self._built = build(described, model, names, state)
+        return self._built
