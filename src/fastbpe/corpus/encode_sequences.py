@@ -12,16 +12,8 @@ from typing import Any
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.file_encoding import (
-    _BATCH_BYTES,
-    _BATCH_TEXTS,
-    Encoded,
-    FilesSummary,
-    Job,
-    _Batch,
-    _facts,
-    _Run,
-)
+from fastbpe.corpus.encoding_run import BATCH_BYTES, BATCH_TEXTS, Batch, Encoded, Job, Run, facts
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.sinks import Sink, check_absent
 from fastbpe.errors import FormatError
 
@@ -30,7 +22,7 @@ _SYMBOL_BYTES = 4  # bytes of a symbol in memory
 Merge = Callable[[Sequences, int], tuple[Any, Any]]
 
 
-class _SequenceBatch(_Batch):
+class _SequenceBatch(Batch):
     """Sequences that are encoded together."""
 
     def __init__(self, base_size: int) -> None:
@@ -79,13 +71,13 @@ def encode_sequences(
         if "finishing" in done:  # an earlier run was killed while it moved its files into place
             sink.move_into_place(done["finishing"])
         else:
-            run = _Run(job, sink, merge, usable_threads(num_threads), {})  # type: ignore[arg-type]  # see encode
+            run = Run(job, sink, merge, usable_threads(num_threads), {})  # type: ignore[arg-type]  # see encode
             try:
                 done = run.go(_batches(source, base_size), files, Reporter(progress))
             except Exception:
                 shutil.rmtree(sink.folder, ignore_errors=True)
                 raise
-            sink.finish({}, _facts(job))
+            sink.finish({}, facts(job))
     seconds = time.perf_counter() - started
     return FilesSummary(out, sink.n_documents, sink.n_ids, done.get("n_bytes", 0), seconds)
 
@@ -98,7 +90,7 @@ def _batches(source: Iterable[tuple[str, Any, int]], base_size: int) -> Generato
         except (ValueError, TypeError) as error:
             raise FormatError(f"{where}: {error}") from None
         batch.size, batch.n_stored = batch.sequences.n_items * _SYMBOL_BYTES, n_read
-        if batch.size >= _BATCH_BYTES or len(batch.sequences) >= _BATCH_TEXTS:
+        if batch.size >= BATCH_BYTES or len(batch.sequences) >= BATCH_TEXTS:
             yield batch
             batch = _SequenceBatch(base_size)
     yield batch

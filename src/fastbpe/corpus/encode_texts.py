@@ -11,15 +11,8 @@ from fastbpe._core.text.utf8_text import n_valid
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.file_encoding import (
-    _BATCH_BYTES,
-    _BATCH_TEXTS,
-    FilesSummary,
-    Job,
-    _Batch,
-    _facts,
-    _Run,
-)
+from fastbpe.corpus.encoding_run import Batch, Job, Run, facts
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.sinks import Sink
 from fastbpe.corpus.source_kinds import CONVERT, Document
 from fastbpe.errors import FormatError
@@ -44,16 +37,16 @@ def encode_texts(
     started = time.perf_counter()
     sink = Sink(path, job.dtype, {})
     with sink.opened(overwrite=True):
-        run = _Run(job, sink, encoder, usable_threads(num_threads), {})
+        run = Run(job, sink, encoder, usable_threads(num_threads), {})
         done = run.go(_batches(texts, job), (), Reporter(False))
-        sink.finish(done, _facts(job))
+        sink.finish(done, facts(job))
     seconds = time.perf_counter() - started
     counts = (sink.n_documents, sink.n_ids, done["n_bytes"])
     return FilesSummary(path, *counts, seconds, done["n_skipped"], (*done["skipped"],))
 
 
-def _batches(texts: Iterable[Document | None], job: Job) -> Generator[_Batch]:
-    batch = _Batch(progress={"file": 0})
+def _batches(texts: Iterable[Document | None], job: Job) -> Generator[Batch]:
+    batch = Batch(progress={"file": 0})
     for number, text in enumerate(items_in(texts)):
         try:
             batch.add([_checked(text, number, job)], is_start=True, ends=True)
@@ -61,9 +54,9 @@ def _batches(texts: Iterable[Document | None], job: Job) -> Generator[_Batch]:
             if job.on_error != "skip":
                 raise
             batch.skipped(error)
-        if batch.size >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
+        if batch.is_full:
             yield batch
-            batch = _Batch(progress={"file": 0})
+            batch = Batch(progress={"file": 0})
     yield batch
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastbpe._utils.json_objects import read_object
-from fastbpe.corpus.file_encoding import FilesSummary, Job
+from fastbpe.corpus.encoding_run import Job
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.remote import AnyPath

@@ -32,7 +32,8 @@ from fastbpe._utils.progress import Progress
 from fastbpe.corpus import file_encoding as whole
 from fastbpe.corpus.dividing import divide
 from fastbpe.corpus.encode_texts import encode_texts
-from fastbpe.corpus.file_encoding import FilesSummary, Job, checked_files
+from fastbpe.corpus.encoding_run import Job
+from fastbpe.corpus.file_encoding import FilesSummary, checked_files
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.id_schemas import ABOUT

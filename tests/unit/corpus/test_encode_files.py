@@ -25,7 +25,7 @@ import zstandard
 
 from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer, open_ids
 from fastbpe._core.ids.little_endian import pack_ids
-from fastbpe.corpus import file_encoding, sources
+from fastbpe.corpus import encoding_run, file_encoding, sources
 from fastbpe.corpus.sinks import TABLES, Sink, ids_path
 from helpers.child_processes import run_python
 from helpers.sampling import rounds
@@ -113,7 +113,7 @@ def test_every_input_is_read_in_parts_by_threads(
     """A list of inputs of every kind, with text read in parts, each document between two special tokens."""
     if small:
         monkeypatch.setattr(sources, "BLOCK", 50)
-        monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 200)
+        monkeypatch.setattr(encoding_run, "BATCH_BYTES", 200)
     text = "\n".join(TEXTS)
     pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
     (tmp_path / "b.txt").write_text(text, encoding="utf-8", newline="")
@@ -451,7 +451,7 @@ def run_until_error(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
     good.write_text("good")
     bad.write_bytes(b"\xff")
     with (
-        mock.patch.object(file_encoding, "_BATCH_BYTES", 1),
+        mock.patch.object(encoding_run, "BATCH_BYTES", 1),
         pytest.raises(FormatError, match=r"bad\.txt:1: not UTF-8"),
     ):
         tokenizer.encode_files([jsonl, good, bad], out)
@@ -481,7 +481,7 @@ def test_run_resumes_after_the_last_good_line(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
     monkeypatch.setattr(sources, "SMALL_BLOCK", little)
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
     at = lines.rindex(b'{"text"')  # of the JSON, since texts may hold braces too
@@ -511,7 +511,7 @@ def test_run_resumes_before_a_repaired_input(
     """The repaired input is read again from its beginning, earlier inputs are not; also after another
     interruption."""
     monkeypatch.setattr(sources, "SMALL_BLOCK", 0)
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     inputs = [jsonl, *(tmp_path / f"{name}.jsonl" for name in "bcd")]
     for path in inputs[1:]:
@@ -545,7 +545,7 @@ def test_resume_refuses_a_changed_input(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "SMALL_BLOCK", 0)
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     bad, out = tmp_path / "bad.jsonl", tmp_path / "out.bin"
     bad.write_bytes(jsonl.read_bytes() + b"!\n")
@@ -630,11 +630,11 @@ def test_second_run_on_the_same_output_is_refused(code_tokenizer: Tokenizer, jso
 KILLED = """
 import os, random, signal, sys, threading
 from fastbpe import load
-from fastbpe.corpus import file_encoding, sources
+from fastbpe.corpus import encoding_run, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-file_encoding.PROGRESS_INTERVAL, file_encoding._BATCH_BYTES = 0, 4000
-file_encoding._SMALL_LINES, sources.BLOCK = 1200, 1000
+encoding_run.PROGRESS_INTERVAL, encoding_run.BATCH_BYTES = 0, 4000
+sources.BLOCK = 1000
 import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
 EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}

@@ -15,7 +15,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, open_ids
-from fastbpe.corpus import file_encoding, sources, tables
+from fastbpe.corpus import encoding_run, file_encoding, sources, tables
 from fastbpe.id_files import manifests
 
 GOOD = ["one two", "", "drei vier 👍", "five <|endoftext|>"]
@@ -123,7 +123,7 @@ def test_bytes_that_are_not_utf8_are_replaced_in_every_kind_of_file(
 
 def stopped_after(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     """Have a run note its progress after each batch, and end with an error after n batches."""
-    write, left = file_encoding._Run._write, itertools.count(n, -1)
+    write, left = encoding_run.Run._write, itertools.count(n, -1)
 
     def stop(self: Any, *arguments: Any) -> None:
         if next(left) <= 0:
@@ -131,7 +131,7 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
             raise KeyboardInterrupt
         write(self, *arguments)
 
-    monkeypatch.setattr(file_encoding._Run, "_write", stop)
+    monkeypatch.setattr(encoding_run.Run, "_write", stop)
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 7])
@@ -139,7 +139,7 @@ def stopped_after(monkeypatch: pytest.MonkeyPatch, n: int) -> None:
 def test_resumed_run_has_the_bytes_and_counts_of_a_whole_one(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, kind: str
 ) -> None:
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 20)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 20)
     monkeypatch.setattr(sources, "BLOCK", 40)
     if kind == "mixed":
         paths, _, _ = mixed(tmp_path, random.Random(n), 12)
@@ -165,7 +165,7 @@ def test_run_stopped_by_a_bad_line_can_resume_and_skip_it(
 ) -> None:
     for i in range(4):
         (tmp_path / f"{i}.jsonl").write_bytes(b'{"text": "good"}\n' + b"bad\n" * (i == 3))
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
     out, paths = tmp_path / "out.bin", sorted(tmp_path.glob("*.jsonl"))
     with pytest.raises(FormatError, match=r"3\.jsonl:2"):
         code_tokenizer.encode_files(paths, out, progress=False)
@@ -181,7 +181,7 @@ def test_run_that_skips_cannot_be_resumed_without_skipping(
 ) -> None:
     (tmp_path / "0.jsonl").write_bytes(b'{"text": "good"}\nbad\n')
     (tmp_path / "1.jsonl").write_bytes(b'{"text": "good"}\n')
-    monkeypatch.setattr(file_encoding, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(encoding_run, "BATCH_BYTES", 1)
     with monkeypatch.context() as patched:
         stopped_after(patched, 1)
         with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ import pytest
 
 import fastbpe
 from fastbpe import PATTERNS, FormatError
-from fastbpe.corpus import file_encoding, open_files, sources, text_blocks
+from fastbpe.corpus import encoding_run, open_files, sources, text_blocks
 from fastbpe.corpus.sources import read
 from fastbpe.corpus.text_documents import Stretch
 from fastbpe.splitting import make_splitter
@@ -144,17 +144,17 @@ def test_run_that_stops_after_an_empty_file_does_not_repeat_it(
     (tmp_path / "a.txt").write_bytes(b"")
     (tmp_path / "b.txt").write_bytes(b"a b" * 9)
     monkeypatch.setattr(sources, "SMALL_BLOCK", 1)
-    monkeypatch.setattr(file_encoding, "PROGRESS_INTERVAL", 0.0)
-    write, n_written = file_encoding._Run._write, 0
+    monkeypatch.setattr(encoding_run, "PROGRESS_INTERVAL", 0.0)
+    write, n_written = encoding_run.Run._write, 0
 
-    def stop(run: file_encoding._Run, *arguments: Any) -> None:
+    def stop(run: encoding_run.Run, *arguments: Any) -> None:
         nonlocal n_written
         write(run, *arguments)
         n_written += 1
         if n_written == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(file_encoding._Run, "_write", stop)
+    monkeypatch.setattr(encoding_run.Run, "_write", stop)
     files, out = [tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "ids.bin"
     with pytest.raises(KeyboardInterrupt):
         tokenizer.encode_files(files, out, document_end="<|end|>", num_threads=1, progress=False)

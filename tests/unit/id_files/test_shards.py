@@ -365,11 +365,11 @@ def test_merge_refuses_bad_outputs_and_writes_nothing(three: Path, tmp_path: Pat
 KILLED = """
 import os, random, signal, sys
 from fastbpe import load
-from fastbpe.corpus import file_encoding, sources
+from fastbpe.corpus import encoding_run, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-file_encoding.PROGRESS_INTERVAL, file_encoding._BATCH_BYTES = 0, 2000
-file_encoding._SMALL_LINES, sources.BLOCK = 600, 500
+encoding_run.PROGRESS_INTERVAL, encoding_run.BATCH_BYTES = 0, 2000
+sources.BLOCK = 500
 import fastbpe.id_files.shards, hashlib, json, queue, tqdm  # here: an import in the child opens files too
 EVENTS = {"open", "fcntl.flock", *(f"os.{name}" for name in "rename remove truncate rmdir mkdir scandir".split())}
 while True:

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from fastbpe import FastbpeError, FormatError, Tokenizer, merge_shards, open_ids
-from fastbpe.corpus import file_encoding as runs
+from fastbpe.corpus import encoding_run as runs
 from fastbpe.id_files.verifying import verify_ids
 from helpers.sampling import SEED, n_rounds
 
@@ -138,7 +138,7 @@ def unfinished(code_tokenizer: Tokenizer, tmp_path: Path) -> Path:
     for i in range(3):
         (tmp_path / f"{i}.jsonl").write_text('{"text": "one two"}\n' * 50)
     (tmp_path / "2.jsonl").write_text("{")
-    with mock.patch.multiple(runs, PROGRESS_INTERVAL=0, _BATCH_BYTES=1), pytest.raises(FormatError):
+    with mock.patch.multiple(runs, PROGRESS_INTERVAL=0, BATCH_BYTES=1), pytest.raises(FormatError):
         code_tokenizer.encode_files(tmp_path / "*.jsonl", tmp_path / "out.bin", progress=False)
     (tmp_path / "2.jsonl").write_text('{"text": "three"}\n')
     return tmp_path / "out.bin"

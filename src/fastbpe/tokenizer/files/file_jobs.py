@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.choices import DocumentFormat, IdType, OnError, ReadErrors
 from fastbpe.corpus.document_formats import check_format, check_text_field
-from fastbpe.corpus.file_encoding import FilesSummary, Job
+from fastbpe.corpus.encoding_run import Job
+from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
