@@ -17,7 +17,8 @@ from fastbpe._version import __version__
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.internals import vocabulary_of_sequences
 from fastbpe.tokenizer.sequences.sequence_batches import dimensions, each_sequence
-from fastbpe.tokenizer.sequences.sequence_tokenizer import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
+from fastbpe.tokenizer.sequences.sequence_models import MAX_BASE_SIZE, model_of_merges
+from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 from fastbpe.training.options import Run, number_of_ids
 
 _TIES = ("pair", "first")

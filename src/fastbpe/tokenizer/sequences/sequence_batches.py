@@ -1,16 +1,18 @@
-"""Batches of sequences of integers: reading, and merging in threads."""
+"""Sequences of integers, one or a batch: reading, merging in threads, and expanding ids."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from fastbpe._core.encode.sequence_merging import Merged, plan
+from fastbpe._core.encode.sequence_merging import Expanded, Merged, plan
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.threads import CallPool, usable_threads
+from fastbpe.errors import InvalidTokenError
 
 # Argument of `train`: sequences, an array of one or two dimensions, or sequences and their counts.
 SequenceSource = Iterable[Iterable[int]] | Mapping[tuple[int, ...], int]
@@ -102,3 +104,43 @@ def _run(vocabulary: SequenceVocabulary, sequences: Sequences, job: tuple[int, i
     else:
         merged.merge_part(sequences, start, end)
     return merged
+
+
+def expand_one(
+    vocabulary: SequenceVocabulary, special: Mapping[str, int], ids: Any, skip_special_tokens: bool
+) -> Expanded:
+    """Decode one sequence of ids. special: name → id of the special tokens."""
+    sequences = Sequences(vocabulary.n_ids, of_ids=True, is_one=True)
+    _add_ids(sequences, special, ids, skip_special_tokens)
+    return Expanded(vocabulary, sequences)
+
+
+def expand_batch(
+    vocabulary: SequenceVocabulary, special: Mapping[str, int], batch: Iterable[Any], skip_special_tokens: bool
+) -> Expanded:
+    """Decode the sequences of a batch. special: as for `expand_one`."""
+    sequences = Sequences(vocabulary.n_ids, of_ids=True)
+    for ids in each_sequence(batch):
+        _add_ids(sequences, special, ids, skip_special_tokens)
+    return Expanded(vocabulary, sequences)
+
+
+def _add_ids(sequences: Sequences, special: Mapping[str, int], ids: Any, skip_special_tokens: bool) -> None:
+    """Read a sequence of ids. Special tokens are left out, or raise an error."""
+    if not special:
+        sequences.add(ids)
+        return
+    names = {token_id: name for name, token_id in special.items()}
+    if skip_special_tokens:
+        with contextlib.suppress(TypeError):  # no sequence, which adding it says
+            ids = [token_id for token_id in ids if token_id not in names]
+    try:
+        sequences.add(ids)
+    except InvalidTokenError as error:
+        found = next((token_id for token_id in map(int, ids) if token_id in names), None)
+        if found is None or skip_special_tokens:
+            raise
+        raise InvalidTokenError(
+            f"id {found} is the special token {names[found]!r}, which stands for no symbols; to leave it out, "
+            "pass skip_special_tokens=True"
+        ) from error

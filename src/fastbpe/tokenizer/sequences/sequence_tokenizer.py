@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zlib
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.encode.sequence_merging import Expanded
 from fastbpe._core.ids.sequences import Sequences
-from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS, SequenceVocabulary
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.formats import sequence_tokenizer_file as file
 from fastbpe.formats.atomic_files import map_file, write
-from fastbpe.formats.byte_order import little_endian
-from fastbpe.tokenizer.sequences.sequence_batches import each_sequence, merge_batch, merge_one
+from fastbpe.tokenizer.sequences.sequence_batches import expand_batch, expand_one, merge_batch, merge_one
+from fastbpe.tokenizer.sequences.sequence_models import (
+    check_base_size,
+    checked_special,
+    model_of_pairs,
+    spelled_in_old,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +32,6 @@ if TYPE_CHECKING:
     from fastbpe.corpus.file_encoding import FilesSummary
     from fastbpe.tokenizer.export.verify_export import Verification
     from fastbpe.vocabularies.id_map import IdMap
-
-MAX_BASE_SIZE = 1 << 20  # base symbols
 
 # A list, tuple, range, or anything with the buffer protocol or __array__ in one dimension.
 Integers = Any
@@ -86,17 +87,7 @@ class SequenceTokenizer:
         >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
         [5, 3, 4]
         """
-        base_size = check_base_size(base_size)
-        flat = array("I")
-        for i, pair in enumerate(merges):
-            left, right = (integer(f"an id of merge {i}", token_id) for token_id in pair)
-            for token_id in (left, right):
-                if not 0 <= token_id < base_size + i:
-                    raise VocabularyError(
-                        f"merge {i}: ({left}, {right}) -> {base_size + i} names an id that no earlier merge makes"
-                    )
-            flat.extend((left, right))
-        made = cls(file.SequenceModel(base_size, bytes(little_endian(flat.tobytes(), 4)), {}))
+        made = cls(model_of_pairs(base_size, merges))
         return made.with_special_tokens(special_tokens) if special_tokens else made
 
     @classmethod
@@ -204,7 +195,7 @@ class SequenceTokenizer:
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
         [0, 1, 2]
         """
-        return self._expanded(ids, skip_special_tokens=skip_special_tokens).lists()[0]
+        return expand_one(self._vocabulary, self._special, ids, skip_special_tokens).lists()[0]
 
     def decode_to_numpy(self, ids: Integers, *, skip_special_tokens: bool = False) -> npt.NDArray[np.uint32]:
         """Decode ids, as `decode` does, into a new array of symbols, dtype uint32.
@@ -213,7 +204,7 @@ class SequenceTokenizer:
         array([0, 1, 2], dtype=uint32)
         """
         numpy = require_numpy("decode_to_numpy")
-        symbols, _ = self._expanded(ids, skip_special_tokens=skip_special_tokens).arrays()
+        symbols, _ = expand_one(self._vocabulary, self._special, ids, skip_special_tokens).arrays()
         return numpy.frombuffer(symbols, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def decode_batch(self, batch: Iterable[Integers], *, skip_special_tokens: bool = False) -> list[list[int]]:
@@ -222,35 +213,7 @@ class SequenceTokenizer:
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_batch([[4], [2, 4]])
         [[0, 1], [2, 0, 1]]
         """
-        sequences = Sequences(self._vocabulary.n_ids, of_ids=True)
-        for ids in each_sequence(batch):
-            self._add(sequences, ids, skip_special_tokens)
-        return Expanded(self._vocabulary, sequences).lists()
-
-    def _expanded(self, ids: Integers, *, skip_special_tokens: bool) -> Expanded:
-        sequences = Sequences(self._vocabulary.n_ids, of_ids=True, is_one=True)
-        self._add(sequences, ids, skip_special_tokens)
-        return Expanded(self._vocabulary, sequences)
-
-    def _add(self, sequences: Sequences, ids: Integers, skip_special_tokens: bool) -> None:
-        """Read a sequence of ids. Special tokens are left out, or raise an error."""
-        if not self._special:
-            sequences.add(ids)
-            return
-        names = {token_id: name for name, token_id in self._special.items()}
-        if skip_special_tokens:
-            with contextlib.suppress(TypeError):  # no sequence, which adding it says
-                ids = [token_id for token_id in ids if token_id not in names]
-        try:
-            sequences.add(ids)
-        except InvalidTokenError as error:
-            found = next((token_id for token_id in map(int, ids) if token_id in names), None)
-            if found is None or skip_special_tokens:
-                raise
-            raise InvalidTokenError(
-                f"id {found} is the special token {names[found]!r}, which stands for no symbols; to leave it "
-                "out, pass skip_special_tokens=True"
-            ) from error
+        return expand_batch(self._vocabulary, self._special, batch, skip_special_tokens).lists()
 
     # Tokens and ids
 
@@ -411,15 +374,11 @@ class SequenceTokenizer:
                 f"{self!r} does not extend old, {old!r}: it must have the same base_size, and its first merges "
                 "must be the merges of old"
             )
-        starts: dict[int, tuple[int, ...]] = {}
         n_old = old._vocabulary.n_ids
-        for token_id, pair in enumerate(self.merges[n_old - old.base_size :], n_old):
-            left, right = (starts.get(part, (part,)) for part in pair)
-            starts[token_id] = left + right
         new_to_old = [*range(n_old), *[NONE] * (self.n_vocab - n_old)]
         for name, token_id in self._special.items():
             new_to_old[token_id] = old._special.get(name, NONE)
-        return IdMap(old.n_vocab, new_to_old, starts)
+        return IdMap(old.n_vocab, new_to_old, spelled_in_old(self.merges[n_old - old.base_size :], n_old))
 
     # Writing, and being a value
 
@@ -531,59 +490,6 @@ class SequenceTokenizer:
             f"<fastbpe.SequenceTokenizer of {self.base_size:,} symbols, {self.vocab_size:,} tokens{n_special}, "
             f"{self.fingerprint[:12]}>"
         )
-
-
-def check_base_size(base_size: object) -> int:
-    """Return base_size as an int.
-
-    Raises:
-        VocabularyError (a ValueError): it is below 1 or above MAX_BASE_SIZE.
-        TypeError: it is not an integer.
-    """
-    size = integer("base_size", base_size)
-    if not 1 <= size <= MAX_BASE_SIZE:
-        raise VocabularyError(f"base_size={size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
-    return size
-
-
-def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
-    """Return special tokens, checked.
-
-    Args:
-        special_tokens: name to id.
-        n_ids: int – number of symbols and merges.
-
-    Raises:
-        SpecialTokenError: a name is empty or not a str; an id is not an int, taken, or out of range.
-    """
-    taken: dict[int, str] = {}
-    for name, token_id in special_tokens.items():
-        if not isinstance(name, str) or not name:
-            raise SpecialTokenError(f"the special token {name!r}: its name must be a str of one character or more")
-        token_id = integer(f"the id of the special token {name!r}", token_id)
-        if not n_ids <= token_id < MAX_SEQUENCE_IDS:
-            raise SpecialTokenError(
-                f"special token {name!r} has the id {token_id}: not in {n_ids}..{MAX_SEQUENCE_IDS - 1}, the "
-                "ids after the symbols and merges"
-            )
-        if token_id in taken:
-            raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
-        taken[token_id] = name
-    return {name: token_id for token_id, name in taken.items()}
-
-
-def model_of_merges(
-    base_size: int,
-    merges: Sequence[tuple[int, int, int]],
-    training: Mapping[str, Any],
-    before: bytes = b"",
-    special_tokens: Iterable[str] = (),
-) -> file.SequenceModel:
-    """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
-    flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
-    packed = before + bytes(little_endian(flat.tobytes(), 4))
-    special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
-    return file.SequenceModel(base_size, packed, training, special)
 
 
 def _unpickle(state: bytes) -> SequenceTokenizer:

@@ -1,0 +1,101 @@
+"""Models of sequences: making them from merges, and checking what users give."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
+from fastbpe._utils.arguments import integer
+from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.formats.byte_order import little_endian
+from fastbpe.formats.sequence_tokenizer_file import SequenceModel
+
+MAX_BASE_SIZE = 1 << 20  # base symbols
+
+
+def model_of_pairs(base_size: object, merges: Iterable[tuple[int, int]]) -> SequenceModel:
+    """Return the model of merges that a user gives. Accepts the arguments of `SequenceTokenizer.from_merges`."""
+    n_symbols = check_base_size(base_size)
+    flat = array("I")
+    for i, pair in enumerate(merges):
+        left, right = (integer(f"an id of merge {i}", token_id) for token_id in pair)
+        for token_id in (left, right):
+            if not 0 <= token_id < n_symbols + i:
+                raise VocabularyError(
+                    f"merge {i}: ({left}, {right}) -> {n_symbols + i} names an id that no earlier merge makes"
+                )
+        flat.extend((left, right))
+    return SequenceModel(n_symbols, _packed(flat), {})
+
+
+def check_base_size(base_size: object) -> int:
+    """Return base_size as an int.
+
+    Raises:
+        VocabularyError (a ValueError): it is below 1 or above MAX_BASE_SIZE.
+        TypeError: it is not an integer.
+    """
+    size = integer("base_size", base_size)
+    if not 1 <= size <= MAX_BASE_SIZE:
+        raise VocabularyError(f"base_size={size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
+    return size
+
+
+def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
+    """Return special tokens, checked.
+
+    Args:
+        special_tokens: name to id.
+        n_ids: int – number of symbols and merges.
+
+    Raises:
+        SpecialTokenError: a name is empty or not a str; an id is not an int, taken, or out of range.
+    """
+    taken: dict[int, str] = {}
+    for name, token_id in special_tokens.items():
+        if not isinstance(name, str) or not name:
+            raise SpecialTokenError(f"the special token {name!r}: its name must be a str of one character or more")
+        token_id = integer(f"the id of the special token {name!r}", token_id)
+        if not n_ids <= token_id < MAX_SEQUENCE_IDS:
+            raise SpecialTokenError(
+                f"special token {name!r} has the id {token_id}: not in {n_ids}..{MAX_SEQUENCE_IDS - 1}, the "
+                "ids after the symbols and merges"
+            )
+        if token_id in taken:
+            raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
+        taken[token_id] = name
+    return {name: token_id for token_id, name in taken.items()}
+
+
+def model_of_merges(
+    base_size: int,
+    merges: Sequence[tuple[int, int, int]],
+    training: Mapping[str, Any],
+    before: bytes = b"",
+    special_tokens: Iterable[str] = (),
+) -> SequenceModel:
+    """Return a model of the packed merges `before`, followed by learned merges (left id, right id, count)."""
+    flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
+    packed = before + _packed(flat)
+    special = {name: base_size + len(packed) // 8 + i for i, name in enumerate(special_tokens)}
+    return SequenceModel(base_size, packed, training, special)
+
+
+def _packed(flat: array[int]) -> bytes:
+    return bytes(little_endian(flat.tobytes(), 4))
+
+
+def spelled_in_old(merges: Iterable[tuple[int, int]], n_old: int) -> dict[int, tuple[int, ...]]:
+    """Return the old ids for the symbols of each new id.
+
+    Args:
+        merges: the merges that make the new ids, the first of which is n_old.
+        n_old: number of old ids.
+    """
+    found: dict[int, tuple[int, ...]] = {}
+    for token_id, pair in enumerate(merges, n_old):
+        left, right = (found.get(part, (part,)) for part in pair)
+        found[token_id] = left + right
+    return found
