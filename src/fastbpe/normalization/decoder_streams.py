@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import codecs
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from fastbpe._utils.choices import DecodeErrors
 from fastbpe.normalization import decoder_steps as steps_of
 from fastbpe.normalization.decoder_steps import EachToken, Step
 
+_NEVER_RAISE = frozenset({"replace", "ignore", "backslashreplace", "surrogateescape"})
 _N_BYTE_NAME = 6  # characters of <0x0A>
 
 
@@ -288,3 +291,44 @@ class _Whole(Stage):
 
     def finish(self) -> list[str]:
         return [] if self._passes else self._step([self._held], self._errors)
+
+
+class IdStream:
+    """Stream of ids, whose tokens run through the steps of a decoder: the part of a `StreamDecoder` for steps.
+
+    Args:
+        steps: the steps.
+        spelled: function that returns the tokens of ids, in the file's spelling.
+        errors: as for `Tokenizer.decode`.
+    """
+
+    __slots__ = ("_chain", "_errors", "_spelled", "_steps")
+
+    def __init__(self, steps: Sequence[Step], spelled: Callable[[Any], list[str]], errors: DecodeErrors) -> None:
+        self._steps, self._spelled = steps, spelled
+        self._errors: DecodeErrors = errors
+        self._chain = Chain(steps, errors)
+
+    def push(self, ids: Any) -> str:
+        """Add ids, and return the text that they complete. An error leaves the stream unchanged."""
+        tokens = self._spelled(ids)
+        if self._errors in _NEVER_RAISE:
+            return self._chain.push(tokens)
+        chain = copy.copy(self._chain)
+        text = chain.push(tokens)
+        self._chain = chain
+        return text
+
+    def finish(self) -> str:
+        """Return the rest of the text, and start a new text."""
+        text = self._chain.finish()
+        self._chain = Chain(self._steps, self._errors)
+        return text
+
+    def __repr__(self) -> str:
+        return f"{len(self._steps)} steps of a tokenizer.json"
+
+    def __copy__(self) -> IdStream:
+        made = IdStream(self._steps, self._spelled, self._errors)
+        made._chain = copy.copy(self._chain)
+        return made

@@ -8,10 +8,10 @@ UTF-8, each run of byte tokens is decoded separately. Decoders of other kinds ru
 
 from __future__ import annotations
 
-import copy
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import accumulate, compress, groupby, pairwise
 from operator import index
 from typing import Any
@@ -35,14 +35,13 @@ from fastbpe.normalization.decoder_steps import (
     find_plan,
     make_steps,
 )
-from fastbpe.normalization.decoder_streams import Chain
+from fastbpe.normalization.decoder_streams import IdStream
 
 Ids = Sequence[int] | Buffer
 
 _NEVER_UTF8 = b"\xff"
 _NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 _MAX_ENDS = 1 << 12  # first and last tokens that are kept
-_NEVER_RAISE = frozenset({"replace", "ignore", "backslashreplace", "surrogateescape"})
 
 
 class StepDecoding:
@@ -193,7 +192,9 @@ class StepDecoding:
             and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
         )
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
-        steps = None if is_plain else _StepStream(self, errors, unknown_ids, skip)
+        steps = None
+        if not is_plain:
+            steps = IdStream(self._steps, partial(self._spelling, unknown_ids=unknown_ids, skip=skip), errors)
         return StreamDecoder(reader, errors, unknown_ids, steps=steps)
 
     def skipping(self) -> SkippingDecoding:
@@ -451,43 +452,6 @@ class SkippingDecoding:
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to bytes; special tokens are not left out."""
         return self._whole.decode_bytes(ids)
-
-
-class _StepStream:
-    """Stream of the steps of a decoder, for `StreamDecoder`."""
-
-    __slots__ = ("_chain", "_decoding", "_errors", "_skip", "_unknown_ids")
-
-    def __init__(self, decoding: StepDecoding, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> None:
-        self._decoding = decoding
-        self._errors: DecodeErrors = errors
-        self._unknown_ids: UnknownIds = unknown_ids
-        self._skip = skip
-        self._chain = Chain(decoding._steps, errors)
-
-    def push(self, ids: Ids) -> str:
-        """Add ids, and return the text that they complete. An error leaves the stream unchanged."""
-        tokens = self._decoding._spelling(ids, self._unknown_ids, self._skip)
-        if self._errors in _NEVER_RAISE:
-            return self._chain.push(tokens)
-        chain = copy.copy(self._chain)
-        text = chain.push(tokens)
-        self._chain = chain
-        return text
-
-    def finish(self) -> str:
-        """Return the rest of the text, and start a new text."""
-        text = self._chain.finish()
-        self._chain = Chain(self._decoding._steps, self._errors)
-        return text
-
-    def __repr__(self) -> str:
-        return f"{len(self._decoding._steps)} steps of a tokenizer.json"
-
-    def __copy__(self) -> _StepStream:
-        made = _StepStream(self._decoding, self._errors, self._unknown_ids, self._skip)
-        made._chain = copy.copy(self._chain)
-        return made
 
 
 def _listed(ids: Ids) -> Ids:
