@@ -16,13 +16,16 @@ fingerprint of the tokenizer with these ids and, for runs on top of a base, the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._version import __version__
 from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import write_with
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import Buffer
 from fastbpe.patterns import Pattern
@@ -33,6 +36,7 @@ KIND = Kind(
     "a file of counted pieces",
     {"lengths": 4, "counts": 8, "characters": 4, "character_counts": 8},
 )
+_PARQUET_ROWS = 1 << 16  # rows written at a time
 _SECTIONS = ("pieces", "lengths", "counts")
 _RUNS_OF = r"[0-9a-f]+( (lines|whole)( neighbours| cut( \d{1,19}){4})?)?"  # see `training.token_runs`
 _WORD_SECTIONS = ("charsmap", "characters", "character_counts")
@@ -181,3 +185,18 @@ def _check_sizes(sections: Mapping[str, memoryview], small: str, large: str, whe
     """Raise FormatError unless a table of uint32 has as many rows as one of int64."""
     if len(sections[small]) % 4 or len(sections[large]) != 2 * len(sections[small]):
         raise FormatError(f"{where}: its sections {small!r} and {large!r} do not match")
+
+
+def write_parquet(path: str | os.PathLike[str], items: Sequence[tuple[bytes, int]]) -> None:
+    """Write a parquet file with the columns piece (binary) and count (int64). It needs pyarrow."""
+    arrow = require_pyarrow(path)
+    columns = [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
+    schema = arrow.schema(columns)
+
+    def fill(file: IO[bytes]) -> None:
+        with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+            for at in range(0, len(items), _PARQUET_ROWS):
+                pieces, numbers = zip(*items[at : at + _PARQUET_ROWS], strict=True)
+                writer.write_table(arrow.table([[*pieces], [*numbers]], schema=schema))
+
+    write_with(path, fill)

@@ -34,7 +34,7 @@ from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
-from fastbpe.training.options import check_same_runs, check_same_splitting
+from fastbpe.training.count_checks import check_same_runs, check_same_splitting
 from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for

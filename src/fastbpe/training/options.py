@@ -30,7 +30,7 @@ from fastbpe.corpus.sources import (
     resolve,
 )
 from fastbpe.errors import SpecialTokenError, TrainingError
-from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
+from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.special_token_rules import check_names
 from fastbpe.training.superword_options import Superwords
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
 BASE_SPECIAL = ("keep", "end")
-_MAX_SHOWN = 60  # characters of a pattern in an error
 
 
 class ByteKeywords(TypedDict, total=False):
@@ -314,55 +313,6 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
         if len(name.encode()) == 1:
             raise SpecialTokenError.is_ordinary(name, ord(name))
     return checked
-
-
-def check_same_splitting(
-    pattern: PatternLike, special_tokens: Iterable[str], other: PatternLike, other_special_tokens: Iterable[str]
-) -> None:
-    """Check that pieces were made with the same pattern and special tokens as others.
-
-    Args:
-        pattern, special_tokens: pattern and tokens with which the pieces were made.
-        other, other_special_tokens: pattern and tokens to compare with.
-
-    Raises:
-        TrainingError: they differ.
-    """
-    patterns = [shown_pattern(resolve_pattern(one)[1], _MAX_SHOWN) for one in (pattern, other)]
-    names = [sorted(special_tokens), sorted(other_special_tokens)]
-    for name, differs, (mine, theirs) in (
-        ("split pattern", pattern != other, patterns),
-        ("special tokens", names[0] != names[1], names),
-    ):
-        if differs:
-            raise TrainingError(
-                f"the pieces were counted with the {name} {mine}, not {theirs}: use the same {name}, or count "
-                "the text again"
-            )
-
-
-NEIGHBOURS = " neighbours"  # end of `runs_of`: the runs are pairs of neighbours
-
-
-def check_same_runs(runs_of: str | None, other: str | None, n_pruned: int) -> None:
-    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces.
-
-    n_pruned: sum of the counts that were left out of both. Neighbours must be complete before they are added up,
-        since the sum is the limit of what may be cut.
-    """
-    if runs_of == other:
-        if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
-            raise TrainingError(
-                "rare neighbours were left out of these counts, so the counts cannot be added up: add up all "
-                "counts first, and then leave out rare neighbours"
-            )
-        return
-    if runs_of is None or other is None:
-        raise TrainingError("cannot combine counts of pieces with counts of runs; add them up separately")
-    raise TrainingError(
-        "these counts of runs differ in the tokenizer, in documents= (lines or whole) or in neighbours=: count "
-        "all runs with the same superwords=, base= and neighbours="
-    )
 
 
 class Run(NamedTuple):

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_tables, tables_of
 from fastbpe._utils.arguments import integer
-from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.options import check_same_runs, check_same_splitting, check_special_tokens
+from fastbpe.training.count_checks import check_same_runs, check_same_splitting, checked_count
+from fastbpe.training.options import check_special_tokens
 
 if TYPE_CHECKING:
     from fastbpe.training.codepoint_counts import WordFacts
     from fastbpe.training.merge_counts import MergeSummary
-
-_MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
-_PARQUET_ROWS = 1 << 16  # rows written at a time
 
 
 class PieceCounts(Mapping[bytes, int]):
@@ -66,7 +63,9 @@ class PieceCounts(Mapping[bytes, int]):
         table = PieceCounter(Splitter())
         items = counts.items() if isinstance(counts, Mapping) else counts
         for piece, number in items:
-            _add(table, piece, number)
+            data, checked = checked_count(piece, number)
+            if checked and data:
+                table.add_piece(data, checked)
         table.finish()
         self._table = table
         self._pattern = resolve_pattern(pattern)[1]
@@ -366,20 +365,7 @@ class PieceCounts(Mapping[bytes, int]):
         ...     pyarrow.parquet.read_table(pathlib.Path(folder, "counts.parquet")).to_pylist()
         [{'piece': b'low', 'count': 5}]
         """
-        arrow = require_pyarrow(path)
-        schema = arrow.schema(
-            [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
-        )
-
-        def fill(file: IO[bytes]) -> None:
-            items = self._table.items()
-            with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-                for at in range(0, len(items), _PARQUET_ROWS):
-                    rows = items[at : at + _PARQUET_ROWS]
-                    columns = [[piece for piece, _ in rows], [number for _, number in rows]]
-                    writer.write_table(arrow.table(columns, schema=schema))
-
-        atomic_files.write_with(path, fill)
+        piece_counts_file.write_parquet(path, self._table.items())
 
     def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
         """Check that the pieces were made with a pattern and special tokens.
@@ -486,35 +472,6 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
         words,
         first._runs_of,
     )
-
-
-def _add(table: PieceCounter, piece: object, number: object) -> None:
-    data, checked = checked_count(piece, number)
-    if checked and data:
-        table.add_piece(data, checked)
-
-
-def checked_count(piece: object, number: object) -> tuple[bytes, int]:
-    """Check a piece and its count.
-
-    Returns:
-        The piece as bytes, and the count.
-
-    Raises:
-        TypeError: the piece is not bytes or str, or the count is not an integer.
-        ValueError: the count is negative.
-        OverflowError: the count is above 2**63 - 1.
-    """
-    if isinstance(piece, str):
-        piece = to_utf8(piece)
-    if not isinstance(piece, bytes):
-        raise TypeError(f"piece {piece!r} is {type(piece).__name__}, not bytes or str")
-    checked = integer(f"count of {piece!r}", number)
-    if checked < 0:
-        raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
-    if checked > _MAX_COUNT:
-        raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
-    return piece, checked
 
 
 def _parse(data: Any, where: str) -> PieceCounts:

@@ -23,8 +23,9 @@ from fastbpe.tokenizer.internals import vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_texts import BaseTexts, texts_of_base
 from fastbpe.training.base_vocabulary import BaseVocabulary, add_pattern_of_base, is_plain, vocabulary_of_base
+from fastbpe.training.count_checks import NEIGHBOURS
 from fastbpe.training.document_counting import count_documents, texts_of_pattern
-from fastbpe.training.options import NEIGHBOURS, ByteOptions, ReadingOptions
+from fastbpe.training.options import ByteOptions, ReadingOptions
 from fastbpe.training.piece_counts import PieceCounts, counts_of_table
 from fastbpe.training.superword_options import Superwords
 from fastbpe.training.word_runs import neighbours_in

@@ -24,8 +24,9 @@ from fastbpe.training.codepoint_counting import (
     order_matters,
 )
 from fastbpe.training.codepoint_counts import COUNTING_NAMES, WordFacts, check_counting_names, counting_options
+from fastbpe.training.count_checks import checked_count
 from fastbpe.training.options import ReadingOptions, Run
-from fastbpe.training.piece_counts import PieceCounts, added_up, checked_count, counts_of_table, facts_of, table_of
+from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, facts_of, table_of
 from fastbpe.training.sentence_order import LastWords
 
 
