@@ -58,16 +58,17 @@ print(sorted({HEAVY!r} & set(sys.modules)))
         ("fastbpe", f"{SLOW} {PLAIN} re enum contextlib fastbpe.tokenizer {TRAINING}"),
         (
             "fastbpe.tokenizer.tokenizer",
-            f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}",
+            f"{SLOW} {PLAIN} re contextlib fastbpe.formats.detect {TRAINING}",
         ),
-        ("fastbpe.tokenizer.loading", f"{SLOW} {PLAIN} re fastbpe.formats.detect {TRAINING}"),
+        ("fastbpe.tokenizer.loading", f"{SLOW} {PLAIN} re contextlib fastbpe.formats.detect {TRAINING}"),
         ("fastbpe.tiktoken", f"{SLOW} {PLAIN} re fastbpe.formats.tiktoken {TRAINING}"),
         ("fastbpe.sentencepiece", f"{SLOW} typing sentencepiece {TRAINING}"),
         ("fastbpe.minbpe", f"{SLOW} random {TRAINING}"),
         ("fastbpe.rustbpe", f"{QUICK} random"),
         (
             "fastbpe.tokenizers",
-            f"{SLOW} typing decimal json random runpy ssl subprocess transformers {FACE} {TRAINING} {READING}",
+            f"{SLOW} typing contextlib copy decimal json random re runpy ssl subprocess transformers {FACE} {TRAINING} "
+            f"{READING}",
         ),
     ],
 )
