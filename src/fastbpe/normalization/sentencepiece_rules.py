@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 import struct
 from functools import lru_cache
-from itertools import product
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
-from fastbpe.normalization import sentencepiece_tables as tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 
@@ -37,8 +35,7 @@ _CODE_POINT = r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)"
 def charsmap(rule_name: str) -> bytes:
     """Return the charsmap of a standard set of rules, as sentencepiece 0.2.3 writes it into models.
 
-    The bytes equal compile_rules(standard_rules(name)). The package contains them as files, because compiling
-    takes longer than training on a book.
+    The package contains them as files, because compiling takes longer than training on a book.
 
     Args:
         rule_name: str – one of RULE_NAMES; "identity" has the charsmap b"".
@@ -49,7 +46,9 @@ def charsmap(rule_name: str) -> bytes:
     >>> len(charsmap("nmt_nfkc"))
     240007
     """
-    return _cached_charsmap(_checked_name(rule_name))
+    if rule_name not in RULE_NAMES:
+        raise ValueError(choose_one_of("rule_name", rule_name, RULE_NAMES))
+    return _cached_charsmap(rule_name)
 
 
 @lru_cache
@@ -64,21 +63,9 @@ def _cached_charsmap(rule_name: str) -> bytes:
     return unpack_charsmap(packed)
 
 
-def pack_charsmap(charsmap: bytes) -> bytes:
-    """Compress a charsmap: the first bytes of all units, then the second ones, and so on, deflated.
-
-    The inverse is `unpack_charsmap`.
-    """
-    import zlib  # here, as few models need it
-
-    (n,) = struct.unpack_from("<I", charsmap)
-    trie = charsmap[4 : 4 + n]
-    return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
-
-
 def unpack_charsmap(packed: bytes) -> bytes:
-    """Decompress what `pack_charsmap` returned."""
-    import zlib
+    """Decompress a file of the package; tools/gen_normalization_tables.py writes it."""
+    import zlib  # here, as few models need it
 
     charsmap = bytearray(zlib.decompress(packed))
     (n,) = struct.unpack_from("<I", charsmap)
@@ -86,76 +73,6 @@ def unpack_charsmap(packed: bytes) -> bytes:
     for i in range(4):
         charsmap[4 + i : 4 + n : 4] = trie[i * n // 4 : (i + 1) * n // 4]
     return bytes(charsmap)
-
-
-def _checked_name(rule_name: str) -> str:
-    if rule_name not in RULE_NAMES:
-        raise ValueError(choose_one_of("rule_name", rule_name, RULE_NAMES))
-    return rule_name
-
-
-def standard_rules(rule_name: str) -> dict[str, str]:
-    """Return the rules of a standard set: source → target.
-
-    Args:
-        rule_name: str – one of RULE_NAMES.
-
-    Raises:
-        ValueError: there is no such set.
-
-    >>> standard_rules("nmt_nfkc")["\u3000"]
-    ' '
-    """
-    if _checked_name(rule_name) == "identity":
-        return {}
-    rules = _nfkc_rules()
-    if rule_name.startswith("nmt_"):
-        for source in tables.NMT_REMOVED:
-            del rules[source]
-        rules.update(_unpacked(tables.NMT_ADDED))
-    if rule_name.endswith("_cf"):
-        folds = _unpacked(tables.FOLDS)
-        by_code_point = {ord(source): target for source, target in folds.items()}
-        rules = {source: target.translate(by_code_point) for source, target in rules.items()}
-        rules = folds | rules
-    return rules
-
-
-def _nfkc_rules() -> dict[str, str]:
-    """Return the rules of NFKC.
-
-    A rule for a sequence is repeated for each variant of the sequence, in which characters are replaced by others
-    that the rules turn into them.
-    """
-    rules = _unpacked(tables.CHARACTERS)
-    same: dict[str, list[str]] = {}
-    for source, target in rules.items():
-        if len(target) == 1:
-            same.setdefault(target, [target]).append(source)
-    sequences = _unpacked(tables.SEQUENCES)
-    sequences.update(_hangul())
-    for sequence, target in sequences.items():
-        for variant in product(*[same.get(c, c) for c in sequence]):
-            rules["".join(variant)] = target
-    return rules
-
-
-def _hangul() -> Iterator[tuple[str, str]]:
-    """Yield each sequence of jamo (letters of Hangul) with the syllable that it makes."""
-    syllable = 0xAC00
-    for lead, vowel in product(range(0x1100, 0x1113), range(0x1161, 0x1176)):
-        for trail in ("", *map(chr, range(0x11A8, 0x11C3))):
-            yield chr(lead) + chr(vowel) + trail, chr(syllable)
-            syllable += 1
-
-
-def _unpacked(packed: str) -> dict[str, str]:
-    """Unpack a constant of sentencepiece_tables: source → target."""
-    import zlib  # here, as only training needs them
-    from base64 import b85decode
-
-    parts = zlib.decompress(b85decode(packed)).decode().split("\0")
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def parse_rules(data: bytes, where: str) -> dict[str, str]:
