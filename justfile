@@ -34,7 +34,7 @@ coverage *args:
 
 # the NEON scanners under emulation, on texts
 neon *files:
-    aarch64-linux-gnu-gcc -std=gnu11 -O2 -static -o build/scan_check tools/scan_check.c && qemu-aarch64 build/scan_check {{files}}
+    aarch64-linux-gnu-gcc -std=gnu11 -O2 -static -Ibuild/cython -o build/scan_check tools/scan_check.c && qemu-aarch64 build/scan_check {{files}}
 
 # ids and merges against the peers on real vocabularies and texts (needs FASTBPE_DATA)
 exactness:

@@ -12,6 +12,7 @@ Switches, read from the environment:
 import json
 import os
 import re
+import runpy
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -172,6 +173,60 @@ def write_if_other(file: Path, text: str) -> None:
         file.write_text(text)
 
 
+# Classes of the scanners, by category or its first letter; simd/classes.h names the numbers.
+SCANNER_CLASSES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "M": 4, "N": 5, "P": 7, "S": 7}
+SPACE, NEWLINE = 6, 8
+
+
+def scanner_classes() -> bytearray:
+    """Return the scanner class of every code point, by the tables of the split patterns."""
+    tables = runpy.run_path(str(PACKAGE / "splitting" / "unicode_tables.py"))
+    classes = bytearray()
+    for run in tables["CATEGORY_RUNS"].split():
+        category, length = run[:2], int(run[2:], 36)
+        classes += bytes([SCANNER_CLASSES.get(category, SCANNER_CLASSES.get(category[0], 0))]) * length
+    end = 0
+    for word in tables["WHITE_SPACE"].split():
+        gap, length = (int(number, 36) for number in word.split("."))
+        end += gap + length
+        classes[end - length : end] = bytes([SPACE]) * length
+    classes[0x0A] = classes[0x0D] = NEWLINE
+    return classes
+
+
+def scanner_tables() -> str:
+    """Return a C header with the scanner classes of all characters; simd/classes.h has the look-ups.
+
+    Outside ASCII, a row is the 64 characters whose UTF-8 differs only in the last byte. A row has three numbers:
+    bit i of number k is bit k of the class of character i. Row 0 has no class; C fills gaps of the index with it.
+    """
+    classes = scanner_classes()
+    ascii_classes = ", ".join(map(str, classes[:128]))
+    classes[:128] = bytes(128)
+    index, numbers = [], []
+    for part in (range(0, 0x10000, 64), range(0x10000, 0x110000, 64)):  # rows beyond U+FFFF are numbered anew
+        row_numbers = {bytes(64): 0}
+        for at in part:
+            number = row_numbers.setdefault(bytes(classes[at : at + 64]), len(row_numbers))
+            if number:
+                index.append(f"[{at >> 6}] = {number}")
+        if len(row_numbers) > 256:
+            sys.exit(f"error: {len(row_numbers)} distinct rows of classes do not fit a byte")
+        numbers.append([f"{{{', '.join(hex(bits_of(row, k)) for k in range(3))}}}" for row in row_numbers])
+    bmp, others = numbers
+    return (
+        f"#define FB_BMP_ROWS {len(bmp)} /* the number of the first row beyond U+FFFF */\n"
+        f"static const uint8_t fb_ascii_classes[192] = {{{ascii_classes}}};\n"
+        f"static const uint8_t fb_row_index[17408] = {{{', '.join(index)}}};\n"
+        f"static const uint64_t fb_rows[{len(bmp) + len(others)}][3] = {{{', '.join(bmp + others)}}};\n"
+    )
+
+
+def bits_of(row: bytes, k: int) -> int:
+    """Return a number whose bit i is bit k of byte i of a row."""
+    return sum((byte >> k & 1) << i for i, byte in enumerate(row))
+
+
 class Library(Extension):
     """The shared object of all compiled modules, which are compiled each on its own."""
 
@@ -183,7 +238,7 @@ class Library(Extension):
 
 
 def make_library() -> Library:
-    """Find all modules, translate them to C, and write the list of their names as a header."""
+    """Find all modules, translate them to C, and write two headers: their names, and the tables of classes."""
     modules_of = {
         source: make_extension(".".join(source.relative_to("src").with_suffix("").parts), source)
         for source in sorted(PACKAGE.rglob("*.pyx"))
@@ -205,6 +260,7 @@ def make_library() -> Library:
         Path("build/cython/compiled_modules.h"),
         "#define COMPILED_MODULES \\\n" + " \\\n".join(f'"{name} "' for name in names) + "\n",
     )
+    write_if_other(Path("build/cython/unicode_tables.h"), scanner_tables())
     for module in modules:  # an edited header rebuilds the modules that include it, and no others
         (source,) = module.sources
         module.depends = sorted(header.as_posix() for header in included_headers(Path(source)))

@@ -39,7 +39,6 @@ PARTS = (
     "columns_avx512.h",
     "merging_avx2.h",
     "merging_avx512.h",
-    "unicode_tables.h",
     "words.h",
 )
 
@@ -147,7 +146,7 @@ def command(target: Target, folder: Path) -> list[str]:
     clang += [f"-isystem{path}" for path in system]
     if target.is_clang_cl:
         (own / "string.h").write_text(_STRING_H, encoding="utf-8")
-        return [*clang, "-ffreestanding", "-fms-extensions", "-fms-compatibility", f"-I{own}", f"-I{CORE}"]
+        clang += ["-ffreestanding", "-fms-extensions", "-fms-compatibility"]
     return [*clang, f"-I{own}", f"-I{folder / 'python'}", f"-I{CORE}", f"-I{C}"]
 
 

@@ -1,6 +1,6 @@
 /* Compare every scanner path with pieces.h on files, without Python: for instruction sets that only an emulator has.
  *
- *     aarch64-linux-gnu-gcc -std=gnu11 -O2 -static -o scan_check tools/scan_check.c && qemu-aarch64 ./scan_check FILE...
+ *     aarch64-linux-gnu-gcc -std=gnu11 -O2 -static -Ibuild/cython -o scan_check tools/scan_check.c && qemu-aarch64 ./scan_check FILE...
  *
  * The files must be UTF-8. Prints the first difference of each path and pattern; exits with 1 if there is one.
  */

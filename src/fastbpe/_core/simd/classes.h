@@ -13,8 +13,8 @@
 #include "unicode_tables.h"
 #include "utf8.h"
 
-/* Classes. tools/gen_unicode_tables.py writes the same numbers into the tables, three bits each; newlines are ASCII and
- * not in the tables. */
+/* Classes. setup.py writes the same numbers into unicode_tables.h, three bits each; newlines are ASCII and not in the
+ * rows. */
 enum {
     FB_OTHER = 0,  /* none of the following: controls, unassigned, private use, … */
     FB_UPPER = 1,  /* Lu, Lt */
