@@ -12,12 +12,10 @@ are left out.
 from __future__ import annotations
 
 import argparse
-import base64
 import struct
 import sys
 import textwrap
 import unicodedata
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -77,10 +75,26 @@ def constant(name: str, comment: str, words: Iterable[int] | str) -> str:
     return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line} "' for line in lines), ")"])
 
 
-def packed(name: str, comment: str, texts: Iterable[str]) -> str:
-    data = base64.b85encode(zlib.compress("\0".join(texts).encode(), 9)).decode()
-    lines = textwrap.wrap(data, 108, break_on_hyphens=False)
-    return "\n".join([f"# {comment}", f"{name} = (", *(f'    "{line}"' for line in lines), ")"])
+def case_table(name: str, comment: str, cases: Iterable[tuple[str, str]]) -> str:
+    """Return the source of a constant: runs `first.count.step.distance`, then `character+its other case`."""
+    runs: list[list[int]] = []
+    longer = []
+    for one, other in cases:
+        if one == other:
+            continue
+        if len(other) > 1:
+            longer.append("+".join(base36(ord(c)) for c in one + other))
+            continue
+        first, distance = ord(one), ord(other) - ord(one)
+        if runs and runs[-1][3] == distance:
+            start, count, step, _ = runs[-1]
+            gap = first - (start + (count - 1) * step)
+            if gap in (1, 2) and (count == 1 or gap == step):
+                runs[-1][1:3] = count + 1, gap
+                continue
+        runs.append([first, 1, 1, distance])
+    words = [".".join(f"{'-' * (number < 0)}{base36(abs(number))}" for number in run) for run in runs]
+    return constant(name, comment, " ".join([*words, *longer]))
 
 
 def bert(**options: bool) -> normalizers.Normalizer:
@@ -224,16 +238,9 @@ def generate() -> str:
         constant("NMT_REMOVED", "Characters that Nmt removes.", becomes(normalizers.Nmt(), "")),
         constant("NMT_SPACES", "Characters that Nmt replaces with a space.", becomes(normalizers.Nmt(), " ")),
         *[constant(name, comment, found) for name, (comment, found) in graphemes().items()],
-        packed(
-            "LOWER",
-            "Characters, each with its lower case.",
-            (text for pair in lower if pair[0] != pair[1] for text in pair),
-        ),
-        packed(
-            "UPPER",
-            "Characters, each with its upper case.",
-            (text for pair in upper_case() if pair[0] != pair[1] for text in pair),
-        ),
+        "# Below: first.count.step.distance to the other case, or a character+its other case.",
+        case_table("LOWER", "Characters with a lower case.", lower),
+        case_table("UPPER", "Characters with an upper case.", upper_case()),
     ]
     return "\n\n".join(parts) + "\n"
 

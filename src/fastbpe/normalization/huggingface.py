@@ -9,8 +9,6 @@ which it comes, or -1 if it was put before all others. Offsets of tokens are com
 
 from __future__ import annotations
 
-import base64
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, reduce
@@ -140,7 +138,7 @@ def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
 
 def upper_case_step() -> Step:
     """Create the step for `NormalizedString.uppercase` of tokenizers, which no tokenizer.json contains."""
-    return _Each(_unpacked("UPPER"))
+    return _Each(_other_case("UPPER"))
 
 
 def _bert(described: Mapping[str, Any]) -> list[Step]:
@@ -372,7 +370,7 @@ def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[
     return [*out, *range(at, n)]
 
 
-# The tables are packed; each is unpacked when a tokenizer first needs it.
+# Each table is unpacked when a tokenizer first needs it.
 
 
 @cache
@@ -398,16 +396,24 @@ def form(name: str) -> Form:
 
 def lower_case() -> Mapping[int, str]:
     """Return the table of Lowercase: code point → its lower case."""
-    return _unpacked("LOWER")
+    return _other_case("LOWER")
 
 
 @cache
-def _unpacked(name: str) -> dict[int, str]:
-    """Return code point → text for each character in a packed table."""
+def _other_case(name: str) -> dict[int, str]:
+    """Return code point → text for each character in a table of cases."""
     from fastbpe.normalization import huggingface_tables as tables
 
-    texts = zlib.decompress(base64.b85decode(getattr(tables, name))).decode().split("\0")
-    return {ord(one): other for one, other in zip(texts[::2], texts[1::2], strict=True)}
+    made = {}
+    for word in getattr(tables, name).split():
+        numbers = [int(number, 36) for number in word.replace("+", ".").split(".")]
+        if "+" in word:
+            made[numbers[0]] = "".join(map(chr, numbers[1:]))
+            continue
+        first, count, step, distance = numbers
+        for code_point in range(first, first + count * step, step):
+            made[code_point] = chr(code_point + distance)
+    return made
 
 
 @cache
