@@ -21,7 +21,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.codepoint_spans cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER
+from fastbpe._core.encode.codepoint_spans cimport BYTE_OF_CHARACTER, UNKNOWN_CHARACTER, Widths
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.segmented cimport add_token
@@ -36,9 +36,14 @@ cdef enum:
     MOVED_FROM_IDS = 1 << 20  # number of ids from which the scratch hands over its memory instead of copying
 
 
+cdef class TokenEncoder
+
+
 @cython.final
 cdef class NormalizedText:
     """Normalized text, which several Tokens may share."""
+
+    cdef Normalized text
 
     def __dealloc__(self):
         normalized_free(&self.text)
@@ -47,6 +52,12 @@ cdef class NormalizedText:
 @cython.final
 cdef class Tokens:
     """Tokens of one text: ids, pieces and offsets. Created by TokenEncoder."""
+
+    cdef Ids _ids
+    cdef uint32_t* _ends  # by token: its end in the normalized text, in bytes
+    cdef NormalizedText _normalized
+    cdef bytes _text
+    cdef TokenEncoder _encoder
 
     def __dealloc__(self):
         ids_free(&self._ids)
@@ -154,6 +165,11 @@ cdef class TokenEncoder:
     encoder: provides the vocabulary and the piece cache.
     normalizer: writes spaces instead of U+2581 if marks_spaces(encoder).
     """
+
+    cdef Pipeline _pipeline
+    cdef Normalizer _normalizer
+    cdef Widths _widths
+    cdef bint _marks_spaces
 
     def __cinit__(self, Encoder encoder not None, Normalizer normalizer not None):
         cdef const Tables* tables

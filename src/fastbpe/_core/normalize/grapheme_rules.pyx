@@ -12,12 +12,14 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport strlen
 
-from fastbpe._core.common.byte_buffer cimport buffer_add
-from fastbpe._core.common.places cimport places_reserve
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add
+from fastbpe._core.common.places cimport Places, places_reserve
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
-from fastbpe._core.normalize.charsmap_rules cimport HAS_VALUE, LABEL, LOOK, N_CHARACTERS, VALUE, below, read_rules
-from fastbpe._core.normalize.class_pages cimport class_of, fill_pages
-from fastbpe._core.normalize.text_steps cimport keep_text, put_changed
+from fastbpe._core.normalize.charsmap_rules cimport (
+    HAS_VALUE, LABEL, LOOK, N_CHARACTERS, VALUE, Rules, below, read_rules,
+)
+from fastbpe._core.normalize.class_pages cimport ClassPages, class_of, fill_pages
+from fastbpe._core.normalize.text_steps cimport TextStep, keep_text, put_changed
 
 cdef enum:
     # Classes of characters, by how they continue a grapheme.
@@ -28,6 +30,15 @@ cdef enum:
     FLAG = 16  # the same
     RULED = 32  # a rule begins with it
     MAX_BYTES = 5  # of a grapheme that is replaced as a whole
+
+
+cdef struct Written:
+    # What the step has written so far.
+    Buffer* out
+    Places* places  # NULL: not requested
+    size_t kept  # text from here on is unchanged and not written yet
+    size_t n_last  # bytes of the last character of `out`, if the rule's source had fewer characters; otherwise 0
+    bint is_shifted  # the first characters are removed: tokenizers does not count them, so the places are others
 
 
 @cython.final
@@ -42,6 +53,12 @@ cdef class GraphemeRules(TextStep):
     Attributes:
         are_utf8: bool – no replacement begins inside a character; otherwise the step must not be used.
     """
+
+    cdef readonly object parts, sources
+    cdef readonly bint are_utf8
+    cdef Rules _rules
+    cdef ClassPages _pages
+    cdef uint8_t[0x80] _ascii  # the ASCII character itself if it stays; otherwise LOOK
 
     def __cinit__(self, bytes charsmap not None, classes, parts not None, sources not None):
         cdef uint32_t c

@@ -3,10 +3,11 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 
-from fastbpe._core.cache.two_phases cimport encode_words
+from fastbpe._core.cache.two_phases cimport TwoPhases, encode_words
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_reserve
-from fastbpe._core.split.splitter cimport UNMATCHED, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, ends_free
+from fastbpe._core.train.run_counter cimport RunCounter
 
 
 @cython.final
@@ -16,6 +17,9 @@ cdef class SuperwordCounter(RunCounter):
     phases: TwoPhases – with the tokens of the first phase. Its joins are not used.
     The other arguments are those of RunCounter; the splitter makes the pieces of the second phase.
     """
+
+    cdef readonly TwoPhases phases
+    cdef Ends _words
 
     def __cinit__(self, *args, TwoPhases phases not None, **kwargs):
         self.phases = phases

@@ -11,8 +11,9 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
-from fastbpe._core.merge.vocabulary cimport Tables, token_length
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, token_length
 from fastbpe._core.split.splitter cimport UNMATCHED
+from fastbpe._core.train.run_counter cimport RunCounter
 
 
 @cython.final
@@ -23,6 +24,10 @@ cdef class WordRunCounter(RunCounter):
     members: bytes – by id: 1 if a run may have this token.
     The other arguments are those of RunCounter. The splitter has no safe cuts, because runs cross them.
     """
+
+    cdef readonly Vocabulary words
+    cdef bytes _owner
+    cdef const uint8_t* _members  # by id: 1 if a run may have it
 
     def __cinit__(self, *args, Vocabulary words not None, bytes members not None, **kwargs):
         if <size_t> PyBytes_GET_SIZE(members) != words.tables.n_ids:
