@@ -21,6 +21,7 @@ from fastbpe.tokenizers.components import (
     number,
     of_type,
     pattern,
+    plain,
     sequence,
     token_id,
 )
@@ -121,22 +122,8 @@ class ByteLevel(Decoder):
         self._set(**self.defaults)
 
 
-class ByteFallback(Decoder):
-    """Turns byte tokens such as <0x0A> into text."""
-
-    kind = "ByteFallback"
-
-    def __init__(self) -> None:
-        self._set()
-
-
-class Fuse(Decoder):
-    """Joins all tokens into one."""
-
-    kind = "Fuse"
-
-    def __init__(self) -> None:
-        self._set()
+ByteFallback = plain(Decoder, "ByteFallback", "Turns byte tokens such as <0x0A> into text.")
+Fuse = plain(Decoder, "Fuse", "Joins all tokens into one.")
 
 
 class Strip(Decoder):

@@ -283,14 +283,8 @@ _KNOWN: tuple[type[Normalizer], ...] = (
     Prepend,
     Replace,
 )
-find = finder(
-    {
-        **{cls.kind: cls for cls in _KNOWN},
-        "Sequence": Sequence,
-    },
-    "normalizer",
-    lambda part: typed_normalizer(part).value,
-)
+_CLASSES = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}
+find = finder(_CLASSES, "normalizer", lambda part: typed_normalizer(part).value)
 Sequence.find = staticmethod(find)
 
 #: Unicode's normalization forms by name.

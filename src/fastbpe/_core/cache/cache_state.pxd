@@ -4,7 +4,6 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.merge.merge_batch cimport MAX_PIECES, BatchPiece
-from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
     GROUP = 128  # pieces that are probed together: a prefetched line arrives while earlier pieces are looked up

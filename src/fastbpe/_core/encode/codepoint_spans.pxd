@@ -13,7 +13,6 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
-from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef int merge_characters_with_spans(

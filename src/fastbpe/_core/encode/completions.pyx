@@ -14,15 +14,12 @@ into writing completions: 64,000 spaces have 105,814 completions of 503 ids each
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.text.special_tokens cimport SpecialMatcher

@@ -21,7 +21,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport span_unit
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.untrusted_ids cimport Guard
-from fastbpe._core.ids.id_lists cimport Array, ids_list
+from fastbpe._core.ids.id_lists cimport ids_list
 from fastbpe._core.merge.merge_dropout cimport rate_of
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizing

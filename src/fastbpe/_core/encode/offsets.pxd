@@ -1,4 +1,3 @@
-from libc.stdint cimport uint8_t
 
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch

@@ -285,12 +285,6 @@ cdef int span_unit(object unit) except -1:
     raise ValueError(choose_one_of("unit", unit, ("char", "byte", "utf16")))
 
 
-def check_unit(unit):
-    """Return the unit of spans; raise ValueError unless it is "char", "byte" or "utf16"."""
-    span_unit(unit)
-    return unit
-
-
 cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
     """Convert spans in characters of a text to spans in another unit."""
     if unit == CHARACTERS:

@@ -232,16 +232,6 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
     return array
 
 
-def int64s(list values not None):
-    """Make an array of int64 of a list of ints."""
-    cdef Array array = int64_array(<size_t> len(values))
-    cdef int64_t* items = <int64_t*> array._items
-    cdef Py_ssize_t i
-    for i in range(len(values)):
-        items[i] = values[i]
-    return array
-
-
 cdef list ids_list(const uint32_t* ids, size_t n):
     """Make a list of n ids."""
     cdef list out = new_list(n)

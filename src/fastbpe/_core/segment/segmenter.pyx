@@ -44,7 +44,6 @@ cdef class Segmenter:
         double unknown_score=0.0, bytes prefix not None=b"", size_t longest=0,
     ):
         cdef size_t n = len(memoryview(token_ends).cast("B")) // 4, i
-        cdef float by_number
         cdef const unsigned char[::1] data = prefix if prefix else b"\0"
         cdef const double[::1] all_scores
         cdef const float[::1] all_gains

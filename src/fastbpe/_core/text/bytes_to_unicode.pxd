@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint16_t
 
 cdef enum:
     N_CHARACTERS = 0x144  # all 256 characters of the table are below this code point

@@ -3,7 +3,7 @@
 An iterable may be endless: each batch is encoded before the next is read.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport uint8_t
 
 from fastbpe._core.text.utf8_text cimport Text
 

@@ -24,7 +24,7 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.growing cimport grow
 from fastbpe._core.train.scripts cimport (
-    ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
+    ANY, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
     may_follow, next_code_point,
 )
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated

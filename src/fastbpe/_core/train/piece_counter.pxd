@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, CountedPiece, PieceTable

@@ -5,7 +5,6 @@ from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
-from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.interrupts cimport Watch
 

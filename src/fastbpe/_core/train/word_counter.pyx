@@ -11,7 +11,7 @@ a mark distinguishes the last word of a sentence from the others, and the senten
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
@@ -22,7 +22,6 @@ from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
-from fastbpe._core.train.piece_table cimport PieceTable
 from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
