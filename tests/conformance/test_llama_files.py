@@ -12,6 +12,8 @@ import fastbpe
 from fastbpe.formats import native
 from fastbpe.formats.huggingface import _vocab_json, read_llama, write_llama
 from fastbpe.tokenizer.tokenizer import Tokenizer
+from helpers import pipeline_check
+from helpers.random_pipelines import random_decoder, random_processor, sequence_of
 from helpers.sampling import FULL, n_rounds
 from helpers.shared_data import corpus, data_file
 
@@ -26,6 +28,13 @@ FALLBACK = [
     {"type": "ByteFallback"},
     {"type": "Fuse"},
 ]
+ROBERTA = {
+    "type": "RobertaProcessing",
+    "sep": ["</s>", 2],
+    "cls": ["<s>", 1],
+    "trim_offsets": True,
+    "add_prefix_space": False,
+}
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
@@ -156,6 +165,42 @@ def compare_decoded(ours: Tokenizer, peer: Any, ids: list[int], what: object) ->
 def test_random_files_equal_tokenizers(part: int) -> None:
     for seed in range(part, ROUNDS, 5):
         compare(seed)
+
+
+def with_other_ends(rng: random.Random) -> dict[str, Any]:
+    """Return a file of the Llama kind with any post-processors, and in half of the cases any decoders."""
+    made = document(rng)
+    processors = [random_processor(rng) for _ in range(rng.choice([1, 1, 2]))]
+    if sum(one["type"] != "ByteLevel" for one in processors) > 1:
+        processors.pop()  # of several that add ids, tokenizers makes what the order of a hash table says
+    made["post_processor"] = sequence_of(processors, "processors", rng)
+    if rng.random() < 0.5:
+        decoders = [random_decoder(rng) for _ in range(rng.choice([0, 1, 1, 2, 3]))]
+        made["decoder"] = sequence_of(decoders, "decoders", rng)
+    return made
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("part", range(5))
+def test_files_with_any_decoders_and_post_processors_equal_tokenizers(part: int) -> None:
+    for seed in range(part, ROUNDS, 5):
+        rng = random.Random(f"ends {seed}")
+        with pipeline_check.silent():
+            found = pipeline_check.compare(with_other_ends(rng), texts(rng), pipeline_check.FACES["load"])
+        assert found.kind == pipeline_check.EQUAL, (seed, found)
+
+
+def test_offsets_are_trimmed_as_in_tokenizers() -> None:
+    """The code-point reader has no trimmed offsets, so it leaves such a file to the reader of characters."""
+    file = file_of("phi3")
+    made = json.loads(file)
+    made["post_processor"] = ROBERTA
+    peer = tokenizers.Tokenizer.from_str(json.dumps(made))
+    ours = fastbpe.load(json.dumps(made).encode())
+    assert (fastbpe.load(file).mode, ours.mode) == ("codepoint", "character")
+    for text in ["a\nb", " \n\n a", "</s> \t", "\u3000a b\u00a0"]:
+        theirs = peer.encode(text, add_special_tokens=False)
+        assert ours.encode_with_offsets(text, allowed_special="all") == (theirs.ids, theirs.offsets), text
 
 
 FILES = {

@@ -55,6 +55,4 @@ def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
     tokenizer = engine.with_offsets()
     if tokenizer is None:
         raise HandOver(engine.reason or "another thread is changing the tokenizer")
-    if tokenizer.mode == "codepoint" and engine.trims_offsets():
-        raise HandOver("offsets that are trimmed in a vocabulary of characters")
     return tokenizer

@@ -60,6 +60,8 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     if model is None:
         top.fail("it has no 'model'")
     check_model(model)
+    if templates.trims(top):
+        top.fail("trimmed offsets are not supported where spaces are U+2581", "post_processor")
     symbols = None
     if model.get("ignore_merges", bool, False):
         symbols = llama_symbols.read(top.value.get("pre_tokenizer"))

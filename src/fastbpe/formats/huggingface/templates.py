@@ -33,9 +33,19 @@ def read(top: Part) -> Templates:
         FormatError: tokenizers would refuse the post-processors, or the template for one
             text does not contain the text exactly once.
     """
-    described, place = top.value.get("post_processor"), f"{top.where}: post_processor"
-    steps = [] if described is None else [*_flat(canonical(described, place), place)]
+    steps = _chain(top)
     return Templates(_around(steps, ((TEXT,),)), _around(steps, ((TEXT,), (PAIR,))))
+
+
+def trims(top: Part) -> bool:
+    """Tell whether a post-processor of a file trims white space from offsets. Raises the errors of `read`."""
+    return any(step.get("trim_offsets") for _, step in _chain(top))
+
+
+def _chain(top: Part) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return (place, step) of each post-processor of a file."""
+    described, place = top.value.get("post_processor"), f"{top.where}: post_processor"
+    return [] if described is None else [*_flat(canonical(described, place), place)]
 
 
 def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> dict[str, Any]:
