@@ -150,12 +150,12 @@ def model_of(rng: random.Random, kind: str, name: str) -> dict[str, Any]:
 
 
 def processor(rng: random.Random, described: dict[str, Any]) -> Any:
-    """Draw a post-processor. Offsets are trimmed only where fastbpe does so: not of code points."""
+    """Draw a post-processor."""
     vocab = described["model"]["vocab"]
     ids = {one[0]: i for i, one in enumerate(vocab)} if isinstance(vocab, list) else vocab
     if rng.random() < 0.3 or not {"<s>", "</s>"} <= ids.keys():
         return rng.choice([None, {**SPELLS, "trim_offsets": False}])
-    flags = {"trim_offsets": "<0x00>" not in ids, "add_prefix_space": False}
+    flags = {"trim_offsets": True, "add_prefix_space": False}
     return {"type": "RobertaProcessing", "sep": ["</s>", ids["</s>"]], "cls": ["<s>", ids["<s>"]], **flags}
 
 
@@ -265,17 +265,15 @@ def difference(ours: Any, theirs: Any) -> str:
     return ""
 
 
-@pytest.mark.filterwarnings("ignore::fastbpe.errors.FormatWarning")
-@pytest.mark.parametrize("name", CLASSES)
-def test_ids_are_those_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def check(name: str, draw_files: Callable[[random.Random, str], dict[str, Any]]) -> None:
+    """Compare random folders of a class with transformers, until n_rounds of them were equal."""
     counts: Counter[str] = Counter()
     rounds = n_rounds(8, 300)
     for number in range(4 * rounds + 20):  # transformers refuses up to a quarter of the folders of a class
         if counts["equal"] == rounds:
             break
         seed = f"{SEED} {name} {number}"
-        files = draw(random.Random(seed), name)
+        files = draw_files(random.Random(seed), name)
         with tempfile.TemporaryDirectory() as folder:
             folder_grid.write(files, Path(folder))
             ours, theirs = load_both(Path(folder))
@@ -288,3 +286,24 @@ def test_ids_are_those_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) 
         counts["equal"] += 1
     print(f"{name}: {dict(counts)}")
     assert counts["equal"] == rounds
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.errors.FormatWarning")
+@pytest.mark.parametrize("name", CLASSES)
+def test_ids_are_those_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    check(name, draw)
+
+
+def draw_lines(rng: random.Random, name: str) -> dict[str, Any]:
+    """Draw the files of a folder with a vocab.txt instead of a tokenizer.json."""
+    files = draw(rng, name)
+    vocab = files.pop("tokenizer.json")["model"]["vocab"]
+    end = rng.choice(["\n", "\r\n"])
+    return {**files, "vocab.txt": (end.join(vocab) + rng.choice(["", end])).encode()}
+
+
+@pytest.mark.parametrize("name", class_steps.WORDS)
+def test_lines_of_a_vocabulary_have_the_steps_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    check(name, draw_lines)

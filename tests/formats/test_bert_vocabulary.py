@@ -35,6 +35,13 @@ def test_folder_is_read_with_the_flags_beside_it(tmp_path: Path) -> None:
     assert fastbpe.load(fill(tmp_path, LINES, do_lower_case=False)).encode("Cats cat") == [8, 7, 6]
 
 
+def test_tokens_of_the_class_that_have_no_line_are_added(tmp_path: Path) -> None:
+    """As in transformers, which gives them the next ids."""
+    loaded = fastbpe.load(fill(tmp_path, LINES[:2]))
+    assert loaded.encode_with_template("the") == [3, 1, 2]
+    assert loaded.special_tokens == {"[UNK]": 1, "[SEP]": 2, "[PAD]": 0, "[CLS]": 3, "[MASK]": 4}
+
+
 def test_tokenizer_json_gets_the_flags_beside_it(tmp_path: Path) -> None:
     """As in transformers, where BertTokenizer takes only the vocabulary from it."""
     loaded = fastbpe.load(fill(tmp_path, LINES, do_lower_case=False))
@@ -57,10 +64,9 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "config", "said"),
     [
-        (LINES, {"tokenizer_class": "MPNetTokenizer"}, "for the class MPNetTokenizer, which has its own rules"),
+        (LINES, {"tokenizer_class": "TapasTokenizer"}, "for the class TapasTokenizer, which has its own rules"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
-        (LINES[:2], {}, r"no token '\[CLS\]', but BERT's rules need a cls_token"),
-        (LINES, {"sep_token": None}, "sets no sep_token, but BERT's rules need a sep_token"),
+        (LINES, {"sep_token": None}, "puts the sep token around texts, but '' has no id: set sep_token in"),
         ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, so the token '<p>', which has no line"),
         (["[UNK]\ud800", *LINES], {}, "byte 5 is not UTF-8"),
     ],

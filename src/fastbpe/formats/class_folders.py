@@ -89,11 +89,37 @@ def prepare(
     if file is None:
         return None
     if built is not None:
-        return _with_steps(file, _OfBuilt(folder, class_name, config, built, path), names_count=names_count)
+        return _built(folder, file, config, class_name, built, names_count=names_count)
     made = _OfPieces(folder, class_name, config, file)
     if pieces := made.relisted(file):
         top = Part({**file.top.value, "model": {**file.top.value["model"], "vocab": pieces}}, path, "")
         file = _File(top, None, json.dumps(top.value).encode())
+    return _with_steps(file, made, names_count=names_count)
+
+
+def prepare_words(
+    folder: str,
+    path: str,
+    vocab: Mapping[str, int],
+    config: Mapping[str, Any],
+    class_name: str,
+    *,
+    names_count: bool,
+) -> Prepared:
+    """Make the tokenizer.json of a vocabulary in a vocab.txt. Accepts the other arguments of `prepare`.
+
+    Raises:
+        FormatError: transformers cannot make a tokenizer from this vocabulary.
+    """
+    file = _File(Part({"version": "1.0", "model": {"type": "WordPiece", "vocab": vocab}}, path, ""), None, b"")
+    return _built(folder, file, config, class_name, class_steps.WORDS[class_name], names_count=names_count)
+
+
+def _built(
+    folder: str, file: _File, config: Mapping[str, Any], class_name: str, built: Built, *, names_count: bool
+) -> Prepared:
+    """Return a file with the steps of a class of `class_steps`."""
+    made = _OfBuilt(folder, class_name, config, built, file.top.where)
     return _with_steps(file, made, names_count=names_count)
 
 

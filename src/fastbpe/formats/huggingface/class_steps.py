@@ -377,6 +377,11 @@ CLASSES: Mapping[str, Built] = {
     "Siglip2": Built("BPE", Settings(_GEMMA_ROLES, pattern=""), partial(_gemma, lowers=True)),
     "Tipsv2": Built("BPE", Settings({"unk": "<unk>", "pad": "<pad>"}, pattern=""), _tips),
 }
+#: Classes that read a vocab.txt of WordPiece → tokenizer. ConvBERT's steps count for such a file.
+WORDS: Mapping[str, Built] = {
+    **{name: built for name, built in CLASSES.items() if built.kind == "WordPiece"},
+    "ConvBert": CLASSES["Bert"],
+}
 #: Classes whose steps fastbpe does not build, with the reason.
 UNKNOWN: Mapping[str, str] = {
     "RoFormer": "its pre-tokenizer finds Chinese words with rjieba",
