@@ -41,6 +41,8 @@ TEXTS = (
     "▁a ▁▁b  [MASK] <unk> <new>",
     "",
 )
+#: The tokens of Whisper's prompts; those of languages follow the first.
+PROMPT = ["<|startoftranscript|>", "<|en|>", "<|zh|>", "<|de|>", "<|translate|>", "<|transcribe|>"]
 NORMALIZERS: list[Any] = [
     None,
     {"type": "NFC"},
@@ -83,6 +85,8 @@ OPTIONS: dict[str, list[Any]] = {
     "add_bos_token": [True, False],
     "add_eos_token": [True, False],
     "predict_timestamps": [True],
+    "language": ["english", "DE", "Mandarin"],
+    "task": ["transcribe", "translate"],
     "padding_side": ["left", "right"],
     "mask_token": ["<mask>", "[MASK]", {"__type": "AddedToken", "content": "<new>", "lstrip": True}],
     "pad_token": ["<pad>", "<new>", None],
@@ -123,6 +127,8 @@ def names(rng: random.Random) -> list[str]:
 
 def model_of(rng: random.Random, kind: str, name: str) -> dict[str, Any]:
     own = names(rng)
+    if name == "Whisper":
+        own = [*(one for one in own if one not in PROMPT), *PROMPT]
     if kind == "WordPiece":
         tokens = own + WORD_LIST.split()
         options = {

@@ -93,11 +93,33 @@ def test_class_with_another_model_than_the_file_warns(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
-def test_whisper_with_a_language_warns_and_keeps_the_prompt_of_the_file(tmp_path: Path) -> None:
-    around = {"type": "BertProcessing", "sep": ["b", 98], "cls": ["a", 97]}
-    fill(tmp_path, "Whisper", tokenizer_json.small(post_processor=around), language="german")
-    with pytest.warns(FormatWarning, match="it puts the tokens for the language 'german' before texts"):
-        assert fastbpe.load(tmp_path).encode_with_template("x") == [97, ord("x"), 98]
+PROMPT = [
+    "<|startoftranscript|>",
+    "<|en|>",
+    "<|zh|>",
+    "<|de|>",
+    "<|transcribe|>",
+    "<|notimestamps|>",
+    "<|endoftext|>",
+]
+
+
+def test_whisper_puts_language_and_task_before_texts(tmp_path: Path) -> None:
+    file = tokenizer_json.small()
+    first = len(file["model"]["vocab"])
+    file["model"]["vocab"] |= {name: first + i for i, name in enumerate(PROMPT)}
+    fill(tmp_path, "Whisper", file, language="German", task="transcribe")
+    around = [first, first + 3, first + 4, first + 5, ord("x"), first + 6]
+    assert fastbpe.load(tmp_path).encode_with_template("x") == around
+    fill(tmp_path, "Whisper", file, language="es")
+    with pytest.raises(FormatError, match=r"puts the id \d+ before texts for 'es', but <\|es\|> has not this id"):
+        fastbpe.load(tmp_path)
+    fill(tmp_path, "Whisper", file, language="elvish")
+    with pytest.raises(FormatError, match="language: Whisper has no language 'elvish'; it has en, zh, "):
+        fastbpe.load(tmp_path)
+    fill(tmp_path, "Whisper", file, task="sing")
+    with pytest.raises(FormatError, match="task: Whisper has no task 'sing'; it has translate, transcribe"):
+        fastbpe.load(tmp_path)
 
 
 def test_file_that_agrees_with_its_class_loads_without_a_warning(tmp_path: Path) -> None:

@@ -18,7 +18,14 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.formats.huggingface import class_settings, class_steps, named_tokens, piece_classes, read_segmented
+from fastbpe.formats.huggingface import (
+    class_settings,
+    class_steps,
+    named_tokens,
+    piece_classes,
+    read_segmented,
+    whisper_prompt,
+)
 from fastbpe.formats.huggingface import read as tokenizer_json
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens
@@ -170,10 +177,10 @@ def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -
     return Prepared(described, file.apart, named)
 
 
-def _warn(path: str, class_name: str, why: str, what: str = "steps") -> None:
+def _warn(path: str, class_name: str, why: str) -> None:
     warnings.warn(
-        f"{path}: the class {class_name}Tokenizer of transformers does not use the {what} of this file: {why}; "
-        f"fastbpe keeps the file's {what}, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
+        f"{path}: the class {class_name}Tokenizer of transformers does not use the steps of this file: {why}; "
+        f"fastbpe keeps the file's steps, so ids may differ; for the ids of the class, {class_settings.WAY_OUT}",
         FormatWarning,
         stacklevel=2,
     )
@@ -294,8 +301,8 @@ class _OfBuilt:
         token = partial(self._token, find)
         if built.processor in ("RobertaProcessing", "BertProcessing"):
             return self._with_ends(token)
-        if built.settings.before:
-            return self._after_prompt(token, own)
+        if built.settings.has_prompt:
+            return self._after_prompt(token)
         if self.class_name == "Splinter" and self.config.get("padding_side") == "left":
             return as_template(class_steps.SPLINTER_LEFT, token)
         if built.template:
@@ -338,14 +345,9 @@ class _OfBuilt:
             "add_prefix_space": prefixes,
         }
 
-    def _after_prompt(self, token: Token, own: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _after_prompt(self, token: Token) -> dict[str, Any]:
         """Return the post-processor of Whisper, which puts its prompt before texts."""
-        stated = [key for key in ("language", "task") if self.config.get(key) is not None]
-        if stated:
-            why = f"it puts the tokens for the {stated[0]} {self.config[stated[0]]!r:.40} before texts"
-            _warn(self.where, self.class_name, why, "post-processor")
-            return own
-        prompt = " ".join(self.built.settings.before[: -1 if self.config.get("predict_timestamps") else None])
+        prompt = " ".join(whisper_prompt.tokens(self.config, self.where, lambda name: token(name)[1]))
         return as_template((f"{prompt} $A eos", f"{prompt} $A $B:1 eos:1"), token)
 
 

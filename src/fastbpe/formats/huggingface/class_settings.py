@@ -38,7 +38,7 @@ class Settings(NamedTuple):
         resets_flags: the flags of special tokens in the files are ignored.
         makes_special: tokens that have no role are special, whatever the files say.
         puts_around: the tokens of the roles cls and sep are put around texts.
-        before: tokens that are put before a text, with eos after it, for a vocabulary in two files.
+        has_prompt: the tokens of `whisper_prompt` are put before a text, and eos after it.
         pre_tokenizers: pre-tokenizers as in a tokenizer.json, instead of a pattern.
         prefix_space: a text gets a space at the start if tokenizer_config.json does not set add_prefix_space.
         mask: flags of the token of the role mask, if a file has only its text.
@@ -52,7 +52,7 @@ class Settings(NamedTuple):
     resets_flags: bool = False
     makes_special: bool = False
     puts_around: bool = False
-    before: tuple[str, ...] = ()
+    has_prompt: bool = False
     pre_tokenizers: tuple[Mapping[str, Any], ...] = ()
     prefix_space: bool = False
     mask: Mapping[str, bool] = {}
@@ -77,7 +77,7 @@ _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, res
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
     **dict.fromkeys(("GPT2", "CodeGen"), _GPT2),
-    "Whisper": Settings(_GPT2_ROLES, before=("<|startoftranscript|>", "<|notimestamps|>")),
+    "Whisper": Settings(_GPT2_ROLES, has_prompt=True),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
     "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,

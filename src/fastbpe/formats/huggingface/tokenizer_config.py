@@ -16,6 +16,7 @@ from fastbpe._utils.own_places import own_folder
 from fastbpe.errors import FormatError
 from fastbpe.formats import chat_templates
 from fastbpe.formats.atomic_files import check_parent, write
+from fastbpe.formats.huggingface import whisper_prompt
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import PAIR, TEXT, CodePointModel, Model, PieceType, around
 
@@ -55,8 +56,8 @@ def with_own_tokens(
         model = model._replace(roles={**model.roles, **roles}, chat=chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
         return _between(model, where, is_bare=is_bare)
-    if isinstance(model, Model) and named.settings is not None and named.settings.before and is_bare:
-        return _after_prompt(model, where, config, named.settings.before)
+    if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
+        return _after_prompt(model, where, config)
     is_bytes = isinstance(model, Model)
     if not is_bare or not (is_bytes or model.template is None):
         return model
@@ -91,26 +92,22 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
     )
 
 
-def _after_prompt(model: Model, where: Path, config: Mapping[str, Any], names: tuple[str, ...]) -> Model:
+def _after_prompt(model: Model, where: Path, config: Mapping[str, Any]) -> Model:
     """Return a model that puts the tokens of Whisper's prompt before texts, and eos after them."""
-    for key in ("language", "task"):
-        if config.get(key) is not None:
-            raise FormatError(
-                f"{where / CONFIG}: {key}: fastbpe does not know the prompt's tokens for {config[key]!r:.40}; "
-                "save a tokenizer.json with transformers"
-            )
-    if config.get("predict_timestamps"):
-        names = names[:-1]
     unk, eos = _special_id(model, "unk"), _special_id(model, "eos")
-    found = [model.special_tokens.get(name, unk) for name in names]  # as convert_tokens_to_ids does
-    prompt = tuple(token_id for token_id in found if token_id is not None)
-    absent = [name for name, token_id in zip(names, found, strict=True) if token_id is None]
-    if eos is None or absent:
-        absent += ["the eos_token"] * (eos is None)
-        raise FormatError(
-            f"{where / CONFIG}: its class puts the tokens {', '.join(names)} before texts, and the eos_token "
-            f"after them; not among the special tokens: {', '.join(absent)}; add them to added_tokens_decoder"
-        )
+
+    def find(name: str) -> int:
+        found = model.special_tokens.get(name, unk)  # as convert_tokens_to_ids does
+        if found is None or eos is None:
+            absent = [name] * (found is None) + ["the eos_token"] * (eos is None)
+            raise FormatError(
+                f"{where / CONFIG}: its class puts the token {name} before texts, and the eos_token after them; "
+                f"not among the special tokens: {', '.join(absent)}; add them to added_tokens_decoder"
+            )
+        return found
+
+    prompt = tuple(map(find, whisper_prompt.tokens(config, f"{where / CONFIG}", find)))
+    assert eos is not None
     return model._replace(template=(prompt, (eos,)), pair_template=(*prompt, TEXT, PAIR, eos))
 
 
