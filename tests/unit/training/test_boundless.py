@@ -163,7 +163,7 @@ def test_other_formats_refuse_with_a_reason(format: Any, tmp_path: Path) -> None
 
 def test_dropout_removal_and_bases_raise_named_errors() -> None:
     tokenizer = learned()
-    with pytest.raises(ValueError, match="leave dropout= out"):
+    with pytest.raises(fastbpe.VocabularyError, match="leave dropout= out"):
         tokenizer.encode(TEXTS[0], dropout=0.1)
     with pytest.raises(fastbpe.VocabularyError, match="no token can be removed"):
         tokenizer.without_tokens([260])

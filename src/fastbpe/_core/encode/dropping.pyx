@@ -54,7 +54,7 @@ cdef class Dropping:
                 "dropout= skips merges, but only BPE models merge, and this is another model; leave dropout= out"
             )
         if pipeline.pieces.joins_pieces:
-            raise ValueError(
+            raise VocabularyError(
                 "dropout= cannot be used with this tokenizer: its superwords (BoundlessBPE) join whole pieces, "
                 "which would not be single tokens if merges were skipped; leave dropout= out"
             )

@@ -213,10 +213,10 @@ cdef class RegexSplitter(Splitter):
         except TimeoutError:
             shown = self._shown if len(self._shown) <= 60 else self._shown[:57] + "..."
             raise PatternError(
-                f"the split pattern {shown!r} backtracks too much on this text: after byte "
-                f"{offset_in_text(ends, data + at_byte)} no match ended within {seconds:.1f} seconds of processor "
-                "time; make repetitions possessive, such as a++, and alternatives exclusive, or pass the text in "
-                "shorter parts"
+                f"the split pattern {shown!r} backtracks too much on this text: at byte "
+                f"{offset_in_text(ends, data + at_byte)} it reached the limit for this text, {seconds:.1f} seconds "
+                "of processor time; make repetitions possessive, such as a++, and alternatives exclusive, or pass "
+                "the text in shorter parts"
             ) from None
         if at_byte < n:
             ends_add(ends, n | self._gap_flag)
