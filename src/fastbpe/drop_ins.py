@@ -206,7 +206,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that a program has removed from `sys.modules`, or a borrowed submodule.
+        """Find a module that a program has removed from `sys.modules`, or a borrowed submodule and what is below it.
 
         Raises:
             ModuleNotFoundError: the drop-in has no such submodule.
@@ -217,9 +217,11 @@ class _Finder(MetaPathFinder, Loader):
         face = _FACES[name]
         if not submodule or submodule in face.submodules:
             return ModuleSpec(fullname, self, is_package=not submodule)
-        if submodule in face.borrowed:
-            original = PathFinder.find_spec(name)
-            folders = original.submodule_search_locations if original is not None else None
+        outermost, _, inner = submodule.partition(".")
+        if outermost in face.borrowed:
+            original = None if inner else PathFinder.find_spec(name)
+            # A submodule of a borrowed package (tokenizers.tools.visualizer) is in the folders of this package.
+            folders = path if inner else original and original.submodule_search_locations
             found = PathFinder.find_spec(fullname, folders) if folders else None
             if submodule in face.messages and (found is None or not _has_protobuf()):
                 return ModuleSpec(fullname, self)

@@ -500,6 +500,15 @@ def test_encoding_for_model_returns_the_cached_encoding(cache: Path) -> None:
     assert ours.encoding_for_model("gpt-4") is ours.get_encoding("cl100k_base")
 
 
+def test_unknown_model_raises_an_error_that_begins_as_in_tiktoken() -> None:
+    beginnings = []
+    for module in (ours, tiktoken):
+        with pytest.raises(KeyError) as caught:
+            module.encoding_for_model("no-model-9")
+        beginnings.append(caught.value.args[0][:55])
+    assert beginnings == ["Could not automatically map no-model-9 to a tokeniser" + end for end in ("; ", ". ")]
+
+
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*PUBLISHED, *CONVERTED] if FULL else [*OPENAI, *CONVERTED])
 @pytest.mark.parametrize("file", CORPORA)

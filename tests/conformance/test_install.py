@@ -75,6 +75,22 @@ def test_uninstall_of_one_drop_in_keeps_the_others() -> None:
     assert tiktoken.Encoding is fastbpe.tiktoken.Encoding
 
 
+def test_borrowed_module_may_have_submodules_and_draws_encodings_of_the_face() -> None:
+    code = (
+        "from {module} import Tokenizer, models\n"
+        "from tokenizers.tools import Annotation, EncodingVisualizer\n"
+        "tokenizer = Tokenizer(models.BPE({{'a': 0, 'b': 1, 'ab': 2}}, [('a', 'b')]))\n"
+        "draw = EncodingVisualizer(tokenizer, default_to_notebook=False)\n"
+        "print(draw('abba', annotations=[Annotation(0, 2, 'x')]))"
+    )
+    original = run_python(code.format(module="tokenizers"))
+    swap = "import fastbpe; fastbpe.install('tokenizers')\n"
+    assert "abba" not in original
+    assert "</html>" in original
+    assert run_python(swap + code.format(module="tokenizers")) == original  # the program is not edited
+    assert run_python(code.format(module="fastbpe.tokenizers")) == original  # one import is edited
+
+
 def test_import_of_fastbpe_swaps_nothing() -> None:
     code = "import sys, fastbpe, fastbpe.tiktoken, fastbpe.sentencepiece, fastbpe.rustbpe, fastbpe.drop_ins\n"
     code += "print([m for m in sys.modules if m.split('.')[0] in ('tiktoken', 'sentencepiece', 'rustbpe')])\n"
