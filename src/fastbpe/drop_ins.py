@@ -206,7 +206,7 @@ class _Finder(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find a module that a program has removed from `sys.modules`, or a borrowed submodule and what is below it.
+        """Find a module that a program has removed from `sys.modules`, or a borrowed submodule (or one below).
 
         Raises:
             ModuleNotFoundError: the drop-in has no such submodule.

@@ -19,6 +19,7 @@ import tokenizers as stock
 import fastbpe.tokenizers as face
 from fastbpe.errors import FormatError, TrainingError
 from helpers.sampling import SEED, rounds
+from helpers.shared_data import corpus
 from helpers.tokenizer_json import random_text
 from helpers.tokenizers_twins import Twins, outcome
 
@@ -386,16 +387,62 @@ def test_unigram_learns_the_same_each_time(seed: int) -> None:
     assert {*special} <= vocab.keys()
 
 
-def test_unigram_has_the_tokens_that_the_original_has_where_all_fit() -> None:
-    texts = ["the cat sat on the mat", "the hat of the cat"] * 20
-    options: dict[str, Any] = {"vocab_size": 60, "special_tokens": ["<s>"], "unk_token": "<unk>"}
-    for steps in ((None, "Whitespace"), (None, "Metaspace")):
-        ours, theirs = (trained(m, "Unigram", texts, steps, **options) for m in (face, stock))
-        characters = {*"".join(texts).replace(" ", "" if steps[1] == "Whitespace" else "\u2581")}
-        for made in (ours, theirs):
-            assert [made.id_to_token(i) for i in range(2)] == ["<unk>", "<s>"]
-            assert json.loads(made.to_str())["model"]["unk_id"] == 0
-            assert characters <= made.get_vocab().keys()
+def scores_of(tokenizer: Any) -> tuple[dict[str, float], int | None]:
+    """The tokens of a Unigram with their scores, and the id of the unknown token."""
+    model = json.loads(tokenizer.to_str())["model"]
+    return dict(model["vocab"]), model["unk_id"]
+
+
+def check_learned(texts: list[str], steps: tuple[str | None, str | None], options: dict[str, Any]) -> None:
+    """Compare what both trainers learn. The original gives characters without a token scores in a random order."""
+    ours, theirs = (trained(module, "Unigram", texts, steps, **options) for module in (face, stock))
+    (found, unk_id), (expected, their_unk_id) = scores_of(ours), scores_of(theirs)
+    assert (found.keys(), unk_id) == (expected.keys(), their_unk_id), options
+    assert ours.get_vocab_size() == theirs.get_vocab_size()
+    most = 1e-4 * sum(len(token) == 1 for token in found)
+    for token, score in found.items():
+        assert abs(score - expected[token]) <= (most if len(token) == 1 else 1e-6 * abs(score)), token
+    order = [token for token in found if len(token) > 1]
+    ours_first = {token: (-round(found[token], 5), i) for i, token in enumerate(order)}
+    assert sorted(order, key=lambda token: ours_first[token]) == sorted(
+        [token for token in expected if len(token) > 1], key=lambda token: ours_first[token]
+    )
+
+
+@pytest.mark.parametrize("seed", rounds(25, 3000))
+def test_unigram_learns_what_the_original_learns(seed: int) -> None:
+    rng = random.Random(f"{SEED} training of Unigram like the original {seed}")
+    alphabet = rng.choice(["ab ", "abc ", "abcde ", "a\u00e9\u4e16\U0001f642\u0416 ", "ab\u4e16\u4e17 "])
+    texts = ["".join(rng.choices(alphabet, k=rng.randint(0, 30))) for _ in range(rng.randint(1, 40))]
+    options: dict[str, Any] = {"vocab_size": rng.randint(12, 60), "unk_token": rng.choice([None, "<u>"])}
+    options |= {
+        "special_tokens": rng.choice([[], ["<s>"], ["a", "<u>"]]),
+        "n_sub_iterations": rng.choice([0, 1, 2]),
+    }
+    options |= {"max_piece_length": rng.choice([1, 2, 3, 16]), "seed_size": rng.choice([3, 10, 1000])}
+    options |= {"shrinking_factor": rng.choice([0.3, 0.75, 0.9]), "initial_alphabet": rng.choice([[], ["z"]])}
+    check_learned(texts, (None, rng.choice(["WhitespaceSplit", "Metaspace"])), options)
+
+
+@pytest.mark.parametrize(
+    ("file", "n", "cut", "options"),
+    [
+        (
+            "botchan.txt",
+            100_000,
+            "Metaspace",
+            {"vocab_size": 1000, "special_tokens": ["<s>"], "unk_token": "<unk>"},
+        ),
+        ("multilingual.txt", 60_000, "Metaspace", {"vocab_size": 3000}),
+        ("wagahaiwa_nekodearu.txt", 20_000, "Metaspace", {"vocab_size": 2500}),  # long words of many characters
+        ("json_yaml.txt", 20_000, None, {"vocab_size": 500}),
+        ("taylorswift.txt", 40_000, "ByteLevel", {"vocab_size": 400, "initial_alphabet": ["q"]}),
+    ],
+)
+def test_unigram_learns_what_the_original_learns_from_real_text(
+    file: str, n: int, cut: str | None, options: dict[str, Any]
+) -> None:
+    check_learned(corpus(file, n).split("\n"), (None, cut), options)
 
 
 def test_unigram_learns_from_no_words_or_few() -> None:

@@ -25,8 +25,8 @@ def encoding_name_for_model(model_name: str) -> str:
         return encoding
     # Callers look for the beginning of tiktoken's message, so that it is the same here.
     raise KeyError(
-        f"Could not automatically map {model_name} to a tokeniser; if you know its encoding, pass the encoding's name "
-        "to `tiktoken.get_encoding`"
+        f"Could not automatically map {model_name} to a tokeniser; if you know its encoding, pass the encoding's "
+        "name to `tiktoken.get_encoding`"
     )
 
 

@@ -150,8 +150,8 @@ class WordLevelTrainer(Trainer):
 class UnigramTrainer(Trainer):
     """Options for training a Unigram model.
 
-    The algorithm is sentencepiece's, applied to the words of the pre-tokenizer, so the same texts always lead to
-    the same model. (The trainer of tokenizers makes a different model each time.)
+    The vocabulary is the one that tokenizers learns. Characters that training drops get low scores in Unicode
+    order, so the same texts always lead to the same model; in tokenizers this order changes from run to run.
 
     Args:
         vocab_size: target vocabulary size, including special tokens.

@@ -54,8 +54,7 @@ _DELTA = float32(0.0001)  # difference between the scores of two characters that
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
 _PARTS = 4  # parts of the search for strings for each thread: they take unequal times
 _BLOCK = 1 << 12  # pieces that a thread examines at once
-N_SLOTS = 16  # parts in which sums are made, if the option num_threads does not say it
-#: Options of a model that `learn_pieces` reads.
+#: Options of a model that `_learn_pieces` reads.
 _READ = (
     "max_sentencepiece_length",
     "split_by_whitespace",
@@ -163,7 +162,7 @@ def _learn_counted(
     n_seeds, seeds_file = trainer["seed_sentencepiece_size"], trainer["seed_sentencepieces_file"]
     if not n_seeds and not seeds_file:
         n_seeds = max(100_000, 8 * trainer["vocab_size"])
-    final, n_words = learn_pieces(
+    final, n_words = _learn_pieces(
         sentences,
         character_classes(options),
         {name: trainer[name] for name in _READ},
@@ -213,28 +212,27 @@ def _of_alphabet(
     return store
 
 
-def learn_pieces(
+def _learn_pieces(
     store: SentenceStore | CountedSentences,
     classes: bytes,
     options: Mapping[str, Any],
     *,
     n_free: int,
-    n_wanted: int | None = None,
+    n_wanted: int,
     n_seeds: int,
     more: Iterable[str],
-    seeds_file: str = "",
-    n_threads: int = 1,
-    reporter: Reporter | None = None,
+    seeds_file: str,
+    n_threads: int,
+    reporter: Reporter,
 ) -> tuple[dict[bytes, float], int]:
     """Learn pieces and their scores.
 
     Args:
         store: the sentences, or (with split_by_whitespace) their counted words.
         classes: class of each code point: characters of different classes are never in one piece.
-        options: max_sentencepiece_length, shrinking_factor, num_sub_iterations and num_threads; and rules for
-            white space, which are off if they are missing.
+        options: the options in _READ.
         n_free: maximum number of pieces to return. All characters are pieces, even if there are more.
-        n_wanted: number of pieces at which pruning ends; None: 1.1 times n_free, or all characters.
+        n_wanted: number of pieces at which pruning ends.
         n_seeds: number of strings at the start.
         more: characters that are pieces even if no sentence has them.
         seeds_file: path of a file with the strings at the start; "": they come from the sentences.
@@ -249,7 +247,6 @@ def learn_pieces(
     required = {chr(c).encode(): n for c, n in counts.items()}
     for character in more:
         required.setdefault(character.encode(), 0)
-    n_wanted = max(int(n_free * _MORE), len(counts)) if n_wanted is None else n_wanted
     found: list[tuple[bytes, float]] = []
     n_words = 0
     if store.n:
@@ -257,13 +254,13 @@ def learn_pieces(
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
             # Words are sorted at the same time as the search.
-            is_cut = isinstance(store, CountedSentences) or options.get("split_by_whitespace")
+            is_cut = isinstance(store, CountedSentences) or options["split_by_whitespace"]
             sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
             pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
             words: SentenceStore = next(sorting)
             n_words = words.n
             learner = UnigramLearner(pieces, scores, words)
-            with (reporter or Reporter(False)).phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
+            with reporter.phase("learning", len(pieces) - n_wanted, unit=" pieces") as phase:
                 _learn(learner, options, n_wanted, run, phase.update)
             found = learner.pieces()
     return _final(found, [*required.items()], n_free), n_words
@@ -306,7 +303,7 @@ def _seeds(
         classes,
         max_length=options["max_sentencepiece_length"],
         n_kept=n_seeds,
-        **{name: options.get(name, False) for name in _SPLITS},
+        **{name: options[name] for name in _SPLITS},
     )
     if seeds_file:
         scored = dict(zip(pieces, scores, strict=True))

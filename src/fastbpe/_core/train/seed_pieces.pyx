@@ -7,6 +7,9 @@ about a string that can be a piece. A string that is a whole unit also has a nod
 different sentences follow; sentencepiece adds the count of that node to the string's, so that it counts twice.
 This module does the same.
 
+For tokenizers (by_characters), the suffix tree has characters instead of bytes, each distinct word occurs once, and
+a string whose occurrences all end words is not a node: each continues with the NUL.
+
 Suffixes are divided among threads: those that begin with the same two bytes go to the same thread. A string that
 can be a piece has at least two characters, so all its occurrences are there.
 """
@@ -25,6 +28,7 @@ from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTabl
 from fastbpe._core.train.scripts cimport (
     ANY, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end, may_follow, next_code_point,
 )
+from fastbpe._core.train.sentence_store cimport NO_SENTENCE
 from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
 
 cdef enum:
@@ -51,6 +55,7 @@ cdef class SeedFinder:
     max_length: maximum length of a piece in characters.
     n_kept: number of best strings that are wanted.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see scripts.pxd.
+    by_characters: the strings of tokenizers instead of those of sentencepiece; each unit is a word and NO_SENTENCE.
     """
 
     cdef bytes _owner  # owner of the next attribute
@@ -58,6 +63,7 @@ cdef class SeedFinder:
     cdef PieceRules _rules
     cdef uint32_t _max_length
     cdef size_t _n_kept
+    cdef bint _by_characters
     cdef PieceTable _found  # strings, with their counts
     # For the current chunk:
     cdef PieceTable _units
@@ -69,7 +75,7 @@ cdef class SeedFinder:
 
     def __cinit__(
         self, bytes classes not None, *, uint32_t max_length, size_t n_kept, bint split_by_whitespace=True,
-        bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False,
+        bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False, bint by_characters=False,
     ):
         if len(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
@@ -78,6 +84,7 @@ cdef class SeedFinder:
         self._rules = PieceRules(split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces)
         self._max_length = max_length
         self._n_kept = n_kept
+        self._by_characters = by_characters
         self._found = PieceTable()
 
     def __dealloc__(self):
@@ -219,7 +226,7 @@ cdef class SeedFinder:
 
         The intervals around the current suffix are on a stack (Abouelhoda, Kurtz and Ohlebusch 2004).
         """
-        cdef size_t i, shared, first, n_open = 1, capacity = 1024
+        cdef size_t i, shared, first, outer, n_open = 1, capacity = 1024
         cdef Interval* open_ = <Interval*> malloc(capacity * sizeof(Interval))
         cdef int64_t* before = <int64_t*> malloc((n + 1) * sizeof(int64_t))  # occurrences of all earlier suffixes
         cdef Watch watch = Watch(0, &self._abandoned)
@@ -239,7 +246,8 @@ cdef class SeedFinder:
                 while shared < open_[n_open - 1].depth:
                     n_open -= 1
                     first = open_[n_open].first
-                    self._count(found, suffixes + first, open_[n_open].depth, before[i] - before[first])
+                    outer = max(shared, open_[n_open - 1].depth)
+                    self._count(found, suffixes + first, open_[n_open].depth, outer, before[i] - before[first])
                 if shared > open_[n_open - 1].depth:
                     reserve(<void**> &open_, &capacity, n_open + 1, sizeof(Interval), 0)
                     open_[n_open] = Interval(first, shared)
@@ -249,10 +257,20 @@ cdef class SeedFinder:
             free(before)
         return 0
 
-    cdef int _count(self, PieceTable found, const Keyed* suffix, size_t n, int64_t count) except -1 nogil:
-        """Count the first n bytes of a suffix, unless they cannot be a piece."""
+    cdef int _count(
+        self, PieceTable found, const Keyed* suffix, size_t n, size_t outer, int64_t count
+    ) except -1 nogil:
+        """Count the first n bytes of a suffix, unless they cannot be a piece. outer: length of the node above."""
         cdef const uint8_t* text = self._text + suffix.at
-        if text[n - 1] == 0:
+        cdef size_t whole = 0
+        if self._by_characters:
+            # A node inside a character stands for the characters before it, unless a node above it already does.
+            while whole + fb_char_bytes(text[whole]) <= n:
+                whole += fb_char_bytes(text[whole])
+            if whole <= outer or (whole < n and text[whole] == NO_SENTENCE):
+                return 0
+            n = whole
+        elif text[n - 1] == 0:
             n -= 1
         if not self._may_be(text, n, 2):
             return 0
@@ -281,6 +299,10 @@ cdef class SeedFinder:
         """Tell whether training may make this piece."""
         cdef bytes data = piece.encode()
         return self._may_be(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data), 1)
+
+    def strings(self):
+        """List the strings with their counts, in no order."""
+        return self._found.items()
 
     # The best
 
