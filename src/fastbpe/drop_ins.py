@@ -169,6 +169,10 @@ class _StandIn(ModuleType):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}: {_way_out(self.__name__)}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the name, as dill and cloudpickle do for the modules that a function uses."""
+        return importlib.import_module, (self.__name__,)
+
 
 def _stand_in(name: str) -> _StandIn:
     face = importlib.import_module(f"fastbpe.{name}")

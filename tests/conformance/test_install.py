@@ -91,6 +91,17 @@ def test_borrowed_module_may_have_submodules_and_draws_encodings_of_the_face() -
     assert run_python(code.format(module="fastbpe.tokenizers")) == original  # one import is edited
 
 
+def test_pickled_stand_in_is_the_module_of_that_name() -> None:
+    """Dataset.map, Ray and joblib pickle functions with the modules that they use."""
+    fastbpe.install("tiktoken")
+    import tiktoken
+
+    data = pickle.dumps(tiktoken)
+    assert pickle.loads(data) is tiktoken
+    fastbpe.uninstall()
+    assert pickle.loads(data) is importlib.import_module("tiktoken") is not tiktoken
+
+
 def test_import_of_fastbpe_swaps_nothing() -> None:
     code = "import sys, fastbpe, fastbpe.tiktoken, fastbpe.sentencepiece, fastbpe.rustbpe, fastbpe.drop_ins\n"
     code += "print([m for m in sys.modules if m.split('.')[0] in ('tiktoken', 'sentencepiece', 'rustbpe')])\n"
