@@ -121,7 +121,11 @@ def script_runs() -> str:
     left = [c for c in ASSIGNED if c not in script_of and unicodedata2.category(chr(c)) != "Co"]
     if left:
         raise SystemExit(f"gen_unicode_tables: U+{left[0]:04X} has no script; a name is missing in SCRIPTS")
-    return run_lengths(lambda c: script_of.get(c, "----"))
+    script_of.update(dict.fromkeys(range(0xD800, 0xE000), "----"))
+    script = ""
+    for c in range(0x110000):  # nobody reads the script of a character without one: it continues the run before it
+        script = script_of.setdefault(c, script)
+    return run_lengths(script_of.__getitem__)
 
 
 def case_classes() -> set[tuple[int, ...]]:
@@ -209,7 +213,11 @@ def generate() -> str:
             "General category and length of each run from U+0000 on; the surrogates are Cs.",
             run_lengths(lambda c: category.get(c, "Cs")),
         ),
-        constant("SCRIPT_RUNS", "Script and length of each run; ---- is not a script.", script_runs()),
+        constant(
+            "SCRIPT_RUNS",
+            "Script and length of each run, with the characters after it that have none; ---- are the surrogates.",
+            script_runs(),
+        ),
         constant("SCRIPT_NAMES", "Code and name of each script.", " ".join(f"{c}:{n}" for c, n in scripts)),
         constant("WHITE_SPACE", "White_Space as gap.length.", gaps_and_lengths(WHITE_SPACE)),
         constant("OTHER_ALPHABETIC", "Alphabetic without L and Nl, as gap.length.", gaps_and_lengths(alphabetic)),
