@@ -19,7 +19,6 @@ from typing import Any
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.batches import items_in
-from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr
 from fastbpe._utils.threads import usable_threads
@@ -29,7 +28,7 @@ from fastbpe.corpus.encoding_run import Batch, Job, Run, facts
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.listing import Listing, Path_
 from fastbpe.corpus.remote import AnyPath, absolute
-from fastbpe.corpus.sinks import SUFFIXES, TABLES, Mismatch, Sink, check_absent
+from fastbpe.corpus.sinks import Mismatch, Sink, check_absent, check_output
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Cut
 from fastbpe.corpus.sources import is_long, read
@@ -198,14 +197,7 @@ def checked_files(inputs: Path_ | Iterable[Path_], out: AnyPath, job: Job) -> tu
     Returns:
         The files, and a record of the files that folders leave out.
     """
-    if out.suffix not in SUFFIXES:
-        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
-    if out.is_dir():
-        raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
-    if out.suffix in TABLES:
-        require_pyarrow(out)
-    if isinstance(out, Path) and not out.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
+    check_output(out)
     if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
     inputs = items_in(inputs, "inputs")

@@ -28,6 +28,7 @@ from typing import IO, Any
 
 from fastbpe._utils import file_locks
 from fastbpe._utils.json_objects import Schema, check_object
+from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.id_headers import ID_BYTES, MAX_LLMC_IDS, header_of
 from fastbpe.corpus.id_schemas import FINISHING, PROGRESS, RUN
@@ -72,6 +73,18 @@ def stale_paths(out: P) -> list[P]:
     if ids.suffix == ".bin" and index != out and is_megatron_index(index):
         found.append(index)
     return found
+
+
+def check_output(out: AnyPath) -> None:
+    """Raise an error if ids cannot be written to a path: its extension, its folder, or a missing package."""
+    if out.suffix not in SUFFIXES:
+        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
+    if out.is_dir():
+        raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
+    if out.suffix in TABLES:
+        require_pyarrow(out)
+    if isinstance(out, Path) and not out.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
 
 
 def check_absent(out: AnyPath) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 import warnings
@@ -11,13 +10,12 @@ from pathlib import Path
 
 from fastbpe._core.ids.little_endian import pack_offsets
 from fastbpe._utils.choices import Header
-from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.listing import Path_
 from fastbpe.corpus.remote import is_remote
-from fastbpe.corpus.sinks import DTYPES, SUFFIXES, TABLES, Sink, check_absent, ids_path
+from fastbpe.corpus.sinks import DTYPES, TABLES, Sink, check_absent, check_output, ids_path
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.id_files.blocks import KnownIds, ends_of
@@ -136,14 +134,7 @@ def _parts_of(paths: Sequence[Path_]) -> list[Part]:
 
 def _check_output(out: Path, parts: Sequence[Part]) -> None:
     """Do all checks that are possible before reading ids."""
-    if out.suffix not in SUFFIXES:
-        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
-    if out.is_dir():
-        raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
-    if not out.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(out.parent))
-    if out.suffix in TABLES:
-        require_pyarrow(out)
+    check_output(out)
     if parts[0].dtype not in (*DTYPES, *_UNSIGNED):
         raise FormatError(
             f"{parts[0].path}: its ids are {parts[0].dtype}; only {' and '.join(DTYPES)} can be written"

@@ -121,7 +121,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         raise _unknown(name)
     wrong = []
     for path in _published_paths(vocabulary.file):
-        data = _bytes_of(path)
+        data = content_of(path)
         if data is None:
             continue
         if vocabulary.file.is_in(data):
@@ -213,7 +213,7 @@ def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -
     paths = _gpt2_paths()
     if not paths:
         return None
-    ids, merges = map(_bytes_of, paths)
+    ids, merges = map(content_of, paths)
     if ids is None or merges is None or not (GPT2_IDS.is_in(ids) and GPT2_MERGES.is_in(merges)):
         return None
     from fastbpe.formats import gpt2  # here: only this vocabulary needs it
@@ -235,7 +235,7 @@ def published_copy(url: str, sha256: str | None) -> bytes | None:
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:
         return None
-    copies = (_bytes_of(os.path.join(folder, file.name)) for folder in _folders())
+    copies = (content_of(os.path.join(folder, file.name)) for folder in _folders())
     return next(
         (data for data in copies if data is not None and len(data) == file.n_bytes and file.is_in(data)), None
     )
@@ -371,7 +371,7 @@ def _way_out(vocabulary: KnownVocabulary) -> str:
     return f"use its publisher's tokenizer: fastbpe fetch {repository}, and load {repository}"
 
 
-def _bytes_of(path: str) -> bytes | None:
+def content_of(path: str) -> bytes | None:
     """Read a file; None: it cannot be read."""
     try:
         return Path(path).read_bytes()

@@ -69,7 +69,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         _check(content, blobpath, expected_hash)
         return content
     path = os.path.join(folder, find.tiktoken_name(blobpath))
-    kept = _kept(path)
+    kept = find.content_of(path)
     if kept is not None and (expected_hash is None or check_hash(kept, expected_hash)):
         return kept
     if (copy := find.published_copy(blobpath, expected_hash)) is not None:
@@ -91,14 +91,6 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         if chosen:
             warnings.warn(f"cannot keep {blobpath} in the cache: {error}", stacklevel=2)
     return content
-
-
-def _kept(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError:  # it does not exist, or belongs to somebody else
-        return None
 
 
 def _check(content: bytes, source: str, expected_hash: str | None) -> None:

@@ -79,7 +79,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
         if kind == "Sequence":
             steps = described.get("decoders")
             if not isinstance(steps, list) or depth > _MAX_DEPTH:
-                _fail(place, f"a Sequence needs a list 'decoders', not more than {_MAX_DEPTH} deep")
+                fail(place, f"a Sequence needs a list 'decoders', not more than {_MAX_DEPTH} deep")
             inner = [canonical(step, f"{place}.decoders[{i}]", depth + 1) for i, step in enumerate(steps)]
             return {"type": "Sequence", "decoders": inner}
         if isinstance(kind, str) and kind in OPTIONS:
@@ -94,9 +94,9 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
         found = None
     kind = described.get("type") if isinstance(described, Mapping) else None
     if found is None and isinstance(kind, str) and kind not in OPTIONS:
-        _fail(place, f"the decoder {kind!r:.60} is unknown; fastbpe knows {', '.join(OPTIONS)} and Sequence")
+        fail(place, f"the decoder {kind!r:.60} is unknown; fastbpe knows {', '.join(OPTIONS)} and Sequence")
     if found is None:
-        _fail(place, f"{described!r:.60} is not a decoder; tokenizers has {', '.join(OPTIONS)} and Sequence")
+        fail(place, f"{described!r:.60} is not a decoder; tokenizers has {', '.join(OPTIONS)} and Sequence")
     return found
 
 
@@ -109,12 +109,12 @@ def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
     """
     adds = described.get("add_prefix_space")
     if adds is not None and not isinstance(adds, bool):
-        _fail(f"{place}.add_prefix_space", f"in Metaspace it must be true or false, not {adds!r:.60}")
+        fail(f"{place}.add_prefix_space", f"in Metaspace it must be true or false, not {adds!r:.60}")
     if described.get("str_rep") is not None and not isinstance(described["str_rep"], str):
-        _fail(f"{place}.str_rep", f"in Metaspace it must be text, not {described['str_rep']!r:.60}")
+        fail(f"{place}.str_rep", f"in Metaspace it must be text, not {described['str_rep']!r:.60}")
     scheme = described.get("prepend_scheme", "always")
     if adds is False and scheme != "never":
-        _fail(f"{place}.add_prefix_space", f"false contradicts the prepend_scheme {scheme!r:.60}")
+        fail(f"{place}.add_prefix_space", f"false contradicts the prepend_scheme {scheme!r:.60}")
     split = described.get("split")
     given = {**described, "prepend_scheme": scheme, "split": True if split is None else split}
     return _checked("Metaspace", given, place)
@@ -124,7 +124,7 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return the options of a kind. Raises FormatError for an invalid value."""
     for name, option in OPTIONS[kind].items():
         if not is_value(option, given.get(name)):
-            _fail(f"{place}.{name}", f"in {kind} it must be {VALUES_OF[option]}, not {given.get(name)!r:.60}")
+            fail(f"{place}.{name}", f"in {kind} it must be {VALUES_OF[option]}, not {given.get(name)!r:.60}")
     return {"type": kind, **{name: given[name] for name in OPTIONS[kind]}}
 
 
@@ -173,5 +173,6 @@ def is_id(value: Any) -> bool:
     return is_value("number", value) and value < 1 << 32
 
 
-def _fail(place: str, problem: str) -> NoReturn:
+def fail(place: str, problem: str) -> NoReturn:
+    """Raise the error about a part of a file."""
     raise FormatError(f"{place}: {problem}")

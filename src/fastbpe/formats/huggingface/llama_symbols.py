@@ -71,7 +71,7 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
         symbols: user-defined pieces.
         cuts: each name that must be cut → its part to cut off.
     """
-    steps = [_split("|".join(map(escaped, _longest_first(symbols))))]
+    steps = [_split("|".join(map(escaped, longest_first(symbols))))]
     if cuts:
         rests: dict[str, list[str]] = {}
         for name, first in sorted(cuts.items()):
@@ -134,7 +134,8 @@ def _merged(text: str, merges: Merges) -> list[str]:
         tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
 
 
-def _longest_first(symbols: Iterable[str]) -> list[str]:
+def longest_first(symbols: Iterable[str]) -> list[str]:
+    """Sort texts by length, the longest first, then by characters."""
     return sorted(symbols, key=lambda symbol: (-len(symbol), symbol))
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.decoder_json import is_id, is_value
+from fastbpe.formats.huggingface.decoder_json import fail, is_id, is_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any
 
 _NEEDED = object()  # in the place of a default
 #: Members of each and their defaults, in the order in which tokenizers writes them.
@@ -48,13 +47,13 @@ def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
     if isinstance(described, list) and len(described) == len(members):
         described = dict(zip(members, described, strict=True))
     if not isinstance(described, Mapping):
-        _fail(place, f"must be an object, not {described!r:.60}")
+        fail(place, f"must be an object, not {described!r:.60}")
     made = {key: described.get(key, default) for key, default in members.items()}
     for key, value in made.items():
         if value is _NEEDED:
-            _fail(place, f"it has no {key!r}")
+            fail(place, f"it has no {key!r}")
         if expected := _flaw(name, key, value):
-            _fail(f"{place}.{key}", f"must be {expected}, not {value!r:.60}")
+            fail(f"{place}.{key}", f"must be {expected}, not {value!r:.60}")
     return made
 
 
@@ -72,7 +71,3 @@ def _flaw(name: str, key: str, value: Any) -> str:
     if key == "pad_to_multiple_of" and value is None:
         return ""
     return "" if is_value("number", value) else _NUMBER
-
-
-def _fail(place: str, problem: str) -> NoReturn:
-    raise FormatError(f"{place}: {problem}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.decoder_json import is_id, is_value
+from fastbpe.formats.huggingface.decoder_json import fail, is_id, is_value
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import PAIR, TEXT, Templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any, NoReturn
+    from typing import Any
 
 #: Members of each kind, in the order in which tokenizers tries the kinds. Only ByteLevel and Sequence need a type.
 _MEMBERS: Mapping[str, Mapping[str, str]] = {
@@ -76,7 +76,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
     if kind == "Sequence":
         steps = described.get("processors")
         if not isinstance(steps, list) or depth > _MAX_DEPTH:
-            _fail(place, f"a Sequence needs a list 'processors', not more than {_MAX_DEPTH} deep")
+            fail(place, f"a Sequence needs a list 'processors', not more than {_MAX_DEPTH} deep")
         inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
         return {"type": "Sequence", "processors": inner}
     if isinstance(kind, str) and kind in flaws:
@@ -106,14 +106,14 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
 def _item(value: Any, place: str) -> dict[str, Any]:
     """Return an item of a template: a text, or the name of a special token."""
     if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"Sequence", "SpecialToken"}:
-        _fail(place, f"must be an object with one member, Sequence or SpecialToken, not {value!r:.60}")
+        fail(place, f"must be an object with one member, Sequence or SpecialToken, not {value!r:.60}")
     [(kind, given)] = value.items()
     inner = _members(given, ("id", "type_id"))
     if inner is None:
-        _fail(f"{place}.{kind}", f"must be an object with id and type_id, not {given!r:.60}")
+        fail(f"{place}.{kind}", f"must be an object with id and type_id, not {given!r:.60}")
     name = _valid("text", inner.get("id"), f"{place}.{kind}.id")
     if kind == "Sequence" and name not in _TEXTS:
-        _fail(f"{place}.{kind}.id", f"must be A or B, not {name!r:.60}")
+        fail(f"{place}.{kind}.id", f"must be A or B, not {name!r:.60}")
     return {kind: {"id": name, "type_id": _id(inner.get("type_id"), f"{place}.{kind}.type_id")}}
 
 
@@ -121,7 +121,7 @@ def _special(value: Any, place: str) -> dict[str, Any]:
     """Return a special token of a template."""
     given = _members(value, ("id", "ids", "tokens"))
     if given is None:
-        _fail(place, f"must be an object with id, ids and tokens, not {value!r:.60}")
+        fail(place, f"must be an object with id, ids and tokens, not {value!r:.60}")
     ids, tokens = (_of_type(list, given.get(name), f"{place}.{name}") for name in ("ids", "tokens"))
     return {
         "id": _valid("text", given.get("id"), f"{place}.id"),
@@ -140,24 +140,20 @@ def _members(value: Any, names: Iterable[str]) -> Mapping[str, Any] | None:
 
 def _of_type(kind: type, value: Any, place: str) -> Any:
     if not isinstance(value, kind):
-        _fail(place, f"must be {'a list' if kind is list else 'an object'}, not {value!r:.60}")
+        fail(place, f"must be {'a list' if kind is list else 'an object'}, not {value!r:.60}")
     return value
 
 
 def _valid(option: str, value: Any, place: str, subject: str = "") -> Any:
     if not is_value(option, value):
-        _fail(place, f"{subject}must be {_EXPECTED[option]}, not {value!r:.60}")
+        fail(place, f"{subject}must be {_EXPECTED[option]}, not {value!r:.60}")
     return value
 
 
 def _id(value: Any, place: str) -> int:
     if not is_id(value):
-        _fail(place, f"must be 0 to 2**32 - 1, not {value!r:.60}")
+        fail(place, f"must be 0 to 2**32 - 1, not {value!r:.60}")
     return int(value)
-
-
-def _fail(place: str, problem: str) -> NoReturn:
-    raise FormatError(f"{place}: {problem}")
 
 
 def _flat(step: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -190,7 +186,7 @@ def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequ
 def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
     """Return the parts into which a template turns one text or two."""
     if len(texts) > 2:
-        _fail(place, f"it gets {len(texts)} parts from the step before it, but tokenizers accepts only one or two")
+        fail(place, f"it gets {len(texts)} parts from the step before it, but tokenizers accepts only one or two")
     key = "single" if len(texts) == 1 else "pair"
     made: list[Sequence[int]] = []
     for i, item in enumerate(step[key]):
@@ -201,10 +197,10 @@ def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -
         elif name in step["special_tokens"]:
             made.append(step["special_tokens"][name]["ids"])
         else:
-            _fail(f"{place}.{key}[{i}]", f"{name!r} is not among the template's special_tokens")
+            fail(f"{place}.{key}[{i}]", f"{name!r} is not among the template's special_tokens")
     n_texts = sum(item == TEXT for part in made for item in part)
     if key == "single" and n_texts != 1:
-        _fail(f"{place}.single", f"it must contain the text once, not {n_texts} times")
+        fail(f"{place}.single", f"it must contain the text once, not {n_texts} times")
     return made
 
 

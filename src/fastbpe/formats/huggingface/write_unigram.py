@@ -94,7 +94,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
     rules += llama_spaces.describe(write_llama.spaces_of(model))
     rules += [
         {"type": "Replace", "pattern": {"String": name}, "content": name[0]}
-        for name in _longest_first(unknown_names)
+        for name in llama_symbols.longest_first(unknown_names)
     ]
     made = [_METASPACE_STEP] if _splits_words(joined, characters) else []
     made += [_cutting(cuts)] if cuts else []
@@ -115,10 +115,6 @@ def _check_symbols(model: CodePointModel, charsmap: bytes) -> None:
         words = text.split(METASPACE) if becomes_space else [text]
         if not all(words) or any(rules.shortest(word[i:]) is not None for word in words for i in range(len(word))):
             write_llama.cannot(f"the user-defined piece {text!r}, which its normalization rules change,")
-
-
-def _longest_first(names: Collection[str]) -> list[str]:
-    return sorted(names, key=lambda name: (-len(name), name))
 
 
 def _splits_words(joined: Collection[tuple[str, str]], characters: Collection[str]) -> bool:

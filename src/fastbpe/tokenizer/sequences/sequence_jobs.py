@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from fastbpe._core.encode.sequence_merging import Merged
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
-from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe.corpus.encode_sequences import encode_sequences
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
 from fastbpe.corpus.remote import is_remote
-from fastbpe.corpus.sinks import SUFFIXES, TABLES, ids_path
+from fastbpe.corpus.sinks import check_output, ids_path
 from fastbpe.errors import FormatError
 from fastbpe.tokenizer.files.file_jobs import job_of
 from fastbpe.tokenizer.sequences import sequence_files
@@ -77,14 +75,7 @@ def encode_files(
             f"{os.fspath(out)}: ids of sequences can only be written on this machine; copy the result there"
         )
     path = Path(out)
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; pass the path of a file")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
-    if path.suffix in TABLES:
-        require_pyarrow(path)
+    check_output(path)
     check_header(job["header"], path)
     made = job_of(tokenizer.fingerprint, tokenizer.n_vocab, tokenizer.special_tokens, text_field=field, **job)
     files = sequence_files.files_of(inputs)
