@@ -23,6 +23,7 @@ import tokenizers
 from tokenizers import normalizers
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
+from fastbpe.splitting.charset import CharSet
 from gen_unicode_tables import base36, gaps_and_lengths
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalization" / "huggingface_tables.py"
@@ -144,8 +145,14 @@ def graphemes() -> dict[str, tuple[str, set[int]]]:
             "Characters that are a grapheme by themselves, with the line feed.",
             {c for c, made in breaks.items() if made == chr(c) + "Z"} | {0x0A},
         ),
-        "GRAPHEME_JOINING": ("Characters that belong to the grapheme before.", joining),
-        "GRAPHEME_EXTENDING": ("Joining characters that may stand before U+200D.", extending),
+        "GRAPHEME_JOINING": (
+            "Characters that belong to the grapheme before: difference from category M.",
+            joining ^ {*map(ord, CharSet.category("M"))},
+        ),
+        "GRAPHEME_EXTENDING": (
+            "Joining characters that may stand before U+200D: difference from categories Mn and Me.",
+            extending ^ {*map(ord, CharSet.category("Mn") | CharSet.category("Me"))},
+        ),
         "GRAPHEME_PREPENDED": ("Characters that belong to the grapheme after them.", prepended),
         "GRAPHEME_PICTURES": ("Characters that U+200D joins into one grapheme.", pictures),
         "GRAPHEME_CONSONANTS": ("Consonants that a linker joins into one grapheme.", consonants),

@@ -19,6 +19,7 @@ from fastbpe._core.normalize.grapheme_rules import GraphemeRules
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
+from fastbpe.splitting.charset import CharSet, unpacked
 
 _MAX_BYTES = 5  # of a grapheme that is looked up
 _MAX_KEPT = 4096  # characters for which a step keeps the replacement
@@ -152,10 +153,17 @@ def _class(*names: str) -> str:
 
 def _ranges(*names: str) -> list[tuple[int, int]]:
     """List (first, last) of the characters in tables."""
-    from fastbpe.normalization import huggingface_tables as tables
-    from fastbpe.splitting.charset import unpacked
+    return [one for name in names for one in grapheme_class(name).ranges]
 
-    return [one for name in names for one in unpacked(getattr(tables, f"GRAPHEME_{name}")).ranges]
+
+def grapheme_class(name: str) -> CharSet:
+    """Return the characters in a table."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    found = unpacked(getattr(tables, f"GRAPHEME_{name}"))
+    for category in {"JOINING": ("M",), "EXTENDING": ("Mn", "Me")}.get(name, ()):  # the table has the difference
+        found ^= CharSet.category(category)
+    return found
 
 
 @cache
