@@ -211,30 +211,22 @@ GPT2_IDS = KnownFile(
 )
 
 
-def _vocabulary(
-    name: str, file: KnownFile, pattern: str, special_tokens: Callable[[], dict[str, int]], n_leading: int = 0
-) -> KnownVocabulary:
-    return KnownVocabulary(
-        name=name, file=file, pattern=pattern, special_tokens=special_tokens, n_leading=n_leading
-    )
-
-
 #: Name → vocabulary. GPT-2 has the ranks of r50k_base.
 VOCABULARIES: Mapping[str, KnownVocabulary] = {
     vocabulary.name: vocabulary
     for vocabulary in (
-        _vocabulary("gpt2", _R50K, "gpt2", _gpt2),
-        _vocabulary("r50k_base", _R50K, "gpt2", _gpt2),
-        _vocabulary("p50k_base", _P50K, "gpt2", _gpt2),
-        _vocabulary("p50k_edit", _P50K, "gpt2", _p50k_edit),
-        _vocabulary("cl100k_base", _CL100K, "cl100k", _cl100k),
-        _vocabulary("o200k_base", _O200K, "o200k", _o200k),
-        _vocabulary("o200k_harmony", _O200K, "o200k", _harmony),
-        _vocabulary("llama3", _LLAMA3, "llama3", _llama3),
-        _vocabulary("llama4", _LLAMA4, "llama4", _llama4),
-        _vocabulary("qwen2", _QWEN2, "qwen2", _qwen2),
-        _vocabulary("deepseek_v3", _DEEPSEEK_V3, "deepseek_v3", dict, 3),
-        _vocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
+        KnownVocabulary("gpt2", _R50K, "gpt2", _gpt2),
+        KnownVocabulary("r50k_base", _R50K, "gpt2", _gpt2),
+        KnownVocabulary("p50k_base", _P50K, "gpt2", _gpt2),
+        KnownVocabulary("p50k_edit", _P50K, "gpt2", _p50k_edit),
+        KnownVocabulary("cl100k_base", _CL100K, "cl100k", _cl100k),
+        KnownVocabulary("o200k_base", _O200K, "o200k", _o200k),
+        KnownVocabulary("o200k_harmony", _O200K, "o200k", _harmony),
+        KnownVocabulary("llama3", _LLAMA3, "llama3", _llama3),
+        KnownVocabulary("llama4", _LLAMA4, "llama4", _llama4),
+        KnownVocabulary("qwen2", _QWEN2, "qwen2", _qwen2),
+        KnownVocabulary("deepseek_v3", _DEEPSEEK_V3, "deepseek_v3", dict, 3),
+        KnownVocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
     )
 }
 # One vocabulary for each file: the one that the file is named after.

@@ -18,9 +18,10 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import make_splitter, unicode_tables
 from fastbpe.splitting.charset import ANY, CharSet, _alike
-from fastbpe.splitting.to_regex import compile_regex, find_pieces
+from fastbpe.splitting.to_regex import compile_regex
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
 from helpers.sampling import FULL, n_rounds, some
+from helpers.split_oracles import find_pieces
 
 tiktoken = pytest.importorskip("tiktoken")
 

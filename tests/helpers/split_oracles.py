@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.by_character import FixedLength
@@ -18,6 +19,9 @@ from fastbpe.splitting.named import NAMED
 from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.scripts import make_script_splitter
 from fastbpe.splitting.to_regex import compile_regex
+
+if TYPE_CHECKING:
+    import regex
 
 NAMES = [name for name in NAMED if name != "llama4"]  # llama4 is o200k
 ONE_REGEX = [name for name in NAMES if isinstance(PATTERNS[name], str)]
@@ -138,3 +142,8 @@ def random_texts(seed: int) -> Iterator[str]:
             parts = generator.choices(alphabet, k=length)
         # Shifts everything against the blocks of 64 bytes.
         yield "x" * generator.randrange(64) + "".join(parts) if generator.random() < 0.5 else "".join(parts)
+
+
+def find_pieces(compiled: regex.Pattern[str], text: str) -> list[str]:
+    """Return the matches of a compiled split pattern, from left to right; text between them is left out."""
+    return [match.group() for match in compiled.finditer(text)]

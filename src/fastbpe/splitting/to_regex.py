@@ -65,7 +65,7 @@ def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[
 
     The text to match must not contain lone surrogates, which are in no class. Capturing groups are kept only if a
     back-reference needs them; then `.groups` of the result is not 0 and `findall` returns groups: use
-    `find_pieces`.
+    `finditer`.
 
     >>> compile_regex(r"\p{L}+|\s+").findall("one two")
     ['one', ' ', 'two']
@@ -99,14 +99,6 @@ def refuse_empty_matches(pattern: str, node: Node) -> None:
     """Raise PatternError if the pattern, parsed, can match the empty string."""
     if can_match_empty(node):
         raise _matches_empty(pattern)
-
-
-def find_pieces(compiled: regex.Pattern[str], text: str) -> list[str]:
-    """Return the matches of a compiled split pattern, from left to right; text between them is left out."""
-    if compiled.groups:
-        return [match.group() for match in compiled.finditer(text)]
-    pieces: list[str] = compiled.findall(text)
-    return pieces
 
 
 def to_regex(node: Node) -> str:

@@ -10,9 +10,10 @@ from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.nodes import Chars
 from fastbpe.splitting.syntax import MAX_NESTING, parse
-from fastbpe.splitting.to_regex import compile_regex, find_pieces, to_regex
+from fastbpe.splitting.to_regex import compile_regex, to_regex
 from helpers.bounds import within
 from helpers.shared_data import corpus
+from helpers.split_oracles import find_pieces
 
 EVERY_CHARACTER = "".join(ANY)
 # These leave text between their matches.
