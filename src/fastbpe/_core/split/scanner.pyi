@@ -1,15 +1,20 @@
 from collections.abc import Iterable
 from typing import Literal, final
 
-from typing_extensions import Self
+from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.splitter import Splitter
 
 def paths() -> list[str]: ...
 
+@disjoint_base
+class VectorScanner(Splitter):
+    @property
+    def path(self) -> str: ...
+
 @final
-class Scanner(Splitter):
+class Scanner(VectorScanner):
     def __init__(
         self,
         family: Literal["gpt2", "cl100k", "o200k", "deepseek"],
@@ -21,17 +26,13 @@ class Scanner(Splitter):
     ) -> None: ...
     @property
     def family(self) -> str: ...
-    @property
-    def path(self) -> str: ...
 
 @final
-class WordScanner(Splitter):
+class WordScanner(VectorScanner):
     def __init__(self, code_points: CodePoints, *, path: str | None = None) -> None: ...
-    @property
-    def path(self) -> str: ...
 
 @final
-class RunScanner(Splitter):
+class RunScanner(VectorScanner):
     def __new__(
         cls,
         sets: list[tuple[Iterable[tuple[int, int]], bool]],
@@ -39,5 +40,3 @@ class RunScanner(Splitter):
         keep_gaps: bool = True,
         path: str | None = None,
     ) -> Self: ...
-    @property
-    def path(self) -> str: ...

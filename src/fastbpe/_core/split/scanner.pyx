@@ -70,8 +70,34 @@ cdef const fb_path* _choose_path(str path) except NULL:
     return chosen
 
 
+cdef class VectorScanner(Splitter):
+    """Splitter with a loop in C for each instruction set. Base of the splitters in this module."""
+
+    cdef const fb_path* _path
+    cdef size_t _gap_flag  # for the end of bytes after the last whole character
+
+    @property
+    def path(self):
+        """Name of the instruction set in use."""
+        return self._path.name.decode()
+
+    cdef size_t _scan(self, const uint8_t* data, size_t n, size_t* at, size_t* ends) noexcept nogil:
+        """Write the next ends, at most ENDS_PER_CALL + FB_ROOM of them, and move `at`; return their number."""
+        return 0
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t whole = fb_whole_end(data, n)
+        while at < whole:
+            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+            ends.n += self._scan(data, whole, &at, ends.items + ends.n)
+            if whole == n:
+                return at
+        ends_add(ends, n | self._gap_flag)
+        return n
+
+
 @cython.final
-cdef class Scanner(Splitter):
+cdef class Scanner(VectorScanner):
     """Splitter for a family of patterns.
 
     family: "gpt2", "cl100k", "o200k" or "deepseek".
@@ -83,7 +109,6 @@ cdef class Scanner(Splitter):
     """
 
     cdef fb_pattern _pattern
-    cdef const fb_path* _path
     cdef readonly str family
 
     def __init__(
@@ -98,29 +123,15 @@ cdef class Scanner(Splitter):
         self.family = family
         self._path = _choose_path(path)
 
-    @property
-    def path(self):
-        """Name of the instruction set in use."""
-        return self._path.name.decode()
-
-    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t whole = fb_whole_end(data, n)
-        while at < whole:
-            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-            ends.n += self._path.scan[self._pattern.family](
-                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._pattern
-            )
-            if whole == n:
-                return at
-        ends_add(ends, n)
-        return n
+    cdef size_t _scan(self, const uint8_t* data, size_t n, size_t* at, size_t* ends) noexcept nogil:
+        return self._path.scan[self._pattern.family](data, n, at, ends, ENDS_PER_CALL + FB_ROOM, &self._pattern)
 
     def __repr__(self):
         return f"scanner, {self.path}"
 
 
 @cython.final
-cdef class WordScanner(Splitter):
+cdef class WordScanner(VectorScanner):
     """Splitter into pieces that no token of a code-point vocabulary crosses.
 
     Pieces are words, or shorter where no token contains two neighbouring characters.
@@ -130,29 +141,14 @@ cdef class WordScanner(Splitter):
     """
 
     cdef CodePoints _code_points
-    cdef const fb_path* _path
 
     def __init__(self, CodePoints code_points not None, *, str path=None):
         self.cuttable = code_points.by_words and code_points.marks_spaces
         self._code_points = code_points
         self._path = _choose_path(path)
 
-    @property
-    def path(self):
-        """Name of the instruction set in use."""
-        return self._path.name.decode()
-
-    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t whole = fb_whole_end(data, n)
-        while at < whole:
-            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-            ends.n += self._path.words(
-                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._code_points.words
-            )
-            if whole == n:
-                return at
-        ends_add(ends, n)
-        return n
+    cdef size_t _scan(self, const uint8_t* data, size_t n, size_t* at, size_t* ends) noexcept nogil:
+        return self._path.words(data, n, at, ends, ENDS_PER_CALL + FB_ROOM, &self._code_points.words)
 
     def __repr__(self):
         return f"words, {self.path}"
@@ -164,7 +160,7 @@ cdef enum:
 
 
 @cython.final
-cdef class RunScanner(Splitter):
+cdef class RunScanner(VectorScanner):
     """Splitter into runs of characters of one set, or into single characters, such as `[a-z]+|[0-9]`.
 
     sets: list of (ranges, single) – up to three disjoint sets: pairs (first, last) of code points, and whether
@@ -174,7 +170,6 @@ cdef class RunScanner(Splitter):
     """
 
     cdef fb_runs _runs
-    cdef const fb_path* _path
     cdef uint16_t _page_of[N_BLOCKS]
     cdef uint8_t* _pages
 
@@ -198,7 +193,7 @@ cdef class RunScanner(Splitter):
                 for c in range(first, min(last + 1, <uint32_t> 0x80)):
                     self._runs.rows[cls][c >> 6] |= <uint64_t> 1 << (c & 63)
         self._runs.n_classes = <int> len(sets) + 1
-        self._runs.gap_flag = 0 if keep_gaps else UNMATCHED
+        self._runs.gap_flag = self._gap_flag = 0 if keep_gaps else UNMATCHED
         self._runs.page_of = self._page_of
         self._runs.pages = self._pages
 
@@ -236,11 +231,6 @@ cdef class RunScanner(Splitter):
                 self._page_of[block] = page_of_set[number]
         return n_pages
 
-    @property
-    def path(self):
-        """Name of the instruction set in use."""
-        return self._path.name.decode()
-
     def quiet_bytes(self):
         """Return a bool per byte: no character of a set begins with it. None if gaps are not pieces."""
         cdef uint32_t c, block
@@ -259,17 +249,8 @@ cdef class RunScanner(Splitter):
     def by_neighbours(self):
         return True
 
-    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef size_t whole = fb_whole_end(data, n)
-        while at < whole:
-            ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
-            ends.n += self._path.runs(
-                data, whole, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._runs
-            )
-            if whole == n:
-                return at
-        ends_add(ends, n | self._runs.gap_flag)
-        return n
+    cdef size_t _scan(self, const uint8_t* data, size_t n, size_t* at, size_t* ends) noexcept nogil:
+        return self._path.runs(data, n, at, ends, ENDS_PER_CALL + FB_ROOM, &self._runs)
 
     def __repr__(self):
         return f"runs, {self.path}"
