@@ -216,17 +216,17 @@ def _script(loose_name: str) -> CharSet:
     for pair in unicode_tables.SCRIPT_NAMES.split():
         code, name = pair.split(":")
         code_of[code] = code_of[name] = code
-    return CharSet(_ranges.of_names(unicode_tables.SCRIPT_RUNS, 4, code_of[loose_name])) - _without_script()
+    return CharSet(_ranges.of_names(unicode_tables.SCRIPT_RUNS, 4, code_of[loose_name])) - without_script()
 
 
 @cache
-def _without_script() -> CharSet:
+def without_script() -> CharSet:
     """Return the characters without a script: unassigned ones, and those for private use."""
     return _categories("cn", "co")
 
 
 @cache
-def _scripts_in_order() -> tuple[list[int], list[str]]:
+def scripts_in_order() -> tuple[list[int], list[str]]:
     """Return the first code point of each run of characters of one script or none, and the script's name."""
     names = dict(pair.split(":") for pair in unicode_tables.SCRIPT_NAMES.split())
     words = unicode_tables.SCRIPT_RUNS.split()
@@ -240,9 +240,9 @@ def script_of(character: str) -> str:
     >>> script_of("é"), script_of("漢"), script_of("1")
     ('Latin', 'Han', 'Common')
     """
-    if character in _without_script():
+    if character in without_script():
         return ""
-    starts, scripts = _scripts_in_order()
+    starts, scripts = scripts_in_order()
     return scripts[bisect_right(starts, ord(character)) - 1]
 
 

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from fastbpe._core.split.by_character import ByScript
-from fastbpe.splitting.charset import MAX_CODE_POINT
-from fastbpe.splitting.script_table import SCRIPT_RUNS
+from fastbpe.splitting import script_table
+from fastbpe.splitting.charset import scripts_in_order, unpacked, without_script
 
 #: Numbers of scripts. NONE: not assigned in Unicode 9, or the space.
 NONE, COMMON, INHERITED = range(3)
+_JAPANESE = ("Hiragana", "Katakana")  # are the script Han
 
 
 def script_numbers() -> bytes:
     """Return the script of each code point, one byte for each: NONE, COMMON, INHERITED, or another script's.
 
     >>> numbers = script_numbers()
-    >>> [numbers[ord(character)] for character in "漢か "], numbers[ord("1")] == COMMON
-    ([56, 56, 0], True)
+    >>> numbers[ord("漢")] == numbers[ord("か")] > INHERITED, numbers[ord(" ")], numbers[ord("1")] == COMMON
+    (True, 0, True)
     """
-    runs = (run.split(".") for run in SCRIPT_RUNS.split())
-    return b"".join(bytes([int(script, 36)]) * int(n, 36) for script, n in runs).ljust(MAX_CODE_POINT + 1, b"\0")
+    numbers = {"": NONE, "Common": COMMON, "Inherited": INHERITED}
+    starts, names = scripts_in_order()
+    made = bytearray()
+    for start, end, name in zip(starts, starts[1:], names, strict=False):
+        number = numbers.setdefault("Han" if name in _JAPANESE else name, len(numbers))
+        made += bytes([number]) * (end - start)
+    for first, last in (without_script() | unpacked(script_table.NONE)).ranges:
+        made[first : last + 1] = bytes(last + 1 - first)
+    for name, characters in script_table.OTHERS.items():
+        for character in characters:
+            made[ord(character)] = numbers[name]
+    return bytes(made)
 
 
 def make_script_splitter() -> ByScript:
