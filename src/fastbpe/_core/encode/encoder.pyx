@@ -18,7 +18,7 @@ from fastbpe._core.encode.one_text cimport append_text, count_text, list_of_text
 from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.spans cimport span_unit
+from fastbpe._core.encode.span_units cimport span_unit
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.id_lists cimport ids_list

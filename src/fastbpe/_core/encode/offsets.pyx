@@ -18,10 +18,10 @@ from fastbpe._core.encode.codepoint_spans cimport spans_as_tokenizers
 from fastbpe._core.encode.piece_spans cimport spans_at_places
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil, start_tracing
-from fastbpe._core.encode.spans cimport (
-    CHARACTERS, Cursor, Span, Spans, Walk, add_span_of_id, append_spans, bytes_to_unit, is_ascii, move_to,
-    spans_expect, spans_free, to_characters, to_characters_on, to_unit,
+from fastbpe._core.encode.span_units cimport (
+    CHARACTERS, Cursor, Walk, bytes_to_unit, is_ascii, move_to, to_characters, to_characters_on, to_unit,
 )
+from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, append_spans, spans_expect, spans_free
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
 from fastbpe._core.merge.segmented cimport SHARED

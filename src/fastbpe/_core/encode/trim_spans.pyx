@@ -10,7 +10,8 @@ from libc.stdlib cimport calloc, free
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.free_threading cimport lock, unlock
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.encode.spans cimport BYTES, CHARACTERS, Span, Spans, add_span_of_id, spans_free, spans_list
+from fastbpe._core.encode.span_units cimport BYTES, CHARACTERS
+from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_free, spans_list
 
 
 @cython.final

@@ -1,0 +1,1 @@
+"""Used from Cython only: see the .pxd."""
