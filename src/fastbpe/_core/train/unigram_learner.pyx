@@ -1,33 +1,29 @@
 """Expectation maximization of unigram models, with the sums of sentencepiece 0.2.3.
 
-The rounding of sums is part of the model: they are in float wherever sentencepiece's are, in its order, with the
-exp, log and log1p of the C library. Words are divided among slots as sentencepiece divides them among threads, and
-the sums of slots are added in their order; so the model depends on the number of slots, but not on the number of
-threads.
-
-All nodes that begin at a position have the same sum over the paths before them. sentencepiece computes it again
-for each of them; this module computes it once.
+The rounding of sums is part of the model (see `path_sums`). Words are divided among slots as sentencepiece divides
+them among threads, and the sums of slots are added in their order; so the model depends on the number of slots, but
+not on the number of threads.
 """
 
 cimport cython
 from cpython cimport array
-from libc.math cimport INFINITY, exp, log, log1p
+from libc.math cimport INFINITY, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport set_flag
-from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.ids.id_lists cimport ids_array
 from fastbpe._core.segment.lattice cimport (
-    BEGINNING, Lattice, Node, Paths, Search, best_paths, find_best, lattice_fill, lattice_free, lattice_link,
-    paths_free, search_free,
+    BEGINNING, Lattice, Paths, Search, best_paths, find_best, lattice_fill, lattice_free, lattice_link, paths_free,
+    search_free,
 )
 from fastbpe._core.segment.segmenter cimport Segmenting, Trie
 from fastbpe._core.train.log_scores cimport digamma, loss_without
+from fastbpe._core.train.path_sums cimport PathSums, add_expected, piece_of, sums_free
 from fastbpe._core.train.sentence_store cimport SentenceStore
 from fastbpe._core.train.sorting cimport Keyed, sort_keyed
 
@@ -41,23 +37,13 @@ cdef bytes NOTHING = bytes(4)
 cdef extern from *:
     """
     #define FASTBPE_PENALTY 10.0f
-    #define FASTBPE_LOG2_E 1.442695f
-    #define FASTBPE_NEGLIGIBLE 50.0f
-    #define FASTBPE_CURVE_ERROR 1e-9
     #define FASTBPE_LEAST_COUNT 0.5f
     """
     const float PENALTY "FASTBPE_PENALTY"  # penalty of a character that is not a piece, below the lowest score
-    const float LOG2_E "FASTBPE_LOG2_E"  # slightly less than the logarithm of e to the base 2
-    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms from which the smaller one is ignored
-    const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # upper bound of the error of a curve (see _fill_curves())
     const float LEAST_COUNT "FASTBPE_LEAST_COUNT"  # lowest expected count of a piece that stays
 
 cdef enum:
-    PER_UNIT = 32  # number of curves that approximate log1p(exp(-x)) between two whole numbers x
-    N_CURVES = 20 * PER_UNIT
-    HALF_A_UNIT = 24  # exponent of a float minus the exponent of half a unit in its last place
     WORDS_PER_LOOK = 1 << 8  # words between two checks of the clock
-    UNKNOWN = 0  # piece that stands for characters that are not a piece, as in sentencepiece
 
 
 cdef struct Work:
@@ -65,9 +51,7 @@ cdef struct Work:
     Lattice lattice
     Search search
     Paths paths
-    float* before  # by position: log of the sum over paths to it
-    float* behind  # by position: log of the sum over paths from it
-    size_t capacity
+    PathSums sums
 
 
 @cython.final
@@ -224,7 +208,7 @@ cdef class UnigramLearner:
                         lattice_link(&work.lattice)
                         _count_best(&work.lattice, <float> counts[i], found)
                     else:
-                        _expect(&work, <float> counts[i], found)
+                        add_expected(&work.lattice, &work.sums, <float> counts[i], found)
                     n += 1
                     if n % WORDS_PER_LOOK == 0:
                         check_signals(&watch)
@@ -291,7 +275,7 @@ cdef class UnigramLearner:
                         numbers.data.as_uints[i - first] = <uint32_t> work.paths.ends[1] - 1
                         ids_reserve(&others, work.paths.ends[1])
                         for k in range(1, work.paths.ends[1]):
-                            others.items[others.n] = _id_of(&work.lattice.nodes[work.paths.nodes[k]])
+                            others.items[others.n] = piece_of(&work.lattice.nodes[work.paths.nodes[k]])
                             others.n += 1
                     if i % WORDS_PER_LOOK == 0:
                         check_signals(&watch)
@@ -374,117 +358,7 @@ cdef void _work_free(Work* work) noexcept nogil:
     lattice_free(&work.lattice)
     search_free(&work.search)
     paths_free(&work.paths)
-    free(work.before)
-    free(work.behind)
-
-
-cdef inline uint32_t _id_of(const Node* node) noexcept nogil:
-    """Return the piece that a node stands for."""
-    return node.id if node.id != NONE else UNKNOWN
-
-
-cdef int _expect(Work* work, float count, float* expected) except -1 nogil:
-    """Add to the expected counts the pieces of a text that occurs `count` times."""
-    cdef Lattice* lattice = &work.lattice
-    cdef size_t n = lattice.n, at, i
-    cdef const Node* node
-    cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # or less
-    cdef float* before
-    cdef float* behind
-    if work.before == NULL or n > work.capacity:
-        _reserve(work, n)
-    before, behind = work.before, work.behind
-    for at in range(n + 1):
-        before[at] = behind[at] = -INFINITY
-    before[0] = behind[n] = 0
-    for i in range(lattice.n_nodes):  # by their starts, so that the sums up to there are complete
-        node = &lattice.nodes[i]
-        sum = node.score + before[node.begin]
-        before[node.end] = _log_add(before[node.end], sum)
-    for at in range(n, 0, -1):
-        for i in range(lattice.first[at - 1], lattice.first[at]):
-            node = &lattice.nodes[i]
-            sum = node.score + behind[node.end]
-            behind[at - 1] = _log_add(behind[at - 1], sum)
-    whole = before[n]
-    for i in range(lattice.n_nodes):
-        node = &lattice.nodes[i]
-        sum = before[node.begin] + node.score
-        sum = sum + behind[node.end]
-        sum = sum - whole
-        at = _id_of(node)
-        # Less than half a unit in the last place of the sum, which rounding would drop.
-        if sum * LOG2_E + log2_count < <float> (_exponent(expected[at]) - HALF_A_UNIT):
-            continue
-        expected[at] = <float> (<double> expected[at] + <double> count * exp(<double> sum))
-    if whole != whole:
-        with gil:
-            raise SpecError(
-                "a sentence is too long to learn from; lower max_sentence_length",
-                "likelihood is NAN. Input sentence may be too long",
-            )
-    return 0
-
-
-cdef double[4 * N_CURVES] CURVES  # four coefficients per curve, see _fill_curves()
-
-
-cdef void _fill_curves() noexcept:
-    """Fit a cubic curve to each 1 / PER_UNIT of log1p(exp(-x)), from its values and slopes at both ends.
-
-    The greatest fourth derivative is 1/8, so the curves are off by less than (1 / PER_UNIT)**4 / 384 / 8.
-    """
-    cdef double h = 1.0 / PER_UNIT, first, second, slope, next_slope
-    cdef int i
-    for i in range(N_CURVES):
-        first, second = log1p(exp(-i * h)), log1p(exp(-(i + 1) * h))
-        slope, next_slope = -h / (1 + exp(i * h)), -h / (1 + exp((i + 1) * h))
-        CURVES[4 * i], CURVES[4 * i + 1] = first, slope
-        CURVES[4 * i + 2] = 3 * (second - first) - 2 * slope - next_slope
-        CURVES[4 * i + 3] = 2 * (first - second) + slope + next_slope
-
-
-_fill_curves()
-
-
-cdef inline float _log_add(float a, float b) noexcept nogil:
-    """Return log(exp(a) + exp(b)), with sentencepiece's rounding. If a is minus infinity, returns b.
-
-    The sum, in double precision, is rounded to a float: nearly always an error of CURVE_ERROR does not matter, and
-    a curve is good enough. (Gain: a quarter of the time of an expectation.)
-    """
-    cdef float least = a if a < b else b, most = b if a < b else a
-    cdef float difference = least - most, low, high
-    cdef double x = -PER_UNIT * <double> difference, sum
-    cdef int i
-    cdef const double* curve
-    if x < N_CURVES:
-        i = <int> x
-        x -= i
-        curve = CURVES + 4 * i
-        sum = <double> most + (curve[0] + x * (curve[1] + x * (curve[2] + x * curve[3])))
-        low, high = <float> (sum - CURVE_ERROR), <float> (sum + CURVE_ERROR)
-        if low == high:
-            return low
-    # sentencepiece ignores the smaller one if it is less by NEGLIGIBLE.
-    if most > least + NEGLIGIBLE:
-        return most
-    return <float> (<double> most + log1p(exp(<double> difference)))
-
-
-cdef inline int _exponent(float number) noexcept nogil:
-    """Return the exponent of the greatest power of 2 that is not above a number, -127 if it is tiny."""
-    cdef uint32_t bits
-    memcpy(&bits, &number, sizeof(bits))
-    return <int> (bits >> 23 & 0xFF) - 127
-
-
-cdef int _reserve(Work* work, size_t n) except -1 nogil:
-    cdef size_t capacity = max(2 * work.capacity, n)
-    grow(<void**> &work.before, capacity + 1, sizeof(float))
-    grow(<void**> &work.behind, capacity + 1, sizeof(float))
-    work.capacity = capacity
-    return 0
+    sums_free(&work.sums)
 
 
 cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogil:
@@ -492,7 +366,7 @@ cdef void _count_best(Lattice* lattice, float count, float* found) noexcept nogi
     cdef int32_t node
     find_best(lattice, &node)
     while node != BEGINNING:  # within a word, the order does not change the sums
-        found[_id_of(&lattice.nodes[node])] += count
+        found[piece_of(&lattice.nodes[node])] += count
         node = lattice.nodes[node].before
 
 
