@@ -19,10 +19,9 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_whole_end
 from fastbpe._core.split.charsets cimport NONE, CharSets, chars_back, members_end, one_member
+from fastbpe._core.split.match_state cimport N_REGISTERS, Frame, MatchState, state_free, state_start, was_visited
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, offset_in_text
-from fastbpe._core.split.visited_states cimport (
-    VISITED_MIN_SLOTS, VisitedStates, visit, visited_free, visited_resize,
-)
+from fastbpe._core.split.visited_states cimport VISITED_MIN_SLOTS, visited_free, visited_resize
 
 from fastbpe.errors import PatternError
 
@@ -54,9 +53,7 @@ cdef enum:
     OP_SAME = 23
 
 cdef enum:
-    N_REGISTERS = 128  # registers of each kind: splitting.program.MAX_DEPTH
     N_SYMBOLS = 257  # columns of a table indexed by the next byte: 256 bytes, and the end of the text
-    INLINE_FRAMES = 64  # frames inside MatchState; more are allocated
     PIECES_PER_CALL = 4096  # pieces after which split() may return
 
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
@@ -66,33 +63,6 @@ cdef const size_t MAX_FRAMES = 1 << 22  # limit on frames: 96 MB
 # text's length also bounds the total of all calls. Tokenizer patterns take about 2 steps per byte.
 cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
-
-
-cdef struct Frame:
-    uint32_t pc  # operation that pushed the frame, as an index into the code
-    uint32_t extra  # CHOICE: next entry of its list; RUN_LAZY: repetitions left
-    size_t at  # offset to continue from; SAVE_PLACE, CLOSE: previous value of a mark
-    size_t low  # RUN_GREEDY: shortest end of the run; CLOSE: previous value of the second mark
-
-
-cdef struct Saved:
-    # State that OP_SAVE keeps for an atomic group or a look-around.
-    size_t n_frames
-    size_t at
-
-
-cdef struct MatchState:
-    # State of one call of split().
-    Frame* frames
-    size_t n_frames
-    size_t capacity
-    int64_t steps_left
-    const Ends* ends
-    const uint8_t* begin  # start of the current attempt
-    VisitedStates visited
-    Frame inline_frames[INLINE_FRAMES]
-    Saved saved[N_REGISTERS]
-    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; in the last ones, ends of groups
 
 
 @cython.final
@@ -146,12 +116,7 @@ cdef class Engine(Splitter):
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef MatchState state
         cdef size_t whole = fb_whole_end(data, n)
-        state.frames = state.inline_frames
-        state.n_frames = 0
-        state.capacity = INLINE_FRAMES
-        state.steps_left = BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
-        state.ends = ends
-        state.visited.slots = NULL
+        state_start(&state, BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at), ends)
         try:
             if whole == n:
                 return self._find_pieces(data, n, at, ends, &state)
@@ -160,9 +125,7 @@ cdef class Engine(Splitter):
             ends_add(ends, n | self._gap_flag)
             return n
         finally:
-            visited_free(&state.visited)
-            if state.frames != state.inline_frames:
-                free(state.frames)
+            state_free(&state)
 
     cdef size_t _find_pieces(
         self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* state
@@ -223,7 +186,7 @@ cdef class Engine(Splitter):
                 continue
             elif words[0] == OP_CHOICE:
                 target = self._tables[words[1] * N_SYMBOLS + (data[at] if at < n else N_SYMBOLS - 1)]
-                if self._lists[target] and not _was_visited(state, words - code, words[2], at):
+                if self._lists[target] and not was_visited(state, words - code, words[2], at):
                     if self._lists[target + 1]:
                         self._push(state, words, target + 1, at, 0)
                     words = code + self._lists[target]
@@ -258,7 +221,7 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_RUN_GREEDY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not _was_visited(state, words - code, words[5], at):
+                if low != NONE and not was_visited(state, words - code, words[5], at):
                     at = self._rest(words, data, n, low, state)
                     if at > low:
                         self._push(state, words, 0, at, low)
@@ -266,7 +229,7 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_RUN_LAZY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not _was_visited(state, words - code, words[5], at):
+                if low != NONE and not was_visited(state, words - code, words[5], at):
                     at = low
                     if words[3]:
                         self._push(state, words, words[3], at, 0)
@@ -492,22 +455,3 @@ cdef class Engine(Splitter):
 
     def __repr__(self):
         return "engine"
-
-
-cdef inline bint _was_visited(MatchState* state, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
-    """Tell whether the engine was in this state before without success since; record the state.
-
-    pc, at: operation and offset.
-    n_open: 0 if the operation is in an atomic group or a look-around, which may have been left with success; then
-        the result is False. Otherwise 1 plus the number of enclosing repetitions whose rounds may be empty: the
-        state includes, for each of them, whether its round is empty so far. Nothing else affects the rest of the
-        match.
-    """
-    cdef uint64_t key
-    cdef uint32_t i
-    if state.visited.slots == NULL or n_open == 0:
-        return False
-    key = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
-    for i in range(n_open - 1):
-        key = key << 1 | (state.marks[i] == at)
-    return visit(&state.visited, key)
