@@ -1,16 +1,10 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.common.interrupts cimport Watch
+from fastbpe._core.train.sorting cimport PieceCount
 
 cdef enum:
     GROUP_PIECES = 128  # pieces looked up together, so that prefetched memory has arrived when it is read
-
-
-cdef struct PieceCount:
-    int64_t count  # out of date for a short piece until the counts are settled
-    uint64_t start  # offset of the piece in the arena
-    uint64_t first  # position of its first occurrence, in an order that all counters of one source share
-    uint32_t n_bytes
 
 
 cdef struct CountedPiece:
@@ -52,9 +46,6 @@ cdef class PieceTable:
     cdef int _abandoned
     cdef Watch _watch
     cdef int _enter(self) except -1
-    cdef int add_pieces(
-        self, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
-    ) except -1 nogil
     cdef int add_counted(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil
     cdef int _add_short(
@@ -74,5 +65,4 @@ cdef class PieceTable:
     cdef int _build_tables(self) except -1 nogil
     cdef void _free_tables(self) noexcept nogil
     cdef void settle_counts(self) noexcept nogil
-    cdef int _sort(self) except -1 nogil
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1

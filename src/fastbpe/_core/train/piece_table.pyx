@@ -22,6 +22,7 @@ from fastbpe._core.common.growing cimport reserve_resized, resize
 from fastbpe._core.common.memory cimport prefetch, resized, use_huge_pages
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.train.sorting cimport sort_by_first
 
 import os
 
@@ -30,8 +31,6 @@ cdef enum:
     MIN_ENTRIES = 1 << 11  # entries of the first table of short pieces: 64 KB
     FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, then it doubles
     MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
-    DIGIT_BITS = 11  # bits of a position that are sorted by one pass of the radix sort
-    N_DIGITS = 6  # passes: 6 * 11 bits cover 64
     LINE_BYTES = 64  # of a cache line
 
 
@@ -124,7 +123,8 @@ cdef class PieceTable:
                 self.settle_counts()
                 self._free_tables()
                 if not self._is_sorted:
-                    self._sort()
+                    sort_by_first(&self.pieces, &self._pieces_capacity, self.n_pieces)
+                    self._is_sorted = True
                 for i in range(self.n_pieces):
                     self.pieces[i].first = i
             self.position = self.n_pieces
@@ -166,21 +166,6 @@ cdef class PieceTable:
         return _used_bytes(self)
 
     # Adding to the tables
-
-    cdef int add_pieces(
-        self, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
-    ) except -1 nogil:
-        """Count the pieces at the beginning of data, which are contiguous, `count` times each.
-
-        All get the position 0. The table may grow or spill.
-        """
-        cdef size_t i, start = 0
-        for i in range(n_ends):
-            if i % GROUP_PIECES == 0:
-                self.reserve_group()
-            self.add_counted(data + start, ends[i] - start, 0, count)
-            start = ends[i]
-        return 0
 
     cdef int add_counted(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
         """Count the piece data[:n] `count` times.
@@ -449,38 +434,6 @@ cdef class PieceTable:
                 if self._entries[i].high:
                     self.pieces[self._entries[i].index].count = self._entries[i].count
         self._is_settled = True
-
-    cdef int _sort(self) except -1 nogil:
-        """Sort `pieces` by position: an LSD radix sort that skips digits in which all are equal."""
-        cdef size_t n = self.n_pieces, i, at, here
-        cdef size_t[1 << DIGIT_BITS] starts
-        cdef uint32_t shift, digit
-        cdef PieceCount* sorted_
-        cdef PieceCount* other = NULL
-        cdef size_t n_sorted = self._pieces_capacity, n_other = 0
-        resize(<void**> &other, &n_other, max(n, <size_t> 1), sizeof(PieceCount))
-        sorted_ = self.pieces
-        for digit in range(N_DIGITS):
-            shift = digit * DIGIT_BITS
-            memset(starts, 0, sizeof(starts))
-            for i in range(n):
-                starts[sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)] += 1
-            if n and starts[sorted_[0].first >> shift & ((1 << DIGIT_BITS) - 1)] == n:
-                continue
-            at = 0
-            for i in range(1 << DIGIT_BITS):
-                here, starts[i] = starts[i], at
-                at += here
-            for i in range(n):
-                here = sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)
-                other[starts[here]] = sorted_[i]
-                starts[here] += 1
-            sorted_, other = other, sorted_
-            n_sorted, n_other = n_other, n_sorted
-        resized(other, n_other * sizeof(PieceCount), 0)
-        self.pieces, self._pieces_capacity = sorted_, n_sorted
-        self._is_sorted = True
-        return 0
 
     def append(self, PieceTable other not None):
         """Append the pieces of another table.

@@ -1,6 +1,11 @@
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from fastbpe._core.train.piece_table cimport PieceCount
+
+cdef struct PieceCount:
+    int64_t count  # out of date for a short piece until the counts are settled
+    uint64_t start  # offset of the piece in the arena
+    uint64_t first  # position of its first occurrence, in an order that all counters of one source share
+    uint32_t n_bytes
 
 
 cdef struct Keyed:
@@ -14,3 +19,4 @@ cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil
 cdef void sort_by_bytes(
     const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
 ) noexcept nogil
+cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -1 nogil

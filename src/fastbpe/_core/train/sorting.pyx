@@ -1,9 +1,18 @@
-"""Sorting by 64-bit keys: a three-way quicksort (less, equal, greater), because many keys are equal."""
+"""Sorting by 64-bit keys, and of pieces: by their bytes, or by the position of their first occurrence.
 
-from libc.stdint cimport uint8_t, uint64_t
+Many keys are equal, so a three-way quicksort (less, equal, greater) sorts them. Positions are sorted by digits.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.string cimport memset
+
+from fastbpe._core.common.growing cimport resize
+from fastbpe._core.common.memory cimport resized
 
 cdef enum:
     FEW = 16  # up to this number of items, insertion sort is fastest
+    DIGIT_BITS = 11  # bits of a position that are sorted by one pass of the radix sort
+    N_DIGITS = 6  # passes: 6 * 11 bits cover 64
 
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
@@ -31,6 +40,42 @@ cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil:
             sort_keyed(items + greater, n - greater)
             n = less
     _insertion_sort(items, n)
+
+
+cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -1 nogil:
+    """Sort pieces by their first occurrence: an LSD radix sort that skips digits in which all are equal.
+
+    pieces, capacity: memory of the pieces, and the number of pieces that fit; both may change. MemoryError leaves
+        them unchanged.
+    """
+    cdef size_t i, at, here
+    cdef size_t[1 << DIGIT_BITS] starts
+    cdef uint32_t shift, digit
+    cdef PieceCount* sorted_
+    cdef PieceCount* other = NULL
+    cdef size_t n_sorted = capacity[0], n_other = 0
+    resize(<void**> &other, &n_other, max(n, <size_t> 1), sizeof(PieceCount))
+    sorted_ = pieces[0]
+    for digit in range(N_DIGITS):
+        shift = digit * DIGIT_BITS
+        memset(starts, 0, sizeof(starts))
+        for i in range(n):
+            starts[sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)] += 1
+        if n and starts[sorted_[0].first >> shift & ((1 << DIGIT_BITS) - 1)] == n:
+            continue
+        at = 0
+        for i in range(1 << DIGIT_BITS):
+            here, starts[i] = starts[i], at
+            at += here
+        for i in range(n):
+            here = sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)
+            other[starts[here]] = sorted_[i]
+            starts[here] += 1
+        sorted_, other = other, sorted_
+        n_sorted, n_other = n_other, n_sorted
+    resized(other, n_other * sizeof(PieceCount), 0)
+    pieces[0], capacity[0] = sorted_, n_sorted
+    return 0
 
 
 cdef void sort_by_bytes(

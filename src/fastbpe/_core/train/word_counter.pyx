@@ -22,6 +22,7 @@ from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceTable
 from fastbpe._core.train.sentence_store cimport SENTENCE_END, SentenceStore
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
@@ -430,7 +431,7 @@ cdef class WordCounter:
         if count == 1:
             self.words.count_pieces(self._block, self._n_block, 0, self._ends, self._n_ends)
         else:
-            self.words.add_pieces(self._block, self._ends, self._n_ends, count)
+            _add_pieces(self.words, self._block, self._ends, self._n_ends, count)
         self._n_block = self._n_ends = 0
         return check_signals(&self._watch)
 
@@ -474,3 +475,19 @@ cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
 cdef inline bint is_blank(uint8_t c) noexcept nogil:
     """Tell whether a byte is ASCII white space."""
     return c == 32 or 9 <= c <= 13
+
+
+cdef int _add_pieces(
+    PieceTable table, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
+) except -1 nogil:
+    """Count the pieces at the beginning of data, which are contiguous, `count` times each.
+
+    All get the position 0. The table may grow or spill.
+    """
+    cdef size_t i, start = 0
+    for i in range(n_ends):
+        if i % GROUP_PIECES == 0:
+            table.reserve_group()
+        table.add_counted(data + start, ends[i] - start, 0, count)
+        start = ends[i]
+    return 0
