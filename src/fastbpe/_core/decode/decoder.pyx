@@ -18,7 +18,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fastbpe._core.decode.parallel_decoding cimport Decoding, Item, fill_text, new_decoding
+from fastbpe._core.decode.parallel_decoding cimport Decoding, Item, fill_text, new_decoding, next_batch
 from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
@@ -46,8 +46,6 @@ cdef enum:
     CALL_COST_IDS = 1 << 4  # cost of starting on a list, in ids
     BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
     THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays
-    BATCH_IDS = 1 << 21  # ids that are decoded before more are taken from the caller's iterator
-    BATCH_TEXTS = 1 << 16  # the same in texts
 
 # Threads may read ints while another thread holds the GIL for them. This works in CPython, where an int is plain
 # memory that never moves.
@@ -262,7 +260,7 @@ cdef class Decoder(IdReader):
         cdef int most = _threads(num_threads)
         iterator = iter(batch)
         hide(out)  # must be unreachable while it contains strs that are not filled
-        while texts := _next_batch(iterator, &n_ids):
+        while texts := next_batch(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
                     self._decode_together(texts, handler, most, out, unknown)
@@ -485,19 +483,3 @@ cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
     data[0] = <uint8_t*> PyUnicode_DATA(text)
     use_huge_pages(data[0], n * width[0])
     return text
-
-
-cdef list _next_batch(object iterator, size_t* n_ids):
-    """Take the next sequences from an iterator, up to BATCH_IDS ids or BATCH_TEXTS.
-
-    n_ids: receives the number of ids in the lists and tuples among them.
-    """
-    cdef list out = []
-    n_ids[0] = 0
-    for ids in iterator:
-        out.append(ids)
-        if type(ids) is list or type(ids) is tuple:
-            n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
-        if n_ids[0] >= BATCH_IDS or len(out) >= BATCH_TEXTS:
-            break
-    return out

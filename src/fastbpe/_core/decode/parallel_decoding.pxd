@@ -60,3 +60,4 @@ cdef bint fill_text(
 
 
 cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots, size_t block_bytes)
+cdef list next_batch(object iterator, size_t* n_ids)

@@ -32,6 +32,8 @@ cdef enum:
     READ, FILL  # kinds of work
 
 cdef enum:
+    BATCH_IDS = 1 << 21  # ids that are decoded before more are taken from the caller's iterator
+    BATCH_TEXTS = 1 << 16  # the same in texts
     TASK_IDS = 1 << 14  # ids per task; a task of whole texts may have more
     MAX_WAITS = 8  # how often to wait for the other threads to start; later ones still join in
 
@@ -292,3 +294,19 @@ cdef bint fill_text(
     memcpy(data, left_out.rest, left_out.n_rest)
     copy_tokens(slots, ids, &at, data + left_out.n_rest, data + sums.n_bytes)
     return True
+
+
+cdef list next_batch(object iterator, size_t* n_ids):
+    """Take the next sequences from an iterator, up to BATCH_IDS ids or BATCH_TEXTS.
+
+    n_ids: receives the number of ids in the lists and tuples among them.
+    """
+    cdef list out = []
+    n_ids[0] = 0
+    for ids in iterator:
+        out.append(ids)
+        if type(ids) is list or type(ids) is tuple:
+            n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
+        if n_ids[0] >= BATCH_IDS or len(out) >= BATCH_TEXTS:
+            break
+    return out
