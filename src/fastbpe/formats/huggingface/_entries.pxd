@@ -1,9 +1,15 @@
 """Hash table of the tokens of a JSON vocabulary: token → index in a list of entries (open addressing)."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport malloc
+from libc.string cimport memset
 
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes, same_bytes
 from fastbpe._core.common.memory cimport prefetch
+
+
+cdef enum:
+    BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
 
 
 cdef struct VocabEntry:
@@ -56,3 +62,30 @@ cdef inline size_t slot_of(const Table* table, Wanted wanted) noexcept:
 cdef inline uint32_t find(const Table* table, Wanted wanted) noexcept:
     """Return the index of a token's entry, or NONE."""
     return table.slots[slot_of(table, wanted)].entry
+
+
+cdef inline bint index_tokens(Table* table, uint32_t n_entries) noexcept:
+    """Create the slots of all entries. Returns False if a token appears twice, or if out of memory."""
+    cdef Wanted[BATCH] wanted
+    cdef const VocabEntry* entry
+    cdef uint32_t i, k, n
+    cdef size_t at
+    table.mask = 4
+    while table.mask < 2 * <size_t> n_entries:
+        table.mask *= 2
+    table.slots = <Slot*> malloc(table.mask * sizeof(Slot))
+    if table.slots == NULL:
+        return False
+    memset(table.slots, 0xFF, table.mask * sizeof(Slot))
+    table.mask -= 1
+    for i in range(0, n_entries, BATCH):
+        n = min(<uint32_t> BATCH, n_entries - i)
+        for k in range(n):
+            entry = &table.entries[i + k]
+            wanted[k] = wanted_of(table, entry.token, entry.n_bytes)
+        for k in range(n):
+            at = slot_of(table, wanted[k])
+            if table.slots[at].entry != NONE:
+                return False
+            table.slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
+    return True

@@ -17,7 +17,7 @@ from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.text.bytes_to_unicode cimport N_CHARACTERS, NO_BYTE, byte_of_character, unicode_to_bytes
 from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, read_whole_number, skip_space, unescape
 from fastbpe._core.text.utf8_text cimport first_invalid
-from fastbpe.formats.huggingface._entries cimport Slot, Table, VocabEntry, Wanted, find, slot_of, wanted_of
+from fastbpe.formats.huggingface._entries cimport BATCH, Table, VocabEntry, Wanted, find, index_tokens, wanted_of
 from fastbpe.formats.huggingface._json_values cimport next_item, read_key, skip_value
 from fastbpe.formats.huggingface._merge_lists cimport cut_merge, pairs_are_distinct
 
@@ -26,7 +26,6 @@ import os
 cdef enum:
     MAX_TOKENS = 1 << 21  # without added tokens, as in byte_vocabulary.py
     MAX_IDS = 1 << 22  # ids are below it; twice MAX_TOKENS, as in byte_vocabulary.py
-    BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
     FIRST_CAPACITY = 1024  # entries of the first allocation
 
 cdef enum:
@@ -336,7 +335,7 @@ cdef class Entries:
             return NULL
         # UTF-8 can be checked as a whole, because escapes and quotes, at which tokens are cut, are ASCII.
         n_bytes = <size_t> (at - start)
-        if first_invalid(start, n_bytes) != n_bytes or not self._index_ids() or not self._index_tokens():
+        if first_invalid(start, n_bytes) != n_bytes or not self._index_ids() or not index_tokens(&self._table, self._n):
             return NULL
         return at + 1
 
@@ -375,32 +374,6 @@ cdef class Entries:
             self._by_id[self._table.entries[i].id] = i
         self._merged = <uint8_t*> malloc(2 * <size_t> longest + 1)
         return self._merged != NULL
-
-    cdef bint _index_tokens(self) noexcept:
-        """Fill the hash table. Returns False if a token appears twice, or if out of memory."""
-        cdef Wanted[BATCH] wanted
-        cdef const VocabEntry* entry
-        cdef uint32_t i, k, n
-        cdef size_t at
-        self._table.mask = 4
-        while self._table.mask < 2 * <size_t> self._n:
-            self._table.mask *= 2
-        self._table.slots = <Slot*> malloc(self._table.mask * sizeof(Slot))
-        if self._table.slots == NULL:
-            return False
-        memset(self._table.slots, 0xFF, self._table.mask * sizeof(Slot))
-        self._table.mask -= 1
-        for i in range(0, self._n, BATCH):
-            n = min(<uint32_t> BATCH, self._n - i)
-            for k in range(n):
-                entry = &self._table.entries[i + k]
-                wanted[k] = wanted_of(&self._table, entry.token, entry.n_bytes)
-            for k in range(n):
-                at = slot_of(&self._table, wanted[k])
-                if self._table.slots[at].entry != NONE:
-                    return False
-                self._table.slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
-        return True
 
     cdef const uint8_t* _read_merges(self, const uint8_t* at, const uint8_t* end) noexcept:
         cdef size_t max_merges = 1
