@@ -22,7 +22,7 @@ from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.run_counter import NeighbourCounts, sequences_of
-from fastbpe._core.train.superword_counter import SuperwordCounter
+from fastbpe._core.train.superword_counters import SuperwordCounter
 from fastbpe._core.train.token_limits import TokenLimits
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__

@@ -13,7 +13,7 @@ from fastbpe._core.cache.two_phases import TwoPhases
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
-from fastbpe._core.train.superword_counter import SuperwordCounter
+from fastbpe._core.train.superword_counters import SuperwordCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Source

@@ -13,7 +13,7 @@ from fastbpe._core.split.composite import Uncut
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.run_counter import NeighbourCounts, cut_runs, sequences_of
-from fastbpe._core.train.word_run_counter import WordRunCounter
+from fastbpe._core.train.superword_counters import WordRunCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.source_kinds import Document
