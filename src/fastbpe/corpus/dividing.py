@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.corpus import tables
-from fastbpe.corpus.document_files import kind_of
+from fastbpe.corpus.document_files import format_and_packing
 from fastbpe.corpus.file_parts import FilePart, cuts, unpacked_size
 from fastbpe.corpus.remote import AnyPath
 from fastbpe.errors import FormatError
@@ -21,7 +21,7 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
         errors: as for `read`; "replace" could turn bytes that are not UTF-8 into a separator.
     """
     try:
-        kind, _ = kind_of(path, format, field)
+        kind, _ = format_and_packing(path, format, field)
     except FormatError:
         return False  # reading it will raise the error
     if kind in ("jsonl", "parquet"):
@@ -43,7 +43,7 @@ def divide(
     Returns:
         The part; None: no document begins there.
     """
-    kind, packing = kind_of(path, format, field)
+    kind, packing = format_and_packing(path, format, field)
     size = path.stat().st_size
     if kind == "parquet":
         n_rows = tables.count_rows(path)

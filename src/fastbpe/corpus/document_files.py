@@ -57,23 +57,23 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
         OSError: it cannot be opened.
     """
     if isinstance(path, FilePart):
-        said, packing, format = "", "", path.format
+        by_name, packing, format = "", "", path.format
     else:
         check_is_read(path)
-        said, packing = named(path)
-    wanted = format or ("" if said == "json" else said)
+        by_name, packing = named(path)
+    wanted = format or ("" if by_name == "json" else by_name)  # of a .json file, the content is checked
     if wanted in TABLES:
         if packing:
             raise FormatError(f"{path}: a {wanted} file has its own compression; decompress it first")
         yield Content(wanted, None, lambda: 0, False)
         return
-    with path.open("rb") as stored, content_of(stored, path, wanted, said, packing, field) as content:
+    with path.open("rb") as stored, content_of(stored, path, wanted, by_name, packing, field) as content:
         yield content
 
 
 @contextlib.contextmanager
 def content_of(
-    stored: IO[bytes], where: object, wanted: str, said: str, packing: str, field: str
+    stored: IO[bytes], where: object, wanted: str, by_name: str, packing: str, field: str
 ) -> Iterator[Content]:
     """Decompress an open file, and recognise its format.
 
@@ -81,13 +81,13 @@ def content_of(
         stored: the file, at its beginning.
         where: the file, for errors.
         wanted: its format; "": by content.
-        said: "json" if its name says so.
+        by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
         packing: the compression that its name shows; "": it is detected from the content.
         field: field that contains the text.
     """
     can_seek = stored.seekable() if hasattr(stored, "seekable") else False
     source: IO[bytes] | ReadAhead = stored
-    if not (packing and can_seek):
+    if not (packing and can_seek):  # look at the first bytes; a stream that cannot seek back keeps its ReadAhead
         source = ReadAhead(stored)
         head = source.head_past(MAGIC)
         packing = packing or packing_of(head)
@@ -102,14 +102,14 @@ def content_of(
             source = stack.enter_context(spooled(source))
         file = ReadAhead(stack.enter_context(open_unpacked(source, where, packing)))
         head_of(file, where)
-        found = wanted or recognise(file, said, field, where)
+        found = wanted or recognise(file, by_name, field, where)
         yield Content(found, file, _teller(stored), not wanted, packing)
 
 
 @contextlib.contextmanager
 def spooled(stream: Any) -> Iterator[IO[bytes]]:
     """Copy a stream that cannot seek into a temporary file."""
-    import shutil  # imported here: few programs need them
+    import shutil  # here: few programs need these
     import tempfile
 
     with tempfile.TemporaryFile() as file:
@@ -134,7 +134,7 @@ def _tail(stored: IO[bytes]) -> bytes:
     return stored.read(HEAD_BYTES)
 
 
-def kind_of(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
+def format_and_packing(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
     """Open a file, and return its format and compression."""
     with opened(path, format, field) as content:
         return content.format, content.packing
@@ -142,9 +142,9 @@ def kind_of(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
 
 def format_of(path: AnyPath, format: str | None, field: str) -> str:
     """Return the format of a file. The file is opened if its name does not show the format."""
-    said, _ = named(path)
-    if format or said not in ("", "json"):
-        return format or said
+    by_name, _ = named(path)
+    if format or by_name not in ("", "json"):
+        return format or by_name
     with opened(path, format, field) as content:
         return content.format
 
@@ -176,14 +176,14 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
     Raises:
         ImportError: pyarrow or zstandard is missing; the message says what to install.
     """
-    said, packing = named(path)
-    if (format or said) in TABLES:
+    by_name, packing = named(path)
+    if (format or by_name) in TABLES:
         require_pyarrow(path)
     elif packing == ".zst":
         require_zstandard(path)
 
 
-def is_packed(path: AnyPath) -> bool:
-    """Tell by its name whether a file is compressed or columnar, so that its size is not the size of its text."""
-    said, packing = named(path)
-    return said in TABLES or packing != ""
+def has_size_of_text(path: AnyPath) -> bool:
+    """Tell by its name whether the size of a file is that of its text: it is neither compressed nor a table."""
+    by_name, packing = named(path)
+    return by_name not in TABLES and not packing

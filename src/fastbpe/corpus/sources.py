@@ -18,7 +18,7 @@ from fastbpe._core.text.json_lines import n_newlines
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.corpus.compression import ReadAhead
-from fastbpe.corpus.document_files import Content, content_of, formats_of, is_packed, opened, spooled
+from fastbpe.corpus.document_files import Content, content_of, formats_of, has_size_of_text, opened, spooled
 from fastbpe.corpus.document_formats import (
     AS_TEXT,
     BOM,
@@ -133,7 +133,7 @@ def _files_and_documents(
 def _total_size(files: Iterable[AnyPath]) -> int | None:
     """Add up the sizes of files; None if one is compressed, so that its text is larger, or one is missing."""
     try:
-        return None if any(is_packed(path) for path in files) else sum(path.stat().st_size for path in files)
+        return sum(path.stat().st_size for path in files) if all(map(has_size_of_text, files)) else None
     except OSError:  # reading the file will raise the error
         return None
 

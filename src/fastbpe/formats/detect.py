@@ -12,7 +12,7 @@ from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike, as_regex
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # imported at run time where a folder is read
+if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
@@ -59,6 +59,7 @@ def read(
 def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
+    """Read the model in a folder: in the tokenizer's file, by the rules of the class that the other files name."""
     from fastbpe.formats import folder, json_object
     from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
 
@@ -69,8 +70,8 @@ def _read_folder(
         name = class_settings.class_of(config, model_config)
         if name in class_settings.IN_PYTHON:
             paths = folder.find(where, beside_json=True) or paths
-        elif pattern is None and (read := _read_by_class(where, paths[0], config, name, special_tokens)):
-            return read
+        elif pattern is None and (found := _read_by_class(where, paths[0], config, name, special_tokens)):
+            return found
     if os.path.basename(paths[0]) == folder.BERT_VOCABULARY:
         from fastbpe.formats import bert_vocabulary  # here: other folders do not need it
 
@@ -78,8 +79,8 @@ def _read_folder(
         name = class_settings.class_of_parts(config, model_config)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
-    is_own = os.path.basename(paths[0]) == folder.ALONE[0]  # transformers takes the file as it is
-    settings = None if is_own else class_settings.CLASSES.get(name)
+    is_json = os.path.basename(paths[0]) == folder.ALONE[0]  # which has its own rules, also in transformers
+    settings = None if is_json else class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
         paths, is_pieces = pair, False
@@ -96,14 +97,14 @@ def _read_folder(
     named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = class_settings.pattern_of_ranks(config)
-    counting = named if special_tokens is None else None
+    kept = named if special_tokens is None else None  # special_tokens= replaces the tokens that the files name
     model: Model | CodePointModel
     if len(paths) == 2:
-        model = _read_pair((paths[0], paths[1]), pattern, special_tokens, counting, settings, name)
+        model = _read_pair((paths[0], paths[1]), pattern, special_tokens, kept, settings, name)
     else:
-        model = _read_beside(paths[0], pattern, special_tokens, counting)
-    prefixes = settings is not None and config.get("add_prefix_space", settings.prefix_space)
-    if len(paths) == 2 and settings is not None and prefixes and isinstance(model, Model):
+        model = _read_beside(paths[0], pattern, special_tokens, kept)
+    puts_space = settings is not None and config.get("add_prefix_space", settings.prefix_space)
+    if len(paths) == 2 and settings is not None and puts_space and isinstance(model, Model):
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
                 f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each piece, "
@@ -117,7 +118,7 @@ def _read_folder(
 def _read_by_class(
     where: str, path: str, config: Mapping[str, Any], name: str, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
-    """Read a tokenizer.json with the steps that the class of its folder builds; None if its own steps count."""
+    """Read a tokenizer.json with the steps that the class of its folder builds; None if the file's steps apply."""
     from fastbpe.formats.huggingface import class_steps, piece_classes, tokenizer_config
 
     if not any(name in names for names in (class_steps.CLASSES, class_steps.UNKNOWN, piece_classes.WITH_JSON)):
@@ -206,13 +207,14 @@ def _parse(
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None = None,
 ) -> Model | CodePointModel:
+    """Read the bytes of a file. named: tokens that other files of its folder name, for a tokenizer.json."""
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         _check_no_pattern(pattern, where)
         model = native.parse(data, where)
         if special_tokens is None:
             return model
         if not isinstance(model, Model):
-            raise _holds(where, "special tokens", "special_tokens")
+            raise _has_own(where, "special tokens", "special_tokens")
         return model._replace(special_tokens=special_tokens, fingerprint="")
     if bytes(data[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC:
         raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; use fastbpe.load(path)")
@@ -233,8 +235,8 @@ def _parse(
         if tekken.recognise(data):
             _check_no_pattern(pattern, where)
             return tekken.parse(data, where, special_tokens=special_tokens)
-    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens, named)):
-        return read
+    if _is_object(data) and (found := _read_huggingface(data, where, pattern, special_tokens, named)):
+        return found
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # Imported here: loading the formats above does not need these.
@@ -244,11 +246,12 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         model = minbpe.parse(data, where, special_tokens=special_tokens)
+        # The file has a regex, even if its text is also the name of a pattern.
         return model._replace(pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
     if _is_sentencepiece(data) or where.endswith(".model"):
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
-            raise _holds(where, "special tokens", "special_tokens")
+            raise _has_own(where, "special tokens", "special_tokens")
         return model_file.parse(data, where)
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
@@ -283,7 +286,7 @@ def _read_huggingface(
 
     entries: its vocabulary and merges, which are empty in the data; None: the data has them.
     """
-    from fastbpe.formats.huggingface import read as tokenizer_json  # here: half the time of importing this module
+    from fastbpe.formats.huggingface import read as tokenizer_json  # here: it is slow to import
     from fastbpe.formats.huggingface import read_llama
     from fastbpe.formats.huggingface._vocab_json import Entries
 
@@ -307,7 +310,7 @@ def _read_huggingface(
         if not is_llama:
             return tokenizer_json.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
         if special_tokens is not None:
-            raise _holds(where, "special tokens", "special_tokens")
+            raise _has_own(where, "special tokens", "special_tokens")
         return read_llama.parse(data, where, named=named, entries=entries)
     except FormatError:  # not one of the two kinds that the core runs fastest
         from fastbpe.formats.huggingface import read_characters
@@ -345,18 +348,20 @@ def _has_type(data: bytes, name: bytes) -> bool:
 
 def _is_sentencepiece(data: Buffer) -> bool:
     """Tell whether the data begins like a sentencepiece model: with a piece that begins with its text."""
-    start = bytes(data[:4])
+    start = bytes(data[:4])  # tag and length of the first piece, then tag and length of its text: both are field 1
     return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:
     if pattern is not None:
-        raise _holds(where, "split pattern", "pattern")
+        raise _has_own(where, "split pattern", "pattern")
 
 
-def _holds(where: str, what: str, argument: str) -> FormatError:
+def _has_own(where: str, what: str, argument: str) -> FormatError:
+    """Return the error for an argument about something that the file contains."""
     return FormatError(f"{where}: the file contains its own {what}; leave {argument}= out")
 
 
 def _frozen(source: Buffer) -> Buffer:
+    """Copy bytes that the caller may change."""
     return source if isinstance(source, bytes) else bytes(source)

@@ -67,7 +67,7 @@ class Tokenizer(Methods):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        self._forget()
+        self._forget()  # the next call makes encoder and decoder from the new attributes
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], dict[str, Any]]]:
         return _with_attributes, (type(self), self.__dict__)
@@ -161,6 +161,7 @@ class Tokenizer(Methods):
     def _make(
         self,
     ) -> tuple[Vocabulary, Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
+        """Make what encodes and decodes, as `Methods` describes it."""
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
@@ -170,12 +171,13 @@ class Tokenizer(Methods):
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
-        found = _not_hidden(self.special_tokens)
+        found = _not_hidden(self.special_tokens)  # nearly always all of them
         if len(found) == len(self.special_tokens):
             return vocabulary, encoder, decoder, "all", frozenset
-        return vocabulary, encoder, decoder, found, self._not_hidden
+        return vocabulary, encoder, decoder, found, self._found_among
 
-    def _not_hidden(self, allowed: Collection[str]) -> Collection[str]:
+    def _found_among(self, allowed: Collection[str]) -> Collection[str]:
+        """Return the special tokens that are found if only these are allowed."""
         return _not_hidden(name for name in self.special_tokens if name in allowed)
 
     def _tokens(self) -> list[bytes]:
@@ -266,10 +268,12 @@ class RegexTokenizer(Tokenizer):
 class GPT4Tokenizer(RegexTokenizer):
     """cl100k_base with merges recovered from its ranks. `fastbpe.tiktoken` says where its file is looked for.
 
+    Its single bytes are the ids 0 to 255, too, but in another order than in other tokenizers of minbpe.
+
     Attributes:
         byte_shuffle: byte → the id of its token.
         inverse_byte_shuffle: the reverse.
-        vocab: id → bytes, each byte replaced by the id of its token.
+        vocab: id → the bytes of its token, each replaced by its byte_shuffle, as in minbpe.
     """
 
     byte_shuffle: dict[int, int]
@@ -315,6 +319,7 @@ class GPT4Tokenizer(RegexTokenizer):
 
 
 def _with_attributes(cls: type[Tokenizer], attributes: dict[str, Any]) -> Tokenizer:
+    """Restore a tokenizer from a pickle."""
     tokenizer = cls.__new__(cls)
     tokenizer.__dict__.update(attributes)
     return tokenizer
@@ -327,7 +332,7 @@ def _splitter(pattern: str) -> Splitter:
 
 
 def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
-    """Return id → bytes."""
+    """Return id → bytes, of the single bytes, the merges and the special tokens."""
     vocab = {byte: bytes([byte]) for byte in range(N_BYTES)}
     for (left, right), merged in merges.items():
         vocab[merged] = vocab[left] + vocab[right]
@@ -335,7 +340,11 @@ def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dic
 
 
 def _not_hidden(names: Iterable[str]) -> frozenset[str]:
-    """Return the names that a text can match: minbpe takes the first match, so an earlier prefix hides a name."""
+    """Return the names that minbpe can find in a text.
+
+    At each position it takes the first name, in their order, that matches. So a name is never found if it begins
+    with an earlier one.
+    """
     kept: set[str] = set()
     for name in names:
         if not any(name[:n] in kept for n in range(1, len(name))):

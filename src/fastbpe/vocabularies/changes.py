@@ -52,8 +52,8 @@ class RemovalReport:
     Attributes:
         removed: old ids that the caller removed, or that prune did not choose.
         lost: old ids that were also removed, because no remaining tokens can be merged into them.
-        remade: new id → new ids of the two tokens whose merge now makes it, if other tokens made it before. -1: a
-            character without a token.
+        remade: new id → new ids of the two tokens whose merge now makes it, if other tokens made it before. One
+            of the two is -1 if it is a character that has no token of its own.
         makers: old ids that prune kept only because kept tokens are made from them.
 
     >>> import fastbpe
@@ -78,8 +78,8 @@ class MergeReport:
         added: id in b → new id, of the tokens that only b had.
         common: number of tokens of b that are also in a.
         dropped: ids in b of tokens that no text could produce in the merged vocabulary.
-        reordered: ids in b of tokens whose position in b's order could not be kept: a has them at another
-            position, or they would have used the parts of a token of a.
+        reordered: ids in b of tokens that no longer merge in b's order, because a's comes first: the smallest
+            set without which the others do.
 
     >>> import fastbpe
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)

@@ -80,7 +80,7 @@ cdef inline size_t _add_pending(Cache* cache, const uint8_t* piece, size_t lengt
     """
     cdef BatchPiece* pending = &cache.pending[cache.n_pending]
     memcpy(pending.bytes, piece, n_copied)
-    pending.piece, pending.n_bytes = pending.bytes, <uint32_t> length
+    pending.text, pending.n_bytes = pending.bytes, <uint32_t> length
     cache.n_pending += 1
     return cache.n_pending - 1
 
@@ -201,7 +201,7 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
     cdef size_t i, k, n_tagged = 0
     cdef uint32_t token
     for i in range(n):
-        hashes[i] = hash_bytes(pending[i].piece, pending[i].n_bytes, 0)
+        hashes[i] = hash_bytes(pending[i].text, pending[i].n_bytes, 0)
         prefetch(&tables.pieces[hashes[i] & tables.piece_mask])
     for i in range(n):
         token = find_tag(tables.pieces, tables.piece_mask, hashes[i])
@@ -213,7 +213,7 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
         prefetch(tables.token_bytes + tables.token_ends[pending[tagged[k]].ids[0]] - 1)
     for k in range(n_tagged):
         piece = &pending[tagged[k]]
-        piece.ids[0] = confirm_token(tables, piece.ids[0], piece.piece, piece.n_bytes)
+        piece.ids[0] = confirm_token(tables, piece.ids[0], piece.text, piece.n_bytes)
         piece.n_ids = piece.ids[0] != NONE
 
 

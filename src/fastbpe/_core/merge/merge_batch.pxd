@@ -9,7 +9,7 @@ cdef enum:
 
 cdef struct BatchPiece:
     # A piece in a batch, and the ids that merging it yields.
-    const uint8_t* piece  # 16 bytes are readable from here on, even if the piece is shorter
+    const uint8_t* text  # its bytes; 16 bytes are readable from here on, even if the piece is shorter
     uint32_t n_bytes  # 1 to MAX_PIECE_BYTES
     uint32_t n_ids  # result
     uint32_t ids[MAX_PIECE_BYTES + 1]  # result; the space after n_ids is overwritten too

@@ -1,10 +1,9 @@
-"""Merges a batch of new pieces at once, for ranked vocabularies.
+"""Merges a batch of pieces that are not in the cache, for vocabularies whose priorities are ranks.
 
 Merging one piece waits on memory: each merge looks up two new pairs, whose slots are anywhere in a table of
 several megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software
 pipelining by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn.
-This is about twice as fast as merging one piece after another. simd/merging.h does the same with AVX2 or AVX-512,
-and is even faster.
+simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module merges what it does not.
 """
 
 # Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.
@@ -43,7 +42,7 @@ cdef extern from "simd/merging.h" nogil:
     ctypedef void (*fb_merge_fn)(const fb_merge_tables* tables, const fb_new_pieces* by_width) noexcept
 
     cdef enum:
-        FB_ABREAST
+        FB_ABREAST  # pieces that take turns
 
     fb_merge_fn fb_choose_merge(const char* path)
 
@@ -63,7 +62,7 @@ cdef enum:
 
 cdef struct Lane:
     # State of one piece that takes turns. Its symbols are piece.ids, each at the position of its first byte; see
-    # merge_piece._merge_ranked() for the representation.
+    # merge_piece._merge_ranked() for the representation. The rank of a pair is the id that it is merged to.
     BatchPiece* piece
     uint64_t alive  # bit i: a symbol begins at position i
     uint32_t n_keys  # keys in use, padded to whole vectors
@@ -101,7 +100,7 @@ cdef void _merge_by_width(const Tables* tables, BatchPiece** pieces, size_t n) n
         width = <size_t> (pieces[i].n_bytes >= 16) + <size_t> (pieces[i].n_bytes >= 32)
         new = &new_pieces[width][by_width[width].n]
         by_width[width].n += 1
-        new.piece, new.n_bytes = pieces[i].piece, pieces[i].n_bytes
+        new.piece, new.n_bytes = pieces[i].text, pieces[i].n_bytes
         new.ids, new.n_ids = pieces[i].ids, &pieces[i].n_ids
     _merge(&merge_tables, by_width)
 
@@ -127,24 +126,24 @@ cdef void _merge_interleaved(const Tables* tables, BatchPiece** pieces, size_t n
         n_active = n_kept
 
 
-cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* m) noexcept nogil:
+cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* piece) noexcept nogil:
     """Put a piece into a lane: one symbol per byte, or per character."""
     cdef uint32_t i
-    lane.piece = m
-    lane.n_keys = (m.n_bytes + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS
-    lane.alive = ~<uint64_t> 0 >> (64 - m.n_bytes)
+    lane.piece = piece
+    lane.n_keys = (piece.n_bytes + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS
+    lane.alive = ~<uint64_t> 0 >> (64 - piece.n_bytes)
     lane.at = lane.left = lane.right = 0
     lane.has_left = lane.has_right = False
-    if tables.characters != NULL and not is_ascii(m.piece, m.n_bytes):
+    if tables.characters != NULL and not is_ascii(piece.text, piece.n_bytes):
         for i in range(lane.n_keys):
             lane.keys[i] = NO_KEY
-        lane.alive = begin_characters(tables, m.piece, m.n_bytes, m.ids, lane.keys)
+        lane.alive = begin_characters(tables, piece.text, piece.n_bytes, piece.ids, lane.keys)
         return
-    for i in range(m.n_bytes):
-        m.ids[i] = tables.byte_ids[m.piece[i]]
-    for i in range(m.n_bytes - 1):
-        lane.keys[i] = tables.byte_keys[m.piece[i] << 8 | m.piece[i + 1]] | <int32_t> i
-    for i in range(m.n_bytes - 1, lane.n_keys):
+    for i in range(piece.n_bytes):
+        piece.ids[i] = tables.byte_ids[piece.text[i]]
+    for i in range(piece.n_bytes - 1):
+        lane.keys[i] = tables.byte_keys[piece.text[i] << 8 | piece.text[i + 1]] | <int32_t> i
+    for i in range(piece.n_bytes - 1, lane.n_keys):
         lane.keys[i] = NO_KEY
 
 
@@ -159,6 +158,7 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
     cdef uint64_t above, below
     for i in range(lane.n_keys):
         best = min(best, lane.keys[i])
+    # No branch, which could not be predicted: without a neighbour, `left` or `right` is `at`, and its key is dropped.
     right_key = pair_key(&tables.pairs, ids[at], ids[lane.right]) | <int32_t> at
     left_key = pair_key(&tables.pairs, ids[left], ids[at]) | <int32_t> left
     right_key = right_key if lane.has_right else NO_KEY
@@ -169,10 +169,10 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
     if best == NO_KEY:
         _collect(tables, lane)
         return False
-    if best >= tables.tied_key:
+    if best >= tables.tied_key:  # other pairs may have the same priority
         best = leftmost(tables, lane.keys, lane.piece.n_bytes, best)
     lane.at = at = best & 63
-    ids[at] = best >> 6
+    ids[at] = best >> 6  # the rank, which is the merged id
     right = lowest_bit(lane.alive & (~<uint64_t> 1 << at))
     lane.alive ^= <uint64_t> 1 << right
     lane.keys[at] = lane.keys[right] = NO_KEY
@@ -188,8 +188,8 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
 
 
 cdef inline void _collect(const Tables* tables, Lane* lane) noexcept nogil:
-    """Move the ids of the remaining symbols to the front of m.ids, in place."""
-    cdef BatchPiece* m = lane.piece
+    """Move the ids of the remaining symbols to the front of piece.ids, in place, and set piece.n_ids."""
+    cdef BatchPiece* piece = lane.piece
     cdef uint64_t rest = lane.alive
     cdef uint32_t n = 0, at
     while rest:
@@ -197,9 +197,10 @@ cdef inline void _collect(const Tables* tables, Lane* lane) noexcept nogil:
         rest &= rest - 1
         if tables.characters != NULL:  # writes no more ids than the symbol has bytes
             n += <uint32_t> spell(
-                tables, m.ids[at], m.piece + at, (lowest_bit(rest) if rest else m.n_bytes) - at, m.ids + n
+                tables, piece.ids[at], piece.text + at, (lowest_bit(rest) if rest else piece.n_bytes) - at,
+                piece.ids + n,
             )
         else:
-            m.ids[n] = m.ids[at]
+            piece.ids[n] = piece.ids[at]
             n += 1
-    m.n_ids = n
+    piece.n_ids = n
