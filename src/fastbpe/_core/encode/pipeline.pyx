@@ -27,7 +27,6 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
@@ -40,11 +39,8 @@ from fastbpe._core.encode.piece_spans cimport (
 from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, note_token, put_space_before
 from fastbpe._core.ids.id_lists cimport expect_items
-from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizing, no_memory, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
-from fastbpe._core.split.splitter cimport Splitter
-from fastbpe._core.split.stages cimport Stage
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, border_of, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_unit, text_utf8, utf8_capacity

@@ -1,1 +1,1 @@
-"""Finds every split of a token of ranks into two tokens."""
+"""Used from Cython only: see the .pxd."""
