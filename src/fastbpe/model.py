@@ -271,6 +271,10 @@ class PieceType(IntEnum):
 TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
 
 
+#: Classes of transformers for which a table gives the ids of pieces.
+TABLE_DECODERS = ("M2M100", "Marian", "Speech2Text")
+
+
 class Conventions(NamedTuple):
     """Differences between the library tokenizers and sentencepiece, as set in a tokenizer.json.
 
@@ -281,7 +285,8 @@ class Conventions(NamedTuple):
         splits: bool – a U+2581 begins a new piece.
         fuses: bool – consecutive unknown characters become one id.
         decoder: str – "ByteFallback": ids of bytes are decoded; "Metaspace": they are written by name, such as
-            <0x0A>.
+            <0x0A>; one of TABLE_DECODERS: a table gives the ids of pieces, and text between special tokens is
+            decoded by itself, as the class of this name does.
         strips: bool – decoding removes a space at the start.
         symbols: bool – pieces of type USER_DEFINED that are not added tokens are found in normalized text.
     """
@@ -316,6 +321,7 @@ class _CodePointFields(NamedTuple):
     roles: Mapping[str, str] = _NONE
     chat: Chat | None = None
     conventions: Conventions | None = None
+    unnumbered: Sequence[tuple[str, float]] = ()
 
 
 class CodePointModel(_CodePointFields):
@@ -342,9 +348,16 @@ class CodePointModel(_CodePointFields):
         chat: as in Model.
         conventions: conventions of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED
             are found if they are added tokens, and are never merged.
+        unnumbered: (piece, score) of the pieces to which the table of a unigram model gives no id: each becomes
+            the unknown token. In such a model, pieces of type UNUSED are tokens of the table that the model lacks.
     """
 
     __repr__ = fields_repr
+
+    @property
+    def has_table(self) -> bool:
+        """Tell whether a table gives the ids of pieces."""
+        return self.conventions is not None and self.conventions.decoder in TABLE_DECODERS
 
     @property
     def finds_symbols(self) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from fastbpe.formats.class_folders import Prepared
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.class_settings import Settings
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
@@ -63,11 +64,17 @@ def _read_folder(
     from fastbpe.formats import folder, json_object
     from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
 
-    paths = folder.find(where)
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
     model_config = json_object.read_object(os.path.join(where, "config.json"))
+    name = class_settings.class_of(config, model_config)
+    if name in class_settings.WITH_TABLES:
+        from fastbpe.formats import table_folders  # here: other folders do not need it
+
+        if table_folders.finds(where, name):
+            _check_no_pattern(pattern, where)
+            return table_folders.read(where, config, name, special_tokens)
+    paths = folder.find(where)
     if os.path.basename(paths[0]) == folder.ALONE[0]:
-        name = class_settings.class_of(config, model_config)
         if name in class_settings.IN_PYTHON:
             paths = folder.find(where, beside_json=True) or paths
         elif pattern is None and (found := _read_by_class(where, paths[0], config, name, special_tokens)):
@@ -119,16 +126,23 @@ def _read_by_class(
     where: str, path: str, config: Mapping[str, Any], name: str, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
     """Read a tokenizer.json with the steps that the class of its folder builds; None if the file's steps apply."""
-    from fastbpe.formats.huggingface import class_steps, piece_classes, tokenizer_config
+    from fastbpe.formats.huggingface import class_steps, piece_classes
 
     if not any(name in names for names in (class_steps.CLASSES, class_steps.UNKNOWN, piece_classes.WITH_JSON)):
         return None
     from fastbpe.formats import class_folders  # here: other folders do not need it
-    from fastbpe.formats.huggingface.read import WholeFileNeeded
 
     prepared = class_folders.prepare(where, path, config, name, names_count=special_tokens is None)
-    if prepared is None:
-        return None
+    return None if prepared is None else _read_prepared(where, path, prepared, special_tokens)
+
+
+def _read_prepared(
+    where: str, path: str, prepared: Prepared, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel:
+    """Read a tokenizer.json that `class_folders` has made for a folder."""
+    from fastbpe.formats.huggingface import tokenizer_config
+    from fastbpe.formats.huggingface.read import WholeFileNeeded
+
     try:
         model = _read_huggingface(prepared.data(), path, None, special_tokens, None, prepared.entries)
     except WholeFileNeeded:

@@ -21,8 +21,8 @@ ALONE = (
 BERT_VOCABULARY = "vocab.txt"
 #: Files that contain only a part of a tokenizer → description and way out, for errors.
 _HALVES = {
-    "source.spm": "one of MarianTokenizer's two models, without its ids, which are in vocab.json; use "
-    "transformers, or load source.spm by its path, which gives other ids",
+    "source.spm": "one of MarianTokenizer's files; the folder also needs target.spm, vocab.json, and the class in "
+    "tokenizer_config.json or the model_type in config.json; source.spm loaded by its path gives other ids",
     "bpe.codes": "a list of merges without ids, as of subword-nmt and PhoBERT; load the folder with transformers",
 }
 _PATTERNS = ("tokenizer.model.v*", "*.tiktoken", "*.fbpe", "*.gguf")

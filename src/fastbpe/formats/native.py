@@ -88,7 +88,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     parts: dict[str, Buffer] = {"model": model_file.dump(_as_sentencepiece(model))}
     if model.merges:
         parts["merges"] = model.merges
-    header |= native_extras.describe_code_points(model)
+    header |= native_extras.describe_code_points(model) | native_extras.describe_unnumbered(model)
     header |= native_extras.describe_own(model.roles, model.pair_template)
     header |= native_extras.describe_chat(model.chat)
     return b"".join(pack(KIND, header, parts))
@@ -115,6 +115,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
         extras |= native_extras.read_own(header, where) | native_extras.read_chat(header, where)
+        extras |= native_extras.read_unnumbered(header, where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(

@@ -37,7 +37,7 @@ _FLAGS = AddedToken._fields[2:]
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
 # Keys of the header, apart from the extras.
-_OWN, _CHAT, _SPELLING, _SUPERMERGES = "own_tokens", "chat", "spelling", "supermerges"
+_OWN, _CHAT, _SPELLING, _SUPERMERGES, _UNNUMBERED = "own_tokens", "chat", "spelling", "supermerges", "unnumbered"
 # Keys of "huggingface".
 _OBJECTS = (
     "truncation",
@@ -73,6 +73,23 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
             "conventions": None if model.conventions is None else _described_conventions(model.conventions),
         }
     )
+
+
+def describe_unnumbered(model: CodePointModel) -> dict[str, Any]:
+    """Return the pieces without an id, under a separate key; {} for most vocabularies."""
+    return {_UNNUMBERED: [[*item] for item in model.unnumbered]} if model.unnumbered else {}
+
+
+def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Read what `describe_unnumbered` wrote. Returns arguments of a model; {} if the header has no such key."""
+    if _UNNUMBERED not in header:
+        return {}
+    listed = header[_UNNUMBERED]
+    if not isinstance(listed, list) or not all(
+        isinstance(item, list) and [*map(type, item)] == [str, float] and item[0] for item in listed
+    ):
+        raise FormatError(f"{where}: its header has no valid {_UNNUMBERED!r}: {listed!r:.80}")
+    return {_UNNUMBERED: [(piece, score) for piece, score in listed]}
 
 
 def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport add_span_of_id
 from fastbpe._core.encode.superwords cimport n_complete
+from fastbpe._core.encode.table_ids cimport resolve
 from fastbpe._core.ids.id_lists cimport move_ids
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
@@ -164,6 +165,12 @@ cdef class PieceSteps:
         cdef bint whole = scratch.spans != NULL and scratch.words != NULL  # each piece is a word: do not cut it
         if self.joins_pieces:
             return self._split_runs(data, n, scratch)
+        if self.normalizing is not None and self.normalizing.table is not None:
+            scratch.ends.n = 0
+            while start < n:  # all pieces at once: a group may end within a run of unknown characters
+                start = self.splitter.split(data, n, start, &scratch.ends)
+                check_signals(&scratch.watch)
+            return self._merge(data, n, 0, n, scratch)
         while start < n:
             scratch.ends.n = 0
             end = self.splitter.split(data, n, start, &scratch.ends)
@@ -215,7 +222,10 @@ cdef class PieceSteps:
         cdef size_t n_before = scratch.ids.n
         cdef const Tables* tables = &self.vocabulary.tables
         if scratch.spans != NULL and self.normalizing is not None:
-            return merge_characters_with_spans(tables, self.widths, self.normalizing.fused, data, n, start, scratch)
+            merge_characters_with_spans(tables, self.widths, self.normalizing.fused, data, n, start, scratch)
+            if self.normalizing.table is not None:
+                resolve(self.normalizing.table, scratch, n_before)
+            return 0
         if scratch.spans != NULL:
             if self.vocabulary.spelled is not None:
                 tables = &self.traced
@@ -228,6 +238,8 @@ cdef class PieceSteps:
             encode_words(&self.vocabulary.tables, data, n, start, scratch)
         if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
             _fuse(scratch, n_before, self.normalizing.fused)
+        elif self.normalizing is not None and self.normalizing.table is not None:
+            resolve(self.normalizing.table, scratch, n_before)
         if scratch.counts_only:  # the next group overwrites these ids while they are in the first-level cache
             scratch.n_counted += scratch.ids.n
             scratch.ids.n = 0

@@ -60,6 +60,9 @@ cdef class Pipeline:
     cdef int _normalize_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil
+    cdef int _normalize_with_table(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_last, Scratch* scratch
+    ) except -1 nogil
     cdef int _trace_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
     ) except -1 nogil

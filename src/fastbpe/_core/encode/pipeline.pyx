@@ -38,6 +38,7 @@ from fastbpe._core.encode.piece_spans cimport (
 )
 from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, note_token, put_space_before
+from fastbpe._core.encode.table_ids cimport take_code
 from fastbpe._core.ids.id_lists cimport expect_items
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizing, no_memory, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
@@ -262,6 +263,8 @@ cdef class Pipeline:
         """
         cdef size_t first
         if self.normalizing is not None:
+            if self.normalizing.table is not None and is_first:
+                return self._normalize_with_table(data, n, then, is_last, scratch)
             return self._normalize_code_points(data, n, then, is_first, is_last, scratch)
         if self.stages is not None and self.stages.needs_first:
             self.note_first(data, n, scratch)
@@ -289,6 +292,16 @@ cdef class Pipeline:
             scratch.n_first = i
         else:
             scratch.n_first = n_bytes
+        return 0
+
+    cdef int _normalize_with_table(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_last, Scratch* scratch
+    ) except -1 nogil:
+        """Do the work of _normalize_code_points() for a text that may begin with a code of a table."""
+        cdef size_t n_bytes = take_code(self.normalizing.table, data, n, scratch)
+        cdef size_t first = n_spans(scratch)
+        self._normalize_code_points(data + n_bytes, n - n_bytes, then, True, is_last, scratch)
+        shift_spans(scratch, first, n_bytes)
         return 0
 
     cdef int _normalize_code_points(

@@ -8,6 +8,7 @@ and one step after its ids are made. `tests/reference/normalization.py` is the s
 from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.normalize.charsmap_rules cimport Rules
+from fastbpe._core.normalize.piece_id_table cimport PieceIdTable
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
@@ -71,4 +72,5 @@ cdef class Normalizing:
     cdef readonly bint as_tokenizers  # return the spans of tokenizers; False: sentencepiece's
     cdef readonly bint removes_spaces  # the normalizer makes one space of several
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change
+    cdef PieceIdTable table  # a table of the ids of pieces; None: they have the ids of the model
     cdef uint32_t fused  # several of this id in a row become one; NONE: no id

@@ -2,6 +2,7 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.normalize.piece_id_table import PieceIdTable
 from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
@@ -40,6 +41,7 @@ class Normalizing:
         to_spaces: Normalizer,
         as_tokenizers: bool,
         removes_spaces: bool,
+        table: PieceIdTable | None = None,
     ) -> Self: ...
     @property
     def normalizer(self) -> Normalizer | None: ...

@@ -439,11 +439,14 @@ cdef class Normalizing:
         vocabulary spells them.
     as_tokenizers: bool – return the spans of tokenizers; False: sentencepiece's.
     removes_spaces: bool – the normalizer makes one space of several.
+    table: PieceIdTable or None – a table of the ids of pieces.
     """
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
         bint cuttable, fused, Normalizer to_spaces not None, bint as_tokenizers, bint removes_spaces,
+        PieceIdTable table=None,
     ):
+        self.table = table
         self.normalizer = normalizer
         self.to_spaces = to_spaces
         self.as_tokenizers = as_tokenizers

@@ -129,6 +129,8 @@ _PYTHON_NAMES = (
 )
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
+#: Classes for which a vocab.json gives the ids of sentencepiece's pieces; `table_folders` has them.
+WITH_TABLES = ("M2M100", "Marian", "Speech2Text")
 #: What a user can do with the files of another class.
 WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "

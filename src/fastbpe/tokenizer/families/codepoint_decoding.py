@@ -9,13 +9,14 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
-from fastbpe.model import CodePointModel
+from fastbpe.model import METASPACE, CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import (
     EACH_BYTE,
     METASPACE_UTF8,
     Parts,
     as_found,
     decoded_bytes,
+    leading_of,
     overridden,
 )
 from fastbpe.tokenizer.families.family import Ids
@@ -169,6 +170,71 @@ class HuggingFaceDecoding:
                 run = b""
         text = "".join([*out, _text_of_run(run)])
         return text[1:] if strips and text.startswith(" ") else text
+
+
+class StretchDecoding:
+    """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
+
+    M2M100 puts nothing behind a special token, the others a space. Marian has no U+2581 in decoded text. White
+    space at both ends of the whole text is left out.
+
+    Args:
+        model: the model, which has a table.
+        parts: tables of the model.
+        skips: bool – drop special tokens before any other step.
+    """
+
+    def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
+        assert model.conventions is not None
+        is_marian = model.conventions.decoder == "Marian"
+        behind = "" if model.conventions.decoder == "M2M100" else " "
+        self._special = {
+            token.id: (token.content.replace(METASPACE, " ") if is_marian else token.content) + behind
+            for token in model.added_tokens
+            if token.special
+        }
+        names = {
+            i: piece.replace(METASPACE_UTF8, b" ") if is_marian else piece
+            for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
+            if kind not in (PieceType.NORMAL, PieceType.CONTROL) and i not in self._special
+        }
+        silent = dict.fromkeys(
+            (i for i, kind in enumerate(model.types) if kind == PieceType.CONTROL and i not in self._special), b""
+        )
+        leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, None)
+        self._decoder = Decoder(
+            parts.surfaces,
+            [*names.items(), *silent.items(), *((i, text.encode()) for i, text in self._special.items())],
+            leading=leading,
+            space_keepers=keepers | {*names},
+        )
+        self._skips = skips
+
+    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
+        """Decode ids to text."""
+        out: list[str] = []
+        stretch: list[int] = []
+        for token_id in ids:
+            if token_id not in self._special:
+                stretch.append(token_id)
+            elif not self._skips:
+                out += [self._decoder.decode(stretch, errors, num_threads, unknown_ids), self._special[token_id]]
+                stretch = []
+        return "".join([*out, self._decoder.decode(stretch, errors, num_threads, unknown_ids)]).strip()
+
+    def decode_batch(
+        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> list[str]:
+        """Decode each sequence of ids."""
+        return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to the UTF-8 of their text."""
+        return self.decode(ids, "strict", None, "raise").encode()
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
+        """Raise ValueError: white space at the end of the text is left out."""
+        raise ValueError("this model leaves out white space at the end of the decoded text: use decode")
 
 
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:

@@ -24,7 +24,11 @@ from fastbpe.formats.huggingface import write_llama
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, Templates
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import codepoint_properties
-from fastbpe.tokenizer.families.codepoint_decoding import HuggingFaceDecoding, SentencePieceDecoding
+from fastbpe.tokenizer.families.codepoint_decoding import (
+    HuggingFaceDecoding,
+    SentencePieceDecoding,
+    StretchDecoding,
+)
 from fastbpe.tokenizer.families.codepoint_properties import NoTokens
 from fastbpe.tokenizer.families.codepoint_tables import (
     METASPACE_UTF8,
@@ -148,7 +152,9 @@ class CodePointFamily(Family):
     def decoding(self, *, skips: bool) -> Decoding:
         return self._decoding_of(skips)
 
-    def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding:
+    def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding:
+        if self._model.has_table:
+            return StretchDecoding(self._model, self.parts, skips=skips)
         if self._model.conventions is None:  # control symbols decode to nothing
             return SentencePieceDecoding(self.parts, self.denormalizer)
         return HuggingFaceDecoding(self._model, self.parts, skips=skips)

@@ -52,6 +52,8 @@ def fingerprint_of(model: CodePointModel) -> str:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:
         options.append(model.conventions[: None if model.conventions.symbols else -1])
+    if model.unnumbered:
+        options.append([*map(tuple, model.unnumbered)])
     digest = hashlib.sha256(repr(("codepoint", options)).encode())
     numbers = (model.piece_ends, 4), (model.piece_bytes, 1), (model.scores, 4), (model.types, 1), (model.merges, 4)
     for part, n_bytes in numbers:
@@ -97,8 +99,11 @@ def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str
 
 
 def special_tokens_of(model: CodePointModel) -> dict[str, int]:
-    """Map control symbols that are UTF-8, and the special tokens of a tokenizer.json, to their ids."""
-    pieces = pieces_of(model, PieceType.CONTROL)
+    """Map control symbols that are UTF-8, and the special tokens of a tokenizer.json, to their ids.
+
+    In a model with a table, control symbols are found in text only if they are added tokens.
+    """
+    pieces = {} if model.has_table else pieces_of(model, PieceType.CONTROL)
     special = {piece.decode(): i for i, piece in pieces.items() if _is_utf8(piece)}
     return special | {token.content: token.id for token in model.added_tokens if token.special}
 

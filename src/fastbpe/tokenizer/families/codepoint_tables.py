@@ -6,7 +6,6 @@ import codecs
 import os
 import re
 import struct
-from array import array
 from bisect import bisect_left
 
 from fastbpe._core.decode.decoder import Decoder
@@ -16,25 +15,26 @@ from fastbpe._core.merge.codepoint_symbols import CodePoints, surfaces
 from fastbpe._core.merge.table_builder import build_look_ups
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer, Normalizing
-from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, PieceType
+from fastbpe.tokenizer.families import unigram_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from fastbpe._core.normalize.piece_id_table import PieceIdTable
+
 METASPACE_UTF8 = METASPACE.encode()
 # Any: the types of `errors=` list the handlers for users.
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>"  # tokenizers reads a sign, too
-_NO_ID = (1 << 32) - 1
 _NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
 
@@ -75,11 +75,12 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         may_mark_spaces: symbols may contain a space in place of U+2581.
     """
     unknown, byte_ids = _fallback_ids(model)
-    merging = by_scores(model)
+    extended = unigram_tables.extend(model) if model.has_table else None
+    merging = by_scores(model) if extended is None else extended.model
     is_unigram = model.trainer["model_type"] == "unigram"
     code_points = CodePoints(
-        model.piece_bytes,
-        model.piece_ends,
+        merging.piece_bytes,
+        merging.piece_ends,
         merging.scores,
         _merged_types(merging),
         escapes=model.normalizer["escape_whitespaces"] and may_mark_spaces,
@@ -87,7 +88,8 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         byte_ids=byte_ids,
         splits=model.conventions is not None and model.conventions.splits,
     )
-    normalizing = _normalizing(model, code_points, None if byte_ids else unknown)
+    table = None if extended is None else unigram_tables.make_table(model, extended, unknown)
+    normalizing = _normalizing(model, code_points, None if byte_ids else unknown, table)
     if code_points.marks_spaces and normalizing.normalizer and not normalizing.normalizer.gives_utf8:
         # A character that is not UTF-8 takes bytes of a U+2581 after it, for which a space cannot stand then.
         return build(model, may_mark_spaces=False)
@@ -97,7 +99,9 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         whole_piece_first=False,
         code_points=code_points,
         spelled=None,
-        segmenter=_segmenter(model, code_points, unknown, byte_ids) if is_unigram else None,
+        segmenter=unigram_tables.make_segmenter(merging, code_points, unknown, byte_ids, table)
+        if is_unigram
+        else None,
         drops_bytes=False,
     )
     if is_unigram:
@@ -107,7 +111,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
             _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
         )
     surface = _surfaces(model, code_points)
-    leading, space_keepers = _leading(model, unknown, byte_ids)
+    leading, space_keepers = leading_of(model, unknown, byte_ids)
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
@@ -181,49 +185,6 @@ def _merged_types(model: CodePointModel) -> bytes:
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
 
 
-_UNKNOWN_PENALTY = 10.0  # below the least score
-_LEAST_SCORE = 3.4028234663852886e38  # of a model without pieces of type NORMAL: the greatest float32
-
-
-def _segmenter(
-    model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
-) -> Segmenter:
-    """Create the object that finds the pieces of a unigram model in text.
-
-    Args:
-        model: the model.
-        code_points: its symbols.
-        unknown: id of unknown characters.
-        byte_ids: ids of bytes, in place of `unknown`.
-    """
-    scores = array("f", model.scores)
-    normal = [scores[i] for i in piece_messages.ids_of(model.types, PieceType.NORMAL)]
-    unknown_score = array("f", [min(normal, default=_LEAST_SCORE) - _UNKNOWN_PENALTY])[0]
-    symbols = pieces_of(model, PieceType.USER_DEFINED)
-    for i, symbol in symbols.items():
-        scores[i] = 0.1 * (len(symbol) - 1)
-    if byte_ids is None:
-        scores[unknown] = unknown_score
-    else:
-        for byte, i in enumerate(byte_ids):
-            scores[i] = 0.0 if 0x80 <= byte < 0xC0 else unknown_score
-    ids = array("I", code_points.ids())
-    for i in (*code_points.expanded, *range(code_points.n_pieces, len(ids))):
-        ids[i] = _NO_ID
-    are_symbols = bytearray(len(scores))
-    for i in symbols:
-        are_symbols[i] = 1
-    return Segmenter(
-        "sentence",
-        code_points.token_bytes,
-        code_points.token_ends,
-        ids=ids,
-        gains=scores,
-        are_symbols=are_symbols,
-        unknown_score=unknown_score,
-    )
-
-
 def as_found(model: CodePointModel, token: AddedToken) -> str:
     """Return the text by which an added token is found."""
     if not token.normalized or model.conventions is None or not model.conventions.escapes:
@@ -277,7 +238,9 @@ def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
     return unknown, [by_name.get(b"<0x%02X>" % byte, unknown) for byte in range(256)]
 
 
-def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
+def _normalizing(
+    model: CodePointModel, code_points: CodePoints, fused: int | None, table: PieceIdTable | None
+) -> Normalizing:
     spec = model.normalizer
     is_unigram = model.trainer["model_type"] == "unigram"  # the sum of scores goes through the whole text
     symbols = _symbols(model)
@@ -307,10 +270,11 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         prefix=conventions.prefix,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
         cuttable=not is_unigram and (normalizer is None or normalizer.words_stay()),
-        fused=fused if conventions.fuses else None,
+        fused=fused if conventions.fuses and table is None else None,
         to_spaces=make_normalizer(model, marks_to_spaces=marks, add_dummy_prefix=False),
         as_tokenizers=model.conventions is not None,
         removes_spaces=spec["remove_extra_whitespaces"],
+        table=table,
     )
 
 
@@ -399,7 +363,7 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
     )
 
 
-def _leading(
+def leading_of(
     model: CodePointModel, unknown: int, byte_ids: list[int] | None
 ) -> tuple[bool | None, frozenset[int]]:
     """Return the arguments `leading` and `space_keepers` of the Decoder."""

@@ -12,6 +12,7 @@ from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8, Parts, as_found
 from fastbpe.tokenizer.families.ranked_merges import made_by
 from fastbpe.tokenizer.families.token_spelling import symbols_of
+from fastbpe.tokenizer.families.unigram_tables import found_whole
 from fastbpe.tokenizer.surgery.token_makers import spelled_makers
 from fastbpe.vocabularies.material import Kind, Material
 
@@ -116,6 +117,8 @@ def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel,
     kinds = [_KINDS[PieceType(piece_type)] for piece_type in model.types]
     names = {i: as_found(model, token) for token in model.added_tokens for i in (token.id,)}
     names |= {i: name for name, i in special_tokens.items()}
+    for i in found_whole(model):
+        kinds[i] = Kind.TEXT
     for i in names:
         kinds[i] = Kind.NAME
     tokens = [piece.replace(METASPACE_UTF8, b" ") for piece in model.pieces]

@@ -1,0 +1,1 @@
+"""Ids of the pieces of a text by a table."""

@@ -1,0 +1,82 @@
+"""Table of the ids of pieces, as in the folders of M2M100 and Marian.
+
+There, sentencepiece cuts a text, and a table gives the id of each piece by its text. Pieces that the table lacks
+become the unknown id. sentencepiece makes one piece of several unknown characters in a row: the table may have it.
+
+Each piece and each such character that has no id of its own gets one beyond all others, which only the steps
+between merging and output see. A run of unknown characters is found by these ids.
+"""
+
+cimport cython
+from libc.stdint cimport uint32_t
+from libc.stdlib cimport free, malloc
+
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+
+
+@cython.final
+cdef class PieceIdTable:
+    """Ids of pieces and of runs of unknown characters.
+
+    unknown: id of what the table does not have.
+    n_ids: from this id on, ids are those of pieces and characters that have no id.
+    first_character: from this id on, ids are those of characters.
+    runs: ids of characters → id of the run, a dict.
+    finds_codes: a text that begins with ">>" begins with a code, which ends with the next "<<".
+    codes: matcher of the codes that have an id; the others become the unknown id. None: no code has an id.
+    """
+
+    def __cinit__(
+        self, uint32_t unknown, uint32_t n_ids, uint32_t first_character, runs, *, bint finds_codes,
+        SpecialMatcher codes
+    ):
+        cdef size_t n_items = sum(map(len, runs)), at = 0, i
+        self.unknown, self.n_ids, self.first_character = unknown, n_ids, first_character
+        self.finds_codes, self.codes = finds_codes, codes
+        self._n = <size_t> len(runs)
+        self._items = <uint32_t*> malloc((n_items + 1) * sizeof(uint32_t))
+        self._ends = <uint32_t*> malloc((self._n + 1) * sizeof(uint32_t))
+        self._ids = <uint32_t*> malloc((self._n + 1) * sizeof(uint32_t))
+        if self._items == NULL or self._ends == NULL or self._ids == NULL:
+            raise MemoryError(f"no memory for {self._n} runs")
+        for i, run in enumerate(sorted(runs, key=lambda run: (len(run), [*run]))):
+            for item in run:
+                self._items[at] = item
+                at += 1
+            self._ends[i], self._ids[i] = <uint32_t> at, runs[run]
+
+    def __dealloc__(self):
+        free(self._items)
+        free(self._ends)
+        free(self._ids)
+
+    def look_up(self, ids):
+        """Return the id of a run of unknown characters."""
+        cdef uint32_t[64] items
+        cdef size_t n = <size_t> len(ids), i
+        if n > 64:
+            raise ValueError(f"{n} characters: the limit is 64")
+        for i in range(n):
+            items[i] = ids[i]
+        return self.find(items, n)
+
+    cdef uint32_t find(self, const uint32_t* items, size_t n) noexcept nogil:
+        """Return the id of a run of unknown characters. The runs are sorted by length, then by characters."""
+        cdef size_t low = 0, high = self._n, middle, start, length, i
+        cdef int order
+        while low < high:
+            middle = (low + high) // 2
+            start = self._ends[middle - 1] if middle else 0
+            length = self._ends[middle] - start
+            order = 0 if length == n else -1 if length < n else 1
+            i = 0
+            while order == 0 and i < n:
+                order = (self._items[start + i] > items[i]) - (self._items[start + i] < items[i])
+                i += 1
+            if order == 0:
+                return self._ids[middle]
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+        return self.unknown

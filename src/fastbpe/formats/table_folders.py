@@ -1,0 +1,243 @@
+"""Folders of M2M100, Marian and Speech2Text: a unigram `.model`, and a vocab.json with the ids of its pieces.
+
+transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
+the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
+token. tests/conformance/test_table_folders.py compares folders with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.errors import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
+from fastbpe.formats.json_object import read_object
+from fastbpe.formats.sentencepiece import model_file, specs
+from fastbpe.model import (
+    PAIR,
+    TEXT,
+    CodePointModel,
+    Conventions,
+    Model,
+    PieceType,
+    pack_pieces,
+)
+
+_VOCABULARY = "vocab.json"
+
+
+class _Kind(NamedTuple):
+    """Class that reads such a folder.
+
+    Attributes:
+        roles: role → token that no file names.
+        files: files that the folder must have, besides vocab.json; the first one encodes.
+    """
+
+    roles: Mapping[str, str]
+    files: tuple[str, ...]
+
+
+#: Name without "Tokenizer" → class.
+CLASSES: Mapping[str, _Kind] = {
+    "M2M100": _Kind(
+        {"bos": "<s>", "eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>"},
+        ("sentencepiece.bpe.model",),
+    ),
+    "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm")),
+    "Speech2Text": _Kind(
+        {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}, ("sentencepiece.bpe.model",)
+    ),
+}
+_M2M100 = (
+    "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht "
+    "hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl "
+    "ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu"
+)
+_LANGUAGES = {"m2m100": tuple(_M2M100.split()), "wmt21": ("en", "ha", "is", "ja", "cs", "ru", "zh", "de")}
+
+
+def finds(folder: str, class_name: str) -> bool:
+    """Tell whether a folder has the files of a class of this module."""
+    names = (*CLASSES[class_name].files, _VOCABULARY) if class_name in CLASSES else ()
+    return bool(names) and all(os.path.isfile(os.path.join(folder, name)) for name in names)
+
+
+def read(
+    folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
+) -> Model | CodePointModel:
+    """Read the model of a folder. Requires: `finds` it.
+
+    Args:
+        folder: the folder.
+        config: content of its tokenizer_config.json.
+        class_name: one of CLASSES.
+        special_tokens: must be None: a `.model` has its own.
+
+    Raises:
+        FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
+        OSError: the file cannot be read.
+    """
+    made = _Folder(folder, config, class_name)
+    if special_tokens is not None:
+        raise FormatError(
+            f"{made.where}: the file contains its own special tokens; load it without special_tokens="
+        )
+    return tokenizer_config.with_own_tokens(made.model(), folder, made.named, is_bare=False)
+
+
+class _Folder:
+    """A model in the making.
+
+    Attributes:
+        where: path of the `.model`, for errors.
+        named: tokens that the other files of the folder name.
+    """
+
+    def __init__(self, folder: str, config: Mapping[str, Any], class_name: str) -> None:
+        kind = CLASSES[class_name]
+        self.where = os.path.join(folder, kind.files[0])
+        self._config, self._class_name = config, class_name
+        self._vocab_path = os.path.join(folder, _VOCABULARY)
+        self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
+        self._vocab = self._read_vocabulary()
+        self._pieces = self._read_pieces()
+
+    def _fail(self, what: str) -> NoReturn:
+        raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
+
+    def _read_vocabulary(self) -> dict[str, int]:
+        """Read vocab.json: the tokens by id."""
+        limits.check_entries(map_file(self._vocab_path), self._vocab_path, b":")
+        found = read_object(self._vocab_path)
+        ids = [i for i in found.values() if type(i) is int]
+        if len(ids) < len(found) or sorted(ids) != [*range(len(ids))] or "" in found or not found:
+            raise FormatError(
+                f"{self._vocab_path}: it must map each token to another id, from 0 to the number of tokens - 1"
+            )
+        return dict(sorted(found.items(), key=lambda item: item[1]))
+
+    def _read_pieces(self) -> CodePointModel:
+        """Read the `.model`. Raises FormatError if it has an option that this module does not support."""
+        if self._config.get("separate_vocabs"):
+            self._fail(
+                "with separate_vocabs, the ids of texts and those of the model's output are two vocabularies"
+            )
+        if self._class_name == "Speech2Text" and self._config.get("lang_codes"):
+            self._fail("with lang_codes, the class takes ids of the .model for languages")
+        if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
+            self._fail("with do_upper_case, the class decodes to upper case")
+        if self._config.get("sp_model_kwargs"):
+            self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
+        model = model_file.parse(map_file(self.where), self.where)
+        if not isinstance(model, CodePointModel) or model.trainer["model_type"] != "unigram":
+            self._fail(f"the class {self._class_name}Tokenizer is supported for unigram models only")
+        odd = (
+            ("byte fallback", model.trainer["byte_fallback"]),
+            ("user-defined pieces", PieceType.USER_DEFINED in model.types),
+            ("spaces that are not U+2581", not model.normalizer["escape_whitespaces"]),
+            ("treat_whitespace_as_suffix", model.trainer["treat_whitespace_as_suffix"]),
+            ("rules for decoded text", model.denormalizer and model.denormalizer["precompiled_charsmap"]),
+        )
+        for what, is_odd in odd:
+            if is_odd:
+                self._fail(f"a model with {what} is not supported for the class {self._class_name}Tokenizer")
+        return model
+
+    def _codes(self) -> tuple[str, ...]:
+        """Return the codes of M2M100's languages."""
+        if self._class_name != "M2M100":
+            return ()
+        value = self._config.get("language_codes", "m2m100")
+        if value not in _LANGUAGES:
+            self._fail(
+                f"{CONFIG} has language_codes {value!r:.40}, but transformers knows {', '.join(_LANGUAGES)}"
+            )
+        return _LANGUAGES[value]
+
+    def model(self) -> CodePointModel:
+        """Return the model."""
+        pieces = dict(
+            zip(
+                (piece.decode("utf-8", "surrogateescape") for piece in self._pieces.pieces),
+                zip(array("f", self._pieces.scores), self._pieces.types, strict=True),
+                strict=True,
+            )
+        )
+        added = python_backend.added_tokens(self.named, self._vocab, self._fail)
+        rows = [*self._vocab]
+        languages = [f"__{code}__" for code in self._codes()]
+        for i, name in enumerate(languages, len(rows)):
+            if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
+                self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
+        rows += languages
+        for token in added:
+            if token.id == len(rows):
+                rows.append(token.content)
+            elif token.id > len(rows):
+                self._fail(f"no token has the id {len(rows)}, but {token.content!r:.60} has the id {token.id}")
+        unknown = self.named.roles.get("unk", "")
+        if unknown not in self._vocab:
+            self._fail(f"{_VOCABULARY} lacks the unk_token {unknown!r:.60}")
+        kinds = dict.fromkeys(languages, PieceType.USER_DEFINED)
+        for token in added:
+            kinds[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
+        found = (PieceType.NORMAL, PieceType.CONTROL)
+        kinds |= {name: PieceType(kind) for name, (_, kind) in pieces.items() if kind in found}
+        kinds[unknown] = PieceType.UNKNOWN
+        piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
+        ids = {name: i for i, name in enumerate(rows)}
+        before, behind = self._around(ids)
+        return self._pieces._replace(
+            piece_bytes=piece_bytes,
+            piece_ends=piece_ends,
+            scores=array("f", [pieces[name][0] if name in pieces else 0.0 for name in rows]).tobytes(),
+            types=bytes(kinds.get(name, PieceType.UNUSED) for name in rows),
+            trainer=specs.make(
+                specs.TRAINER,
+                {
+                    "model_type": "unigram",
+                    "vocab_size": len(rows),
+                    "unk_piece": unknown,
+                    "unk_id": ids[unknown],
+                    "bos_id": -1,
+                    "eos_id": -1,
+                    "pad_id": -1,
+                },
+            ),
+            piece_extras={},
+            serialized=b"",
+            added_tokens=added,
+            template=(before, behind),
+            pair_template=(*before, TEXT, PAIR, *behind),
+            conventions=Conventions(decoder=self._class_name),
+            unnumbered=[
+                (name, score)
+                for name, (score, kind) in pieces.items()
+                if kind == PieceType.NORMAL and name not in self._vocab
+            ],
+        )
+
+    def _around(self, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the ids before and after a text."""
+        eos = self.named.roles.get("eos", "")
+        if eos not in ids:
+            self._fail(
+                f"the class {self._class_name}Tokenizer puts the eos token after texts, but {CONFIG} has none"
+            )
+        if self._class_name != "M2M100":
+            return (), (ids[eos],)
+        language = self._config.get("src_lang")
+        codes = self._codes()
+        language = "en" if language is None else language
+        if language not in codes:
+            self._fail(f"{CONFIG} has src_lang {language!r:.40}, which is not a language of the class")
+        return (len(self._vocab) + codes.index(language),), (ids[eos],)

@@ -1,0 +1,153 @@
+"""Folders of M2M100, Marian and Speech2Text: the files that make them, and what cannot be read or written."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError
+from fastbpe.formats import native
+from helpers import folder_grid
+from helpers.codepoint_models import model_of
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = (fastbpe.model.PieceType(kind) for kind in (1, 2, 3, 4))
+PIECES = [
+    (b"<unk>", 0.0, UNKNOWN),
+    (b"</s>", 0.0, CONTROL),
+    ("\u2581".encode(), -3.0, NORMAL),
+    ("\u2581a".encode(), -1.0, NORMAL),
+    (b"a", -2.0, NORMAL),
+    (b"b", -2.0, NORMAL),
+]
+TOKENS = ["</s>", "<unk>", "\u2581a", "a", "\u2581", "\u4e2d\u56fd", ">>fra<<", "<pad>", "<s>"]
+VOCABULARY = {token: i for i, token in enumerate(TOKENS)}
+
+
+def fill(
+    folder: Path, name: str = "Marian", /, pieces: Any = PIECES, vocab: Any = VOCABULARY, **config: Any
+) -> Path:
+    options = {"model_type": "unigram", **config.pop("trainer", {})}
+    data = model_of(pieces, options)
+    files = {"source.spm": data, "target.spm": data} if name == "Marian" else {"sentencepiece.bpe.model": data}
+    config = {"tokenizer_class": f"{name}Tokenizer", **config}
+    folder_grid.write({**files, "vocab.json": vocab, "tokenizer_config.json": config}, folder)
+    return folder
+
+
+def test_table_gives_the_ids_of_pieces_and_of_runs(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path))
+    assert (loaded.mode, loaded.model_type, loaded.n_vocab) == ("codepoint", "Unigram", 9)
+    assert loaded.encode("a") == [2]
+    assert loaded.encode("abb") == [2, 1, 1]  # the table lacks "b"
+    assert loaded.encode("\u4e2d\u56fda") == [4, 5, 3]  # one run of characters that the model lacks
+    assert loaded.encode("\u4e2d") == loaded.encode("\u4e2d\u56fd\u4e2d") == [4, 1]
+    assert loaded.encode(">>fra<< a") == [6, 2]
+    assert loaded.encode(">>x<<a") == [1, 2]
+    assert loaded.encode_with_template("a", "aa") == [2, 2, 3, 0]
+    assert loaded.encode_with_offsets("\u4e2d\u56fda") == ([4, 5, 3], [(0, 1), (0, 2), (2, 3)])
+    assert loaded.decode([2, 0, 2]) == "a</s> a"
+    assert loaded.decode([2, 0, 2], skip_special_tokens=True) == "a a"
+    with pytest.raises(ValueError, match="leaves out white space at the end of the decoded text: use decode"):
+        loaded.decoder()
+
+
+def test_tokens_that_only_the_table_finds_are_not_reported_as_unused(tmp_path: Path) -> None:
+    report = fastbpe.vocabulary_report(fastbpe.load(fill(tmp_path, vocab={**VOCABULARY, "ca": 9})))
+    assert {TOKENS.index("\u4e2d\u56fd"), TOKENS.index(">>fra<<")} <= {*report.witnesses}
+    assert [*report.impossible] == [9]
+
+
+def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
+    fill(tmp_path)
+    folder_grid.write({"tokenizer_config.json": {}, "config.json": {"model_type": "marian"}}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("\u4e2d\u56fd") == [4, 5]
+
+
+def test_language_of_m2m100_is_put_before_texts(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, "M2M100", src_lang="am"))
+    assert loaded.n_vocab == 9 + 100
+    assert loaded.encode_with_template("a") == [10, 2, 0]
+
+
+def test_native_file_keeps_the_table(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path))
+    loaded.save(tmp_path / "a.fbpe")
+    for again in (fastbpe.load(tmp_path / "a.fbpe"), pickle.loads(pickle.dumps(loaded))):
+        assert again == loaded
+        assert again.encode("abb\u4e2d\u56fd") == loaded.encode("abb\u4e2d\u56fd") == [2, 1, 1, 5]
+        assert again.decode([2, 0, 2]) == "a</s> a"
+    other = loaded._family.own._replace(unnumbered=[("b", -9.0)])
+    assert native.dump_code_points(other) != native.dump_code_points(loaded._family.own)
+    broken = native.dump_code_points(loaded._family.own._replace(unnumbered=[("b", "x")]))
+    with pytest.raises(FormatError, match="its header has no valid 'unnumbered'"):
+        fastbpe.load(broken)
+
+
+@pytest.mark.parametrize("format", ["huggingface", "sentencepiece", "gguf", "tiktoken"])
+def test_other_formats_refuse_a_table(format: str, tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path))
+    with pytest.raises(FormatError, match=r"cannot store a table of ids.*export this tokenizer as native"):
+        loaded.export(tmp_path / "x.json", format=format)
+
+
+def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path))
+    more = loaded.with_tokens(["<new>"])
+    assert more.encode("abb<new>\u4e2d\u56fd") == [2, 1, 1, 9, 4, 5]
+    fewer = loaded.without_tokens(["\u2581a"]).tokenizer
+    assert [fewer.id_to_token(i) for i in fewer.encode("ab\u4e2d\u56fd")] == [
+        b" ",
+        b"a",
+        b"<unk>",
+        "\u4e2d\u56fd".encode(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "said"),
+    [
+        ("Marian", {"separate_vocabs": True}, "the ids of texts and those of the model's output are two"),
+        ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids"),
+        ("Marian", {"trainer": {"model_type": "bpe"}}, "MarianTokenizer is supported for unigram models only"),
+        ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),
+        ("Marian", {"vocab": {"<unk>": 0, "</s>": 2}}, "it must map each token to another id, from 0 to"),
+        ("Marian", {"vocab": {"</s>": 0}}, "vocab.json lacks the unk_token '<unk>'"),
+        ("Marian", {"eos_token": None}, "puts the eos token after texts, but tokenizer_config.json has none"),
+        (
+            "Marian",
+            {"added_tokens_decoder": {"9": {"content": "<x>", "lstrip": True}}},
+            "the token '<x>' has the flag lstrip, which is not supported here",
+        ),
+        (
+            "Marian",
+            {"added_tokens_decoder": {"2": {"content": "<x>"}}},
+            "the token '<x>' would share the id 2 with another token",
+        ),
+        (
+            "Marian",
+            {"added_tokens_decoder": {"10": {"content": "<x>"}}},
+            "no token has the id 9, but '<x>' has the id 10",
+        ),
+        ("M2M100", {"src_lang": "tlh"}, "src_lang 'tlh', which is not a language of the class"),
+        ("M2M100", {"language_codes": "x"}, "language_codes 'x', but transformers knows m2m100, wmt21"),
+        ("M2M100", {"extra_special_tokens": ["__am__"]}, "the token '__a[fm]__' of a language must have the id"),
+        ("Speech2Text", {"lang_codes": "mustc"}, "with lang_codes, the class takes ids of the .model"),
+        ("Speech2Text", {"do_upper_case": True}, "with do_upper_case, the class decodes to upper case"),
+    ],
+)
+def test_unsupported_folder_names_the_reason(name: str, config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    fill(tmp_path, name, **config)
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(tmp_path)
+
+
+def test_arguments_that_the_files_decide_are_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with pytest.raises(FormatError, match="contains its own split pattern"):
+        fastbpe.load(tmp_path, pattern="gpt2")
+    with pytest.raises(FormatError, match="contains its own special tokens"):
+        fastbpe.load(tmp_path, special_tokens={"<x>": 9})
