@@ -313,3 +313,17 @@ def draw_lines(rng: random.Random, name: str) -> dict[str, Any]:
 def test_lines_of_a_vocabulary_have_the_steps_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     check(name, draw_lines)
+
+
+def draw_pair(rng: random.Random, name: str) -> dict[str, Any]:
+    """Draw the files of a folder with two files instead of a tokenizer.json."""
+    files = draw(rng, name)
+    model = files.pop("tokenizer.json")["model"]
+    lines = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
+    return {**files, "vocab.json": model["vocab"], "merges.txt": "\n".join(["#version: 0.2", *lines, ""]).encode()}
+
+
+@pytest.mark.parametrize("name", class_steps.PAIRS)
+def test_two_files_have_the_steps_of_the_class(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    check(name, draw_pair)

@@ -171,7 +171,7 @@ def test_model_whose_class_has_other_ids_is_refused(name: str, tmp_path: Path) -
     text = "A ab,  \u0301abc\n\nB"
     ids = fastbpe.load(path).encode(text)
     assert transformers.AutoTokenizer.from_pretrained(tmp_path).encode(text, add_special_tokens=False) != ids
-    with pytest.raises(FormatError, match=f"the class {name} gives other ids than this model: load the tok"):
+    with pytest.raises(FormatError, match=f"the class {name} gives other ids than this model.*: load the tok"):
         fastbpe.load(tmp_path)
     for kind, class_name in [("xglm", "XGLMTokenizer"), ("m2m_100", "M2M100Tokenizer")]:
         (tmp_path / "tokenizer_config.json").write_text("{}")

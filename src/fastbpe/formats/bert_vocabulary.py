@@ -41,7 +41,8 @@ def read(
     name = "Bert" if class_name in class_settings.ANY_CLASS else class_name
     if name not in class_steps.WORDS:
         raise FormatError(
-            f"{path}: a vocabulary for the class {name}Tokenizer, which has its own rules; fastbpe knows the "
+            f"{path}: a vocabulary for the class {name}Tokenizer, which has its own rules"
+            f"{class_settings.reason(name)}; fastbpe knows the "
             f"rules of {', '.join(class_steps.WORDS)}; {class_settings.WAY_OUT}"
         )
     for key in ("tokenize_chinese_chars", "strip_accents", "do_lower_case", "clean_text"):

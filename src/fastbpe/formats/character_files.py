@@ -140,7 +140,8 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
     if class_name not in (*class_settings.ANY_CLASS, "BPE"):
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
-            f"its own rules; fastbpe knows the rules of {', '.join(_KINDS)}; {class_settings.WAY_OUT}"
+            f"its own rules{class_settings.reason(class_name)}; fastbpe knows the rules of {', '.join(_KINDS)}; "
+            f"{class_settings.WAY_OUT}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

@@ -33,6 +33,7 @@ from fastbpe.formats.huggingface.class_steps import Built
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.formats.json_object import read_object
 from fastbpe.formats.piece_folders import Find, OfPieces, as_json, as_template
 from fastbpe.model import ROLES
 
@@ -120,6 +121,24 @@ def prepare_words(
     """
     file = _File(Part({"version": "1.0", "model": {"type": "WordPiece", "vocab": vocab}}, path, ""), None, b"")
     return _built(folder, file, config, class_name, class_steps.WORDS[class_name], names_count=names_count)
+
+
+def prepare_pair(
+    folder: str, paths: tuple[str, str], config: Mapping[str, Any], class_name: str, *, names_count: bool
+) -> Prepared:
+    """Make the tokenizer.json of a vocab.json with a merges.txt. Accepts the other arguments of `prepare`.
+
+    Raises:
+        FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
+    """
+    path = paths[0]
+    merges = bytes(map_file(paths[1])).decode("utf-8", "surrogateescape").split("\n")
+    lines = [line.removesuffix("\r") for line in merges if line and not line.startswith("#version")]
+    limits.check_number(len(lines), paths[1])
+    limits.check_entries(map_file(path), path, b":")
+    model = {"type": "BPE", "vocab": read_object(path), "merges": lines}
+    file = _File(Part({"version": "1.0", "model": model}, path, ""), None, b"")
+    return _built(folder, file, config, class_name, class_steps.CLASSES[class_name], names_count=names_count)
 
 
 def _built(

@@ -84,6 +84,10 @@ def _read_folder(
 
         _check_no_pattern(pattern, paths[0])
         name = class_settings.class_of_parts(config, model_config)
+        if name == "Esm":
+            from fastbpe.formats import esm_vocabulary  # here: few vocabularies are of this kind
+
+            return esm_vocabulary.read(where, paths[0], special_tokens)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
     is_json = os.path.basename(paths[0]) == folder.ALONE[0]  # which has its own rules, also in transformers
@@ -98,9 +102,20 @@ def _read_folder(
         return piece_folders.read(where, paths[0], config, name, special_tokens)
     if is_pieces and class_settings.has_own_pieces(name):
         raise FormatError(
-            f"{paths[0]}: the class {name}Tokenizer gives other ids than this model: "
+            f"{paths[0]}: the class {name}Tokenizer gives other ids than this model"
+            f"{class_settings.reason(name)}: "
             f"{class_settings.WAY_OUT}; for the model's own ids, pass the path of this file"
         )
+    if len(paths) == 2 and pattern is None:
+        from fastbpe.formats.huggingface import class_steps
+
+        if name in class_steps.PAIRS:
+            from fastbpe.formats import class_folders  # here: few folders have no tokenizer.json
+
+            prepared = class_folders.prepare_pair(
+                where, (paths[0], paths[1]), config, name, names_count=special_tokens is None
+            )
+            return _read_prepared(where, paths[0], prepared, special_tokens)
     named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = class_settings.pattern_of_ranks(config)
@@ -188,7 +203,8 @@ def _check_class(name: str, settings: Settings | None, where: str) -> None:
     if name not in class_settings.ANY_CLASS and (settings is None or not settings.pattern):
         known = ", ".join(kind for kind, its in class_settings.CLASSES.items() if its.pattern)
         raise FormatError(
-            f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules; fastbpe knows the "
+            f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules"
+            f"{class_settings.reason(name)}; fastbpe knows the "
             f"rules of {known}; {class_settings.WAY_OUT}, or pass the split pattern of this class as pattern=..."
         )
 

@@ -131,11 +131,39 @@ _PYTHON_NAMES = (
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a vocab.json gives the ids of sentencepiece's pieces; `table_folders` has them.
 WITH_TABLES = ("M2M100", "Marian", "Speech2Text")
+_LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
+#: Classes whose rules fastbpe does not have → what such a class does.
+_REASONS: Mapping[str, str] = {
+    "Bartpho": "it takes ids from dict.txt",
+    "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
+    "Bertweet": f"{_LACKS}, and may replace emoji and links",
+    "BlenderbotSmall": f"{_LACKS}, and puts spaces around punctuation",
+    "CTRL": _LACKS,
+    **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),
+    **dict.fromkeys(("Cpm", "CpmAnt"), "it finds words with rjieba"),
+    "Clvp": "it changes numbers and abbreviations into words",
+    "GPTNeoXJapanese": "it matches the longest entry of a list that gives several spellings one id",
+    "GPTSw3": "it changes white space and removes control characters before it encodes",
+    "PLBart": "it decodes texts between special tokens by themselves",
+    "Phobert": _LACKS,
+    "ProphetNet": "it reads prophetnet.tokenizer",
+    "RoCBert": "it also takes shapes and pronunciations of characters",
+    "RoFormer": "it finds Chinese words with rjieba",
+    "Siglip": "it removes punctuation, and encodes a text behind the unknown token",
+    "SpeechT5": "it decodes texts between special tokens by themselves",
+    "Tapas": "it encodes a question with a table",
+    "XGLM": "it ignores this model",
+}
 #: What a user can do with the files of another class.
 WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
     "with transformers if it writes none"
 )
+
+
+def reason(name: str) -> str:
+    """Return " (…)" with what a class does that fastbpe does not; "" if this is not known."""
+    return f" ({_REASONS[name]})" if name in _REASONS else ""
 
 
 def has_own_pieces(name: str) -> bool:

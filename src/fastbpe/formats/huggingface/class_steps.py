@@ -382,6 +382,8 @@ WORDS: Mapping[str, Built] = {
     **{name: built for name, built in CLASSES.items() if built.kind == "WordPiece"},
     "ConvBert": CLASSES["Bert"],
 }
+#: Classes whose steps also count for a vocab.json with a merges.txt; `class_settings` has others.
+PAIRS = ("LayoutLMv3", "MarkupLM", "Nougat")
 #: Classes whose steps fastbpe does not build, with the reason.
 UNKNOWN: Mapping[str, str] = {
     "RoFormer": "its pre-tokenizer finds Chinese words with rjieba",

@@ -1,0 +1,85 @@
+"""Vocabularies of ESM, whose tokens are mostly amino acids: `vocab.txt`.
+
+transformers runs EsmTokenizer in Python. It finds every token of the file anywhere in a text, and each other word
+between white space becomes the unknown token. This module describes both as a tokenizer.json, which
+`read_segmented` reads. tests/conformance/test_esm_folders.py compares folders with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.huggingface import (
+    class_settings,
+    named_tokens,
+    python_backend,
+    read_segmented,
+    tokenizer_config,
+)
+from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.piece_folders import as_json, as_template
+from fastbpe.model import AddedToken, CodePointModel, Model
+
+_ROLES = {"unk": "<unk>", "cls": "<cls>", "pad": "<pad>", "mask": "<mask>", "eos": "<eos>"}
+#: White space of Python's str.split, with which the class ends words.
+_SPACES = {"type": "Split", "pattern": {"Regex": r"[\s\x1c-\x1f]+"}, "behavior": "Removed", "invert": False}
+
+
+def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None) -> Model | CodePointModel:
+    """Read the model of a folder of ESM.
+
+    Args:
+        folder: the folder.
+        path: its vocab.txt.
+        special_tokens: name → id; they replace the special tokens of the files.
+
+    Raises:
+        FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
+        OSError: the file cannot be read.
+    """
+
+    def fail(what: str) -> NoReturn:
+        raise FormatError(f"{path}: {what}; {class_settings.WAY_OUT}")
+
+    named = named_tokens.read(folder, Settings(_ROLES))
+    try:
+        lines = [line.strip() for line in bytes(map_file(path)).decode().splitlines()]
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: byte {error.start} is not UTF-8; copy the file again or recreate it") from None
+    limits.check_added_tokens(len(lines), path)
+    vocab = {token: i for i, token in enumerate(lines)}
+    odd = next((token for token in lines if not token or token.split() != [token]), None)
+    if odd is not None or len(vocab) < len(lines):
+        fail("each line must have another token, without white space")
+    added = {token.id: token for token in python_backend.added_tokens(named, vocab, fail)}
+    ids = {**vocab, **{token.content: i for i, token in added.items()}}
+    if (unknown := named.roles.get("unk", "")) not in vocab:
+        fail(f"it lacks the unk_token {unknown!r:.60}")
+    found = [added.get(i) or AddedToken(token, i) for token, i in sorted(ids.items(), key=lambda item: item[1])]
+    if [token.id for token in found] != [*range(len(found))]:
+        fail("the ids of added tokens do not follow those of the lines")
+
+    def token(role: str) -> tuple[str, int]:
+        content = named.roles.get(role, "")
+        if content not in ids:
+            fail(f"the class EsmTokenizer puts the {role} token around texts, but no file names one")
+        return content, ids[content]
+
+    described: dict[str, Any] = {
+        "version": "1.0",
+        "added_tokens": as_json(found),
+        "normalizer": None,
+        "pre_tokenizer": _SPACES,
+        "decoder": None,
+        "post_processor": as_template(("cls $A eos", "cls $A eos $B:1 eos:1"), token),
+        "model": {"type": "WordLevel", "unk_token": unknown, "vocab": vocab},
+    }
+    model = read_segmented.parse(json.dumps(described).encode(), path, special_tokens=special_tokens)
+    assert model is not None
+    model = model._replace(roles={**model.roles, **named.roles})
+    return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
