@@ -89,6 +89,28 @@ def test_folder_with_half_a_tokenizer_says_what_its_file_is(name: str, named: st
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"tokenizer_class": "ByT5Tokenizer"}, r"the class ByT5Tokenizer \(its ids are those of bytes"),
+        (
+            {"tokenizer_class": "Wav2Vec2CTCTokenizer"},
+            r"Wav2Vec2CTCTokenizer \(its tokens are characters\): load the",
+        ),
+        (
+            {"tokenizer_class": "PhobertTokenizer"},
+            r"PhobertTokenizer \(it makes parts of words that its vocabulary",
+        ),
+    ],
+)
+def test_folder_without_a_file_that_is_read_says_what_its_class_does(
+    config: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    fill(tmp_path, tokenizer_config=config)
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(tmp_path)
+
+
 def test_special_tokens_are_read_from_files_beside_gpt2_files(tmp_path: Path) -> None:
     """As transformers does: ids in the files give the order, and the class names <|endoftext|>."""
     PLAIN.export(tmp_path, format="gpt2")

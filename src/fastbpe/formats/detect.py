@@ -73,7 +73,14 @@ def _read_folder(
         if table_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return table_folders.read(where, config, name, special_tokens)
-    paths = folder.find(where)
+    try:
+        paths = folder.find(where)
+    except FormatError as error:
+        if told := class_settings.reason(name):
+            raise FormatError(
+                f"{error}; it is a folder for the class {name}Tokenizer{told}: {class_settings.WAY_OUT}"
+            ) from None
+        raise
     if os.path.basename(paths[0]) == folder.ALONE[0]:
         if name in class_settings.IN_PYTHON:
             paths = folder.find(where, beside_json=True) or paths
