@@ -38,7 +38,8 @@ def make_segmenter(
     """
     scores = array("f", model.scores)
     characters = range(len(scores) if table is None else table.first_character, len(scores))
-    normal = [scores[i] for i in piece_messages.ids_of(model.types, PieceType.NORMAL) if i not in characters]
+    normal = [scores[i] for i in piece_messages.ids_of(model.types, PieceType.NORMAL)]
+    del normal[len(normal) - len(characters) :]
     unknown_score = array("f", [min(normal, default=_LEAST_SCORE) - _UNKNOWN_PENALTY])[0]
     for i in characters:
         scores[i] = unknown_score
