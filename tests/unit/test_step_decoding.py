@@ -259,6 +259,41 @@ def test_table_and_steps_give_the_same_text(steps: list[dict[str, Any]] | None) 
         assert quick.decode_bytes(ids) == slow.decode_bytes(ids)
 
 
+WIDE_SPACE = {"type": "Replace", "pattern": {"String": " "}, "content": "é"}
+FIRST_FORMS: list[tuple[list[dict[str, Any]] | None, list[str]]] = [
+    (None, ["a", "é", "漢", "💩", "<s>"]),
+    ([WORDS], ["a", "##a", "##é", "漢", "##", ".", "<s>"]),
+    ([METASPACE], ["▁a", "▁", "a▁é", "💩", "▁▁", "<s>"]),
+    ([METASPACE, WIDE_SPACE], ["▁a", "▁", "b", "▁▁ab", "<s>"]),  # only the first token may be ASCII
+]
+
+
+@pytest.mark.parametrize(("steps", "tokens"), FIRST_FORMS)
+@pytest.mark.parametrize("n", [1, 2, 30, 1 << 17])
+def test_first_token_has_its_own_form_in_lists_of_any_length(
+    steps: list[dict[str, Any]] | None, tokens: list[str], n: int
+) -> None:
+    """Lists of 2 ** 17 ids are decoded on several threads."""
+    decoding, special = of(steps, tokens, [len(tokens) - 1]), len(tokens) - 1
+    made = make_steps(steps)
+
+    def slowly(ids: list[int]) -> str:
+        """Decode ids of which all after the second are equal."""
+        texts = [apply(made, [tokens[i] for i in ids[:n]]) for n in (3, 4)]
+        return texts[1] + texts[1][len(texts[0]) :] * (len(ids) - 4)
+
+    for first in range(len(tokens)):
+        for second in range(len(tokens) if n < 99 else 1):
+            ids = [special, first, *[second] * (n - 1)]
+            for skip in (False, True):
+                expected = slowly([i for i in ids if not skip or i != special])
+                found = [decoding.decode(ids, num_threads=2, skip=skip)]
+                found += decoding.decode_batch([ids, ids[1:]], num_threads=2, skip=skip)
+                assert found[:2] == [expected] * 2
+                assert found[2] == (expected if skip else slowly(ids[1:]))
+                assert [text.isascii() for text in found[:2]] == [expected.isascii()] * 2
+
+
 @pytest.mark.parametrize("steps", [LLAMA, CHATGLM, [TO_SPACE, BYTES], [TO_SPACE, *BPE], [TO_SPACE]])
 @pytest.mark.parametrize("odd", [[], ["\0"], ["", "a\0▁"]])
 def test_tables_of_many_tokens_hold_each_token(steps: list[dict[str, Any]], odd: list[str]) -> None:

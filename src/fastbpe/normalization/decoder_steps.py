@@ -314,7 +314,7 @@ class Plan(NamedTuple):
     each: steps that change each token by itself, possibly with ByteFallback among them.
     as_bytes: the last of these steps, if it turns tokens into bytes; else None.
     after: steps that change the joined text.
-    knows_ends: the first or last token may change differently from others.
+    knows_first, knows_last: the first or last token may change differently from others.
     has_bytes: byte tokens exist; they are not in the table.
     before, behind: steps before and after ByteFallback, if runs of byte tokens can be decoded separately.
     """
@@ -322,7 +322,8 @@ class Plan(NamedTuple):
     each: list[Step]
     as_bytes: ByteLevel | ByteFallback | None
     after: list[Step]
-    knows_ends: bool = False
+    knows_first: bool = False
+    knows_last: bool = False
     has_bytes: bool = False
     before: list[EachToken] | None = None
     behind: Sequence[EachToken] = ()
@@ -334,22 +335,26 @@ def find_plan(steps: Sequence[Step]) -> Plan | None:
     left = [*steps]
     while left and isinstance(left[0], (EachToken, ByteFallback)):
         each.append(left.pop(0))
-    knows_ends = _knows_ends(each)
+    knows_first, knows_last = _knows_first(each), _knows_last(each)
     n_fallbacks = sum(isinstance(step, ByteFallback) for step in each)
     if left and isinstance(left[0], ByteLevel):
-        return None if knows_ends or n_fallbacks else Plan(each, left[0], left[1:])
+        return None if knows_first or knows_last or n_fallbacks else Plan(each, left[0], left[1:])
     if left and not isinstance(left[0], Fuse):
         return None
-    plan = Plan(each, None, left[1:], knows_ends, n_fallbacks > 0)
+    plan = Plan(each, None, left[1:], knows_first, knows_last, n_fallbacks > 0)
     if n_fallbacks != 1:
         return plan
     [at] = [i for i, step in enumerate(each) if isinstance(step, ByteFallback)]
     before, behind = ([step for step in part if isinstance(step, EachToken)] for part in (each[:at], each[at:]))
-    if _knows_ends(before):
+    if _knows_first(before) or _knows_last(before):
         return plan
     plan = plan._replace(before=before, behind=behind)
     return plan if behind else plan._replace(each=each[:-1], as_bytes=ByteFallback(), has_bytes=False)
 
 
-def _knows_ends(steps: Sequence[Step]) -> bool:
-    return any(isinstance(step, EachToken) and (step.knows_first or step.knows_last) for step in steps)
+def _knows_first(steps: Sequence[Step]) -> bool:
+    return any(isinstance(step, EachToken) and step.knows_first for step in steps)
+
+
+def _knows_last(steps: Sequence[Step]) -> bool:
+    return any(isinstance(step, EachToken) and step.knows_last for step in steps)

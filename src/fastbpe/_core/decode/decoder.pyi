@@ -6,6 +6,7 @@ from typing import final
 from typing_extensions import Self
 
 from fastbpe._core.decode.id_reader import IdReader
+from fastbpe._core.decode.text_beginning import FirstForms
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Buffer
@@ -29,6 +30,7 @@ class Decoder(IdReader):
         errors: DecodeErrors = "replace",
         num_threads: int | None = None,
         unknown_ids: UnknownIds = "raise",
+        firsts: FirstForms | None = None,
     ) -> str: ...
     def decode_batch(
         self,
@@ -36,6 +38,7 @@ class Decoder(IdReader):
         errors: DecodeErrors = "replace",
         num_threads: int | None = None,
         unknown_ids: UnknownIds = "raise",
+        firsts: FirstForms | None = None,
     ) -> list[str]: ...
     def known(self, ids: Sequence[int] | Buffer) -> list[int]: ...
     def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: UnknownIds = "raise") -> list[bytes]: ...

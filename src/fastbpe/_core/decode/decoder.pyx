@@ -25,8 +25,9 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.ids.id_lists cimport hide, ids_list, show
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.decode.token_slots cimport (
-    NOT_ASCII, NOT_LATIN1, NOT_UCS2, LeftOut, Sums, TokenSlot, copy_tokens, slot_add, slot_token,
+    NOT_ASCII, NOT_LATIN1, NOT_UCS2, Beginning, Sums, TokenSlot, copy_tokens, slot_add, slot_token,
 )
+from fastbpe._core.decode.text_beginning cimport FirstForms, find_first_form, find_left_out
 from fastbpe._core.text.utf8_text cimport character_starts
 from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at, yield_gil_if_due
 from fastbpe._core.merge.vocabulary cimport Vocabulary
@@ -88,19 +89,19 @@ cdef class Decoder(IdReader):
 
     # Making bytes and text
 
-    cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const LeftOut* left_out):
-        """Make the bytes of ids. sums, left_out: of the same ids."""
+    cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const Beginning* beginning):
+        """Make the bytes of ids. sums, beginning: of the same ids."""
         cdef bytes out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
         cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(out)
-        self._copy_all(ids, to, sums.n_bytes, left_out)
+        self._copy_all(ids, to, sums.n_bytes, beginning)
         return out
 
-    cdef void _copy_all(self, const Ids* ids, uint8_t* to, size_t n_bytes, const LeftOut* left_out) noexcept:
+    cdef void _copy_all(self, const Ids* ids, uint8_t* to, size_t n_bytes, const Beginning* beginning) noexcept:
         """Copy the n_bytes bytes of ids to `to`."""
-        cdef size_t at = left_out.at
-        memcpy(to, left_out.rest, left_out.n_rest)
-        to += left_out.n_rest
-        n_bytes -= left_out.n_rest
+        cdef size_t at = beginning.at
+        memcpy(to, beginning.data, beginning.n)
+        to += beginning.n
+        n_bytes -= beginning.n
         if n_bytes < NOGIL_BYTES:
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
             return
@@ -108,7 +109,7 @@ cdef class Decoder(IdReader):
             use_huge_pages(to, n_bytes)
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
 
-    cdef str _text(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
+    cdef str _text(self, const Ids* ids, const Sums* sums, const Beginning* beginning, const char* errors):
         """Make the text of ids, with all their bytes decoded together."""
         cdef uint8_t* data
         cdef uint8_t* block = NULL
@@ -121,36 +122,36 @@ cdef class Decoder(IdReader):
             if block == NULL:
                 raise MemoryError(f"no memory for {block_bytes} bytes of text")
         if sums.n_bytes < NOGIL_BYTES:
-            sound = fill_text(self._slots, ids, left_out, sums, block, block_bytes, data, width)
+            sound = fill_text(self._slots, ids, beginning, sums, block, block_bytes, data, width)
         else:
             with nogil:
-                sound = fill_text(self._slots, ids, left_out, sums, block, block_bytes, data, width)
+                sound = fill_text(self._slots, ids, beginning, sums, block, block_bytes, data, width)
         free(block)
-        return text if sound else self._decode_leniently(ids, sums, left_out, errors)
+        return text if sound else self._decode_leniently(ids, sums, beginning, errors)
 
     cdef str _decode_leniently(
-        self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors
+        self, const Ids* ids, const Sums* sums, const Beginning* beginning, const char* errors
     ):
         """Make the text of ids whose bytes are not UTF-8, with CPython's decoder and its error handler."""
-        return PyUnicode_DecodeUTF8(self._bytes(ids, sums, left_out), <Py_ssize_t> sums.n_bytes, errors)
+        return PyUnicode_DecodeUTF8(self._bytes(ids, sums, beginning), <Py_ssize_t> sums.n_bytes, errors)
 
     cdef size_t _block_bytes(self) noexcept:
         """Return the maximum size of the working space of fill_text()."""
         return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(TokenSlot)
 
-    cdef str _text_in_parts(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
+    cdef str _text_in_parts(self, const Ids* ids, const Sums* sums, const Beginning* beginning, const char* errors):
         """Make the text of ids.
 
         Empty tokens separate its parts, unless `_joins` is set: no character spans such a token.
         """
         cdef Ids part
         cdef Sums part_sums
-        cdef LeftOut part_left_out = left_out[0]
-        cdef size_t start = left_out.at - (left_out.n_rest > 0), at, n
+        cdef Beginning part_beginning = beginning[0]
+        cdef size_t start = beginning.at - (beginning.n > 0), at, n
         cdef list texts = []
         if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
-            return self._text(ids, sums, left_out, errors)
-        part_left_out.at = left_out.n_rest > 0
+            return self._text(ids, sums, beginning, errors)
+        part_beginning.at = beginning.n > 0
         while start < ids.n:
             memset(&part_sums, 0, sizeof(Sums))
             at = start
@@ -161,52 +162,44 @@ cdef class Decoder(IdReader):
                 slot_add(self._slots, <uint64_t> self._n_ids + 1, ids.items[at], &part_sums)
                 at += 1
             if at > start:
-                part_sums.n_bytes -= part_left_out.at
-                part_sums.n_characters -= part_left_out.at
+                part_sums.n_bytes -= part_beginning.at
+                part_sums.n_characters -= part_beginning.at
                 part = Ids(ids.items + start, at - start, 0)
-                texts.append(self._text(&part, &part_sums, &part_left_out, errors))
-                memset(&part_left_out, 0, sizeof(LeftOut))
-                part_left_out.rest = b""
+                texts.append(self._text(&part, &part_sums, &part_beginning, errors))
+                memset(&part_beginning, 0, sizeof(Beginning))
+                part_beginning.data = b""
             start = at + 1
         return "".join(texts)
 
-    cdef int _find_left_out(self, const Ids* ids, Sums* sums, LeftOut* left_out) except -1:
-        """Find the leading spaces to leave out, and subtract them from the sums."""
-        cdef const uint8_t* data
-        cdef size_t i, n
-        memset(left_out, 0, sizeof(LeftOut))
-        left_out.rest = b""
-        if not self._strips:
-            return 0
-        for i in range(ids.n):
-            data = slot_token(&self._slots[ids.items[i]], &n)
-            if n == 0 and (self._strips_all or ids.items[i] not in self._space_keepers):
-                continue
-            if n == 0 or data[0] != 0x20 or ids.items[i] in self._space_keepers:
-                break
-            left_out.at = i + 1
-            left_out.n_left_out += 1
-            left_out.rest, left_out.n_rest = data + 1, n - 1
-            if n > 1 or not self._strips_all:
-                break
-        sums.n_bytes -= left_out.n_left_out
-        sums.n_characters -= left_out.n_left_out
+    cdef int _find_beginning(self, const Ids* ids, Sums* sums, Beginning* beginning, FirstForms firsts=None) except -1:
+        """Find the leading spaces to leave out, or the first token's form, and adapt the sums. firsts: see decode()."""
+        memset(beginning, 0, sizeof(Beginning))
+        beginning.data = b""
+        if firsts is not None:
+            find_first_form(self._slots, <uint64_t> self._n_ids + 1, ids, firsts, sums, beginning)
+        elif self._strips:
+            find_left_out(self._slots, ids, self._strips_all, self._space_keepers, beginning)
+        sums.n_bytes -= beginning.n_bytes_lost
+        sums.n_characters -= beginning.n_characters_lost
         return 0
 
     def decode_bytes(self, ids):
         """Decode ids, and join the bytes of their tokens."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
-        cdef LeftOut left_out
+        cdef Beginning beginning
         try:
             self._read(ids, &values, &sums, RAISE)
-            self._find_left_out(&values, &sums, &left_out)
-            return self._bytes(&values, &sums, &left_out)
+            self._find_beginning(&values, &sums, &beginning)
+            return self._bytes(&values, &sums, &beginning)
         finally:
             ids_free(&values)
 
-    def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
-        """Decode ids to text. Accepts the arguments of `Tokenizer.decode`."""
+    def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise", FirstForms firsts=None):
+        """Decode ids to text. Accepts the arguments of `Tokenizer.decode`.
+
+        firsts: forms of the first token; None: the token itself. Requires `joins`, and `leading` to be None.
+        """
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
@@ -216,15 +209,15 @@ cdef class Decoder(IdReader):
             usable_threads(num_threads)  # raises ValueError, even if the ids are few
         if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
             n_threads = _threads(num_threads)
-            text = None if n_threads == 1 else self._long_text(ids, handler, n_threads)
+            text = None if n_threads == 1 else self._long_text(ids, handler, n_threads, firsts)
             if text is not None:
                 return text
         try:
-            return self._decode_one(ids, &values, handler, unknown)
+            return self._decode_one(ids, &values, handler, unknown, firsts)
         finally:
             ids_free(&values)
 
-    cdef str _long_text(self, object ids, const char* errors, int n_threads):
+    cdef str _long_text(self, object ids, const char* errors, int n_threads, FirstForms firsts):
         """Decode a long list or tuple on several threads. Returns None if an item needs the general path."""
         cdef Decoding decoding
         cdef Item* first
@@ -241,17 +234,17 @@ cdef class Decoder(IdReader):
             if not decoding.read_parts(ids, &all_ids, &sums):
                 return None
             first = &decoding.items[0]
-            self._find_left_out(&all_ids, &sums, &first.left_out)
-            if first.left_out.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
-                return self._text_in_parts(&all_ids, &sums, &first.left_out, errors)
+            self._find_beginning(&all_ids, &sums, &first.beginning, firsts)
+            if first.beginning.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                return self._text_in_parts(&all_ids, &sums, &first.beginning, errors)
             text = _new_text(&sums, &data, &width)
             decoding.lay_out(data, width, sums.tags)
             decoding.fill()
         finally:
             decoding.end()
-        return text if decoding.is_sound() else self._decode_leniently(&all_ids, &sums, &first.left_out, errors)
+        return text if decoding.is_sound() else self._decode_leniently(&all_ids, &sums, &first.beginning, errors)
 
-    def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise"):
+    def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise", FirstForms firsts=None):
         """Decode each sequence of ids, in order, as `decode` does."""
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
@@ -263,22 +256,22 @@ cdef class Decoder(IdReader):
         while texts := next_batch(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
-                    self._decode_together(texts, handler, most, out, unknown)
+                    self._decode_together(texts, handler, most, out, unknown, firsts)
                 else:
-                    self._decode_each(texts, handler, out, unknown)
+                    self._decode_each(texts, handler, out, unknown, firsts)
             except (KeyError, TypeError, ValueError) as error:
                 note_place(error, f"batch[{len(out)}]")
                 raise
         return show(out)
 
-    cdef int _decode_each(self, list texts, const char* errors, list out, int unknown) except -1:
+    cdef int _decode_each(self, list texts, const char* errors, list out, int unknown, FirstForms firsts) except -1:
         """Decode each text and append it to `out`; raise the first error, with the earlier texts in `out`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef size_t n_held = 0
         try:
             for ids in texts:
                 PyErr_CheckSignals()
-                out.append(self._decode_one(ids, &values, errors, unknown))
+                out.append(self._decode_one(ids, &values, errors, unknown, firsts))
                 n_held += values.n + CALL_COST_IDS
                 if n_held >= YIELD_GIL_IDS:
                     n_held = 0
@@ -287,16 +280,16 @@ cdef class Decoder(IdReader):
             ids_free(&values)
         return 0
 
-    cdef str _decode_one(self, object ids, Ids* values, const char* errors, int unknown):
+    cdef str _decode_one(self, object ids, Ids* values, const char* errors, int unknown, FirstForms firsts):
         """Decode one sequence of ids. values: buffer for its ids, reused between calls."""
         cdef Sums sums
-        cdef LeftOut left_out
+        cdef Beginning beginning
         self._read(ids, values, &sums, unknown)
-        self._find_left_out(values, &sums, &left_out)
-        return self._text_in_parts(values, &sums, &left_out, errors)
+        self._find_beginning(values, &sums, &beginning, firsts)
+        return self._text_in_parts(values, &sums, &beginning, errors)
 
     cdef int _decode_together(
-        self, list texts, const char* errors, int n_threads, list out, int unknown
+        self, list texts, const char* errors, int n_threads, list out, int unknown, FirstForms firsts
     ) except -1:
         """Do the work of _decode_each() on several threads."""
         cdef Decoding decoding
@@ -310,7 +303,7 @@ cdef class Decoder(IdReader):
         try:
             decoding.invite(n_threads)
             decoding.read(texts)
-            error = self._make_texts(decoding, texts, errors, out, unknown)
+            error = self._make_texts(decoding, texts, errors, out, unknown, firsts)
             decoding.fill()
         finally:
             decoding.end()
@@ -319,7 +312,7 @@ cdef class Decoder(IdReader):
             if item.data != NULL and not item.is_sound:
                 ids = decoding.ids_of(item)
                 try:
-                    out[before + i] = self._decode_leniently(&ids, &item.sums, &item.left_out, errors)
+                    out[before + i] = self._decode_leniently(&ids, &item.sums, &item.beginning, errors)
                 except UnicodeDecodeError:
                     del out[before + i :]
                     raise
@@ -327,7 +320,9 @@ cdef class Decoder(IdReader):
             raise error
         return 0
 
-    cdef object _make_texts(self, Decoding decoding, list texts, const char* errors, list out, int unknown):
+    cdef object _make_texts(
+        self, Decoding decoding, list texts, const char* errors, list out, int unknown, FirstForms firsts
+    ):
         """Append the strs of all items to `out`; those to be filled by threads are still empty.
 
         Stops at the first error and returns it, or None.
@@ -342,11 +337,11 @@ cdef class Decoder(IdReader):
                 ids = decoding.ids_of(item)
                 yield_gil_after(ids.n, &n_held)
                 if not item.is_read:
-                    out.append(self._decode_one(texts[i], &values, errors, unknown))
+                    out.append(self._decode_one(texts[i], &values, errors, unknown, firsts))
                     continue
-                self._find_left_out(&ids, &item.sums, &item.left_out)
+                self._find_beginning(&ids, &item.sums, &item.beginning, firsts)
                 if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
-                    out.append(self._text_in_parts(&ids, &item.sums, &item.left_out, errors))
+                    out.append(self._text_in_parts(&ids, &item.sums, &item.beginning, errors))
                 else:
                     out.append(_new_text(&item.sums, &item.data, &item.width))
         except Exception as error:
@@ -395,11 +390,11 @@ cdef class Decoder(IdReader):
         cdef Py_ssize_t n_begun = 0
         cdef uint8_t* begins_here
         cdef const uint8_t* utf8
-        cdef LeftOut left_out
+        cdef Beginning beginning
         try:
             self._read(ids, &values, &sums, RAISE)
-            self._find_left_out(&values, &sums, &left_out)
-            data = self._bytes(&values, &sums, &left_out)
+            self._find_beginning(&values, &sums, &beginning)
+            data = self._bytes(&values, &sums, &beginning)
             text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
             begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
             begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
@@ -411,7 +406,7 @@ cdef class Decoder(IdReader):
                 yield_gil_at(i)
                 offsets.append(n_begun - (not begins_here[0]))
                 slot_token(&self._slots[values.items[i]], &n)
-                if i < left_out.at and n:
+                if i < beginning.at and n:
                     n -= 1  # without the space that is left out
                 for _ in range(n):
                     n_begun += begins_here[0]

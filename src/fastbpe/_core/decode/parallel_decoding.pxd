@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.decode.token_slots cimport LeftOut, TokenSlot, Sums
+from fastbpe._core.decode.token_slots cimport Beginning, TokenSlot, Sums
 
 
 cdef struct Item:
@@ -12,7 +12,7 @@ cdef struct Item:
     size_t first  # index of its first id in Decoding._ids
     bint is_read  # all ids have been read, and are tokens
     Sums sums
-    LeftOut left_out
+    Beginning beginning
     uint8_t* data  # characters of the str to fill; NULL: no str
     size_t width  # bytes of a character
     bint is_sound  # the str has been filled, and the bytes were UTF-8
@@ -54,7 +54,7 @@ cdef class Decoding:
 
 
 cdef bint fill_text(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums, uint8_t* block,
+    const TokenSlot* slots, const Ids* ids, const Beginning* beginning, const Sums* sums, uint8_t* block,
     size_t block_bytes, uint8_t* data, size_t width
 ) noexcept nogil
 

@@ -21,7 +21,7 @@ from fastbpe._core.common.free_threading cimport FREE_THREADED
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.decode.token_slots cimport (
-    NOT_ASCII, LeftOut, Sums, TokenSlot, copy_tokens, decode_tokens, read_ints, slot_add, slot_token,
+    NOT_ASCII, Beginning, Sums, TokenSlot, copy_tokens, decode_tokens, read_ints, slot_add, slot_token,
 )
 
 from time import sleep
@@ -143,7 +143,7 @@ cdef class Decoding:
             item.first = self.n_items * TASK_IDS
             item.ints = PySequence_Fast_ITEMS(sequence) + item.first
             item.n = min(<size_t> TASK_IDS, n - item.first)
-            item.left_out.rest = b""
+            item.beginning.data = b""
             self.n_items += 1
             self._starts[self.n_items] = self.n_items
         self._n_tasks = self.n_items
@@ -173,8 +173,8 @@ cdef class Decoding:
                 self._begin_at_character(&self.items[i])
         for i in range(self.n_items):
             item = &self.items[i]
-            item.sums.n_bytes -= item.left_out.n_left_out
-            item.sums.n_characters -= item.left_out.n_left_out
+            item.sums.n_bytes -= item.beginning.n_bytes_lost
+            item.sums.n_characters -= item.beginning.n_characters_lost
             item.sums.tags = tags
             item.data, item.width = data, width
             n = item.sums.n_characters if tags & NOT_ASCII else item.sums.n_bytes
@@ -259,7 +259,7 @@ cdef class Decoding:
         cdef Ids ids = Ids(self._ids + item.first, item.n, item.n)
         if item.data != NULL:
             item.is_sound = fill_text(
-                self._slots, &ids, &item.left_out, &item.sums, block, self._block_bytes, item.data, item.width
+                self._slots, &ids, &item.beginning, &item.sums, block, self._block_bytes, item.data, item.width
             )
 
 
@@ -277,22 +277,21 @@ cdef bint _is_plain(object sequence) noexcept:
 
 
 cdef bint fill_text(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums, uint8_t* block,
+    const TokenSlot* slots, const Ids* ids, const Beginning* beginning, const Sums* sums, uint8_t* block,
     size_t block_bytes, uint8_t* data, size_t width
 ) noexcept nogil:
     """Fill a str with the text of ids. Returns False if their bytes are not UTF-8; the str is then not valid.
 
-    left_out, sums: of these ids; they give the size and width that the str must have.
+    beginning, sums: of these ids; they give the size and width that the str must have.
     block, block_bytes: working space, needed if sums.tags has NOT_ASCII: room for the longest token and one more
-        slot, and for left_out.rest.
+        slot.
     data, width: characters of the str, and bytes per character.
     """
-    cdef size_t at = left_out.at
+    cdef size_t at = beginning.at
     if sums.tags & NOT_ASCII:
-        memcpy(block, left_out.rest, left_out.n_rest)
-        return decode_tokens(slots, ids, left_out, block, block_bytes, data, width)
-    memcpy(data, left_out.rest, left_out.n_rest)
-    copy_tokens(slots, ids, &at, data + left_out.n_rest, data + sums.n_bytes)
+        return decode_tokens(slots, ids, beginning, block, block_bytes, data, width)
+    memcpy(data, beginning.data, beginning.n)
+    copy_tokens(slots, ids, &at, data + beginning.n, data + sums.n_bytes)
     return True
 
 

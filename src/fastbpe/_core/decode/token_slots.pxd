@@ -33,12 +33,14 @@ cdef struct TokenSlot:
     uint8_t tag
 
 
-cdef struct LeftOut:
-    # Leading spaces that decoding leaves out, as sentencepiece does with its dummy prefix.
-    size_t at  # index of the first id whose token is copied whole; 0: no space is left out
-    size_t n_left_out  # bytes left out, all of them spaces
-    const uint8_t* rest  # rest of the token before that id, without its space
-    size_t n_rest  # bytes of the rest
+cdef struct Beginning:
+    # Beginning of a text that differs from the tokens of its ids: without leading spaces, which sentencepiece leaves
+    # out with its dummy prefix, or with another form of the first token.
+    size_t at  # index of the first id whose token is copied as it is
+    const uint8_t* data  # bytes before it
+    size_t n  # number of these bytes
+    size_t n_bytes_lost  # bytes by which the text is shorter than the tokens, modulo 2 ** 64 (it may be longer)
+    size_t n_characters_lost  # the same in characters
 
 
 cdef struct Sums:
@@ -63,7 +65,7 @@ cdef uint8_t* copy_tokens(
     const TokenSlot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
 ) noexcept nogil
 cdef bint decode_tokens(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out,
+    const TokenSlot* slots, const Ids* ids, const Beginning* beginning,
     uint8_t* block, size_t block_bytes, uint8_t* to, size_t width,
 ) noexcept nogil
 
@@ -84,7 +86,8 @@ cdef inline bint slot_add(const TokenSlot* slots, uint64_t n_ids, uint64_t token
 
     Returns False and leaves the sums unchanged if token_id, which may be any number, is not a token.
     """
-    # Tried and dropped: one test for both kinds of tag: slower. Prefetching ints 24 positions ahead: no difference.
+    # Tried and dropped: one test for both kinds of tag, pointers instead of indices in the loop of read_ints (the sums
+    # no longer fit into registers): slower. Prefetching ints 24 positions ahead: no difference.
     cdef const TokenSlot* slot
     cdef const LongToken* token
     if token_id >= n_ids:

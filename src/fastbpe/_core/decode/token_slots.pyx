@@ -101,10 +101,11 @@ cdef void read_ints(
     cdef uint64_t value
     cdef Sums local = sums[0]  # a copy, which stays in registers
     cdef Ints kept = ints_so_far()[0]
+    cdef uint64_t n_kept = min(n_ids, <uint64_t> kept.n)
     # Ints that encoding made are in one table: their addresses give the values, so they need not be loaded.
     while i < n:
         value = int_value(&kept, items[i])
-        if value >= kept.n or not slot_add(slots, n_ids, value, &local):
+        if not slot_add(slots, n_kept, value, &local):
             break
         to[i] = <uint32_t> value
         i += 1
@@ -176,9 +177,19 @@ cdef uint8_t* copy_tokens(
     """
     cdef const TokenSlot* slot
     cdef const LongToken* token
-    cdef size_t i = at[0], n = ids.n
+    cdef size_t i = at[0], n = ids.n, n_certain
     cdef const uint32_t* items = ids.items
     while i < n:
+        n_certain = i + min(n - i, <size_t> (end - to) // sizeof(TokenSlot))  # up to here, each slot fits
+        while i < n_certain:
+            slot = &slots[items[i]]
+            if slot.tag & LONG:
+                break
+            memcpy(to, slot, sizeof(TokenSlot))
+            to += slot.tag & LENGTH
+            i += 1
+        if i == n:
+            break
         slot = &slots[items[i]]
         if slot.tag & LONG:
             memcpy(&token, slot.data, sizeof(token))
@@ -186,9 +197,6 @@ cdef uint8_t* copy_tokens(
                 break
             memcpy(to, token.data, token.n_bytes)
             to += token.n_bytes
-        elif <size_t> (end - to) >= sizeof(TokenSlot):
-            memcpy(to, slot, sizeof(TokenSlot))
-            to += slot.tag & LENGTH
         elif <size_t> (slot.tag & LENGTH) <= <size_t> (end - to):
             memcpy(to, slot, slot.tag & LENGTH)
             to += slot.tag & LENGTH
@@ -200,16 +208,22 @@ cdef uint8_t* copy_tokens(
 
 
 cdef bint decode_tokens(
-    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out,
+    const TokenSlot* slots, const Ids* ids, const Beginning* beginning,
     uint8_t* block, size_t block_bytes, uint8_t* to, size_t width,
 ) noexcept nogil:
-    """Decode the tokens of ids from left_out.at on into characters of `width` bytes; return False if not UTF-8.
+    """Decode a beginning and the tokens of ids into characters of `width` bytes; return False if not UTF-8.
 
-    block: working space for UTF-8, filled and decoded repeatedly; it starts with left_out.rest.
+    block: working space for UTF-8, filled and decoded repeatedly.
     to: has space for all characters.
     """
-    cdef size_t at = left_out.at, n_kept = left_out.n_rest, n, n_read, n_written
+    cdef size_t at = beginning.at, n, n_read, n_written, n_kept
     cdef bint more = True
+    n_read = put_characters(beginning.data, beginning.n, to, width, &n_written)
+    to += n_written * width
+    n_kept = beginning.n - n_read
+    if n_kept > 3:
+        return False
+    memcpy(block, beginning.data + n_read, n_kept)
     while more:
         n = <size_t> (copy_tokens(slots, ids, &at, block + n_kept, block + block_bytes) - block)
         n_read = put_characters(block, n, to, width, &n_written)

@@ -1,9 +1,10 @@
 """Decoding by the decoder of a tokenizer.json, for vocabularies whose tokens are texts.
 
 Most decoders change each token by itself, but may change the first and the last differently. For these, the core's
-`Decoder` gets the bytes that each id has within a text, and the two ends are corrected afterwards. A byte token
-has the byte itself, or, if more steps follow, a byte that never occurs in UTF-8. If the bytes of ids are not
-UTF-8, each run of byte tokens is decoded separately. Decoders of other kinds run step by step.
+`Decoder` gets the bytes that each id has within a text, and those that first ids have. If the last token changes
+differently, too, the two ends are corrected afterwards. A byte token has the byte itself, or, if more steps
+follow, a byte that never occurs in UTF-8. If the bytes of ids are not UTF-8, each run of byte tokens is decoded
+separately. Decoders of other kinds run step by step.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from typing import Any
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
+from fastbpe._core.decode.text_beginning import FirstForms
 from fastbpe._core.decode.tokenizer_methods import check_errors
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import InvalidTokenError, note_place
-from fastbpe.model import Buffer
 from fastbpe.normalization.decoder_steps import (
     REPLACEMENT,
     ByteFallback,
@@ -36,8 +37,7 @@ from fastbpe.normalization.decoder_steps import (
     make_steps,
 )
 from fastbpe.normalization.decoder_streams import IdStream
-
-Ids = Sequence[int] | Buffer
+from fastbpe.tokenizer.families.family import Ids
 
 _NEVER_UTF8 = b"\xff"
 _NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
@@ -117,7 +117,7 @@ class StepDecoding:
     ) -> list[str]:
         """Decode each sequence of ids."""
         _check(errors, num_threads)
-        listed = [*map(_listed, batch)]
+        listed = batch if type(batch) is list and {*map(type, batch)} == {list} else [*map(_listed, batch)]
         if self._table is not None:
             with suppress(KeyError, TypeError, ValueError):
                 return self._quickly(listed, errors, num_threads, unknown_ids, skip)
@@ -185,17 +185,17 @@ class StepDecoding:
         table = self._table
         is_plain = (
             table is not None
-            and not table.knows_ends
+            and not (table.knows_first or table.knows_last)
             and not table.after
             and not table.has_bytes
             and not isinstance(table.as_bytes, ByteFallback)
             and self._bytes_of([REPLACEMENT]) == [REPLACEMENT.encode()]
         )
         reader = self._skipping if skip and is_plain else self._decoder if is_plain else self._spelled
-        steps = None
-        if not is_plain:
-            steps = IdStream(self._steps, partial(self._spelling, unknown_ids=unknown_ids, skip=skip), errors)
-        return StreamDecoder(reader, errors, unknown_ids, steps=steps)
+        if is_plain:
+            return StreamDecoder(reader, errors, unknown_ids)
+        spelling = partial(self._spelling, unknown_ids=unknown_ids, skip=skip)
+        return StreamDecoder(reader, errors, unknown_ids, steps=IdStream(self._steps, spelling, errors))
 
     def skipping(self) -> SkippingDecoding:
         """Return the variant that leaves special tokens out."""
@@ -245,6 +245,19 @@ class StepDecoding:
     def _spelled(self) -> Decoder:
         """Decoder of the tokens in the file's spelling."""
         return self._made(self._tokens)
+
+    @cached_property
+    def _firsts(self) -> tuple[FirstForms, FirstForms]:
+        """Bytes of each id as the first one: if no id is left out, and if special tokens are."""
+
+        def find(token_id: int) -> bytes:
+            [form] = self._forms([self._tokens[token_id].decode()], True, False)
+            if form is None:
+                raise UnicodeDecodeError("utf-8", _NEVER_UTF8, 0, 1, "a token for a byte")
+            return form.encode()
+
+        special = self._special
+        return FirstForms(find), FirstForms(lambda token_id: None if token_id in special else find(token_id))
 
     def _made(self, texts: Sequence[bytes], left_out: Collection[int] = (), *, joins: bool = True) -> Decoder:
         """Return a decoder for the bytes of each id. left_out: ids that become nothing."""
@@ -311,11 +324,12 @@ class StepDecoding:
                 decoder = self._skipping
         handler: DecodeErrors = errors if isinstance(self._table.as_bytes, ByteLevel) else "strict"
         rule: UnknownIds = "raise" if unknown_ids == "replace" else unknown_ids
+        firsts = self._firsts[skip] if self._table.knows_first and not self._table.knows_last else None
         if len(batch) == 1:
-            texts = [decoder.decode(filtered[0], handler, num_threads, rule)]
+            texts = [decoder.decode(filtered[0], handler, num_threads, rule, firsts)]
         else:
-            texts = decoder.decode_batch(filtered, handler, num_threads, rule)
-        if self._table.knows_ends:
+            texts = decoder.decode_batch(filtered, handler, num_threads, rule, firsts)
+        if self._table.knows_last:
             all_stay = unknown_ids != "skip" and not (skip and self._special)
             texts = [
                 self._mended(text, ids, skip, all_stay=all_stay) for text, ids in zip(texts, batch, strict=True)
@@ -399,8 +413,9 @@ class StepDecoding:
                     tokens = step.part(tokens, begins, ends)
                 texts += tokens
                 continue
-            text = self._decoder.decode(run, "strict")
-            if self._table.knows_ends:
+            firsts = self._firsts[False] if begins and self._table.knows_first else None
+            text = self._decoder.decode(run, "strict", firsts=None if self._table.knows_last else firsts)
+            if self._table.knows_last:
                 text = self._mended(text, run, False, all_stay=True, begins=begins, ends=ends)
             texts.append(text)
         return apply(self._table.after, ["".join(texts)], errors)
