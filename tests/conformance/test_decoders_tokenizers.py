@@ -175,6 +175,57 @@ def test_random_tokens_that_no_vocabulary_has_decode_like_tokenizers(capfd: pyte
     capfd.readouterr()
 
 
+# Streams
+
+
+def streamed(module: Any, tokenizer: Any, ids: list[int], n_before: int, skip: bool) -> list[str | None]:
+    """Decode id by id. The last item is the name of an error that ends it."""
+    stream = module.decoders.DecodeStream(ids[:n_before], skip)
+    texts: list[str | None] = []
+    try:
+        for i in ids[n_before:]:
+            texts.append(stream.step(tokenizer, i))
+    except BaseException as error:
+        texts.append(type(error).__name__)
+    return texts
+
+
+JOINING: list[dict[str, Any]] = [
+    {"type": "BPEDecoder", "suffix": "</w>"},
+    {"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": True},
+    {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+]
+
+
+@pytest.mark.parametrize("decoder", JOINING, ids=lambda decoder: decoder["type"])
+def test_stream_gives_the_texts_of_tokenizers_if_they_depend_on_other_ids(decoder: dict[str, Any]) -> None:
+    rng = random.Random(f"{SEED} {decoder}")
+    for _ in range(20):
+        check_streams(Twins(decoder, rng), rng, str(decoder))
+
+
+def check_streams(twins: Twins, rng: random.Random, place: str) -> None:
+    """Compare streams of the face with those of tokenizers, on random lists."""
+    ours = face.Tokenizer.from_str(twins.theirs.to_str())
+    for _ in range(12):
+        ids, n_before, skip = twins.random_ids(rng), rng.choice([0, 0, 0, 1, 3]), rng.random() < 0.5
+        wanted = streamed(tokenizers, twins.theirs, ids, n_before, skip)
+        if wanted and wanted[-1] == "PanicException":
+            continue
+        told = f"seed {SEED}: {place} {[twins.theirs.id_to_token(i) for i in ids]} {n_before} skip={skip}"
+        assert streamed(face, ours, ids, n_before, skip) == wanted, told
+
+
+@pytest.mark.daily
+def test_random_decoders_stream_like_tokenizers(capfd: pytest.CaptureFixture[str]) -> None:
+    for number in range(N_DECODERS):
+        rng = random.Random(f"{SEED} stream {number}")
+        decoder = random_decoder(rng)
+        check_streams(Twins(decoder, rng), rng, f"{number} {decoder}")
+        capfd.readouterr()  # tokenizers prints its panics
+
+
 # Files
 
 VALUES = [

@@ -1,9 +1,10 @@
 """DecodeStream: a stream of ids that knows the text of most of them.
 
 The class of tokenizers keeps the last ids and decodes all of them at each step; the new text is the decoded text
-without a prefix, which is the text of the ids kept before. After the first text, an id that decodes to whole
-characters adds only its own text, so a table of texts is enough. All other ids (parts of a character, the first
-ids, skipped ones) go to a slow stream: an object of that class, which starts with the ids that it would have kept.
+without a prefix, which is the text of the ids kept before. After the first text, most ids add the same text
+whichever ids are before them, so a table of texts is enough. All other ids (parts of a character, the first ids,
+skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream: an object of that class,
+which starts with the ids that it would have kept.
 
 Those are not always the ids since the last text. Ids passed to the constructor have no prefix if they end within a
 character or have no text: then they belong to the first text and are kept with it.
@@ -14,48 +15,45 @@ from __future__ import annotations
 from operator import index
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.huggingface._id_stream import QuickStream
+from fastbpe.tokenizer.internals import family_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from fastbpe.tokenizer.tokenizer import Tokenizer
+
 REPLACEMENT = "\ufffd"
-_HEXADECIMAL = frozenset("0123456789ABCDEFabcdef")
-
-
-class Changed(Exception):
-    """Raised if the tokenizer has changed since the texts were found."""
+_QUICK = ("_quick", "_counter", "_seen", "_known", "_last")  # attributes of QuickStream
 
 
 class Texts(NamedTuple):
     """Texts that ids add to a stream.
 
     counter: list of one int, which changes when the tokenizer changes.
+    seen: the int for which the texts are valid.
     known: id → its text; None: the text depends on the ids before.
-    find: function of the last ids and an id that returns the id's text, or None. Raises Changed.
+    find: function of an id that returns its text, or None.
     """
 
     counter: list[int]
+    seen: int
     known: dict[int, str | None]
-    find: Callable[[list[int], int], str | None]
+    find: Callable[[int], str | None]
 
 
-def text_after(decode: Callable[[list[int]], str], before: list[int], id: int) -> str | None:
-    """Return the text that an id adds after other ids; None if the text depends on them."""
-    start, whole, single = decode(before), decode([*before, id]), decode([id])  # decode_batch would wake threads
-    if not start or not whole.startswith(start) or REPLACEMENT in whole:
+def text_within(tokenizer: Tokenizer, id: int, *, skips: bool) -> str | None:
+    """Return the text that an id adds after any other ids; None: the text depends on them, or is empty."""
+    text = family_of(tokenizer).text_within(id)
+    if text is None or REPLACEMENT in text:  # at the end of a text, it may be the beginning of a character
         return None
-    added = whole[len(start) :]
-    return (added if added in (single, f" {single}") else None) or None
+    # Twice, because the first token of a text may become nothing.
+    return text if not skips or tokenizer.decode([id, id], skip_special_tokens=True) else None
 
 
-def is_byte_token(token: str) -> bool:
-    """Tell whether a token represents a single byte, as <0x0A> does."""
-    return token[:3] == "<0x" and token[5:] == ">" and _HEXADECIMAL.issuperset(token[3:5])
-
-
-class DecodeStream:
+class DecodeStream(QuickStream):
     """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:
@@ -67,14 +65,9 @@ class DecodeStream:
     slow: Any
 
     __slots__ = (
-        "_counter",
         "_has_prefix",
         "_kept",
-        "_known",
-        "_last",
         "_n_prefix",
-        "_quick",
-        "_seen",
         "_skips",
         "_slow",
         "_texts",
@@ -87,34 +80,15 @@ class DecodeStream:
         self._kept: list[int] = [] if ids is None else [*ids]  # ids that `_slow` keeps
         self._n_prefix = 0  # number of the first of these whose text is its prefix
         self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
-        self._last: list[int] | int = 0  # ids that `_slow` would keep after the last text
         self._tokenizer: Any = None
-        self._quick: Any = None  # the tokenizer while the table may answer; None while `_slow` is at work
         self._texts: Texts | None = None
-        self._known: dict[int, str | None] = {}
-        self._counter = [0]
-        self._seen = -1
-
-    def step(self, tokenizer: Any, id: Any) -> str | None:
-        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
-        if tokenizer is self._quick and self._counter[0] == self._seen:
-            try:
-                text = self._known[id]
-            except (KeyError, TypeError):
-                text = self._look_up(id)
-            if text is not None:
-                self._last = id
-                return text
-        return self._step(tokenizer, id)
-
-    def _recent(self) -> list[int]:
-        return self._last if isinstance(self._last, list) else [self._last]
 
     def _step(self, tokenizer: Any, id: Any) -> str | None:
         """Let the slow stream decode the id."""
-        if self._quick is not None:
-            self._kept, self._quick = [*self._recent()], None
-            self._n_prefix, self._has_prefix = len(self._kept), False
+        self._quick = None
+        if self._last is not None:  # the table has answered since the last text of `_slow`
+            self._kept, self._last = [self._last], None
+            self._n_prefix, self._has_prefix = 1, False
             self._slow = self.slow(self._kept, self._skips)
         if not self._has_prefix and len(self._kept) > self._n_prefix:
             self._find_prefix(tokenizer)
@@ -124,10 +98,9 @@ class DecodeStream:
             return None
         del self._kept[: self._n_prefix]
         self._n_prefix, self._has_prefix = len(self._kept), False
-        self._last = [*self._kept]
         if tokenizer is not self._tokenizer or self._counter[0] != self._seen:
             self._attach(tokenizer)
-        if self._texts is not None and text and self._last:
+        if self._texts is not None and text and self._kept:
             self._quick = tokenizer
         return text
 
@@ -150,19 +123,12 @@ class DecodeStream:
         """Find the texts of a tokenizer."""
         self._tokenizer, self._texts = tokenizer, self.texts_of(tokenizer, skips=bool(self._skips))
         if self._texts is not None:
-            self._counter, self._known = self._texts.counter, self._texts.known
-            self._seen = self._counter[0]
+            self._counter, self._seen, self._known, _ = self._texts
 
-    def _look_up(self, id: Any) -> str | None:
+    def _look_up(self, id: int) -> str | None:
         """Find the text that an id adds after others; None if it depends on them."""
-        if self._texts is None or type(id) is not int:
-            return None
-        try:
-            text = self._texts.find(self._recent()[-1:], id)
-        except Changed:
-            self._seen = -1
-            return None
-        self._known[id] = text
+        assert self._texts is not None
+        text = self._known[id] = self._texts.find(id)
         return text
 
     def __copy__(self) -> DecodeStream:
@@ -172,7 +138,7 @@ class DecodeStream:
         from copy import deepcopy  # here: few programs copy a stream
 
         made = type(self).__new__(type(self))
-        for name in DecodeStream.__slots__:
+        for name in (*DecodeStream.__slots__, *_QUICK):
             setattr(made, name, getattr(self, name))
         made._slow, made._kept = deepcopy(self._slow), [*self._kept]
         return made

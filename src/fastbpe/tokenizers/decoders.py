@@ -7,12 +7,12 @@ used; the results are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
+from functools import partial
 
 from fastbpe.formats.huggingface.decoder_json import canonical
 from fastbpe.huggingface import id_stream
-from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, is_byte_token, text_after
+from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
 from fastbpe.tokenizers.components import (
-    MAX_ID,
     Component,
     Steps,
     character,
@@ -350,17 +350,12 @@ class DecodeStream(id_stream.DecodeStream):
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
         """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
-        known = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
-        if known is None:
+        seen = n_changes[0]
+        found = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
+        if found is None:
             return None
-
-        def find(before: list[int], id: int) -> str | None:
-            token = tokenizer.id_to_token(id) if 0 <= id <= MAX_ID else None
-            if token is None or is_byte_token(token):
-                return None
-            return text_after(lambda ids: tokenizer.decode(ids, skips), before, id)
-
-        return Texts(n_changes, known, find)
+        native, known = found
+        return Texts(n_changes, seen, known, partial(text_within, native, skips=skips))
 
 
 def _ids_of(id: Any) -> list[int]:

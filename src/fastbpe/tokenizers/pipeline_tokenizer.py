@@ -233,12 +233,14 @@ class Tokenizer:
                 pass
         return [self.decode([*map(token_id, sequence(ids))], skips) for ids in sequence(sequences)]
 
-    def _stream_texts(self, skips: bool) -> dict[int, str | None] | None:
-        """Return the table of a `DecodeStream`: texts that single ids add; None: it must decode all ids.
+    def _stream_texts(self, skips: bool) -> tuple[Native, dict[int, str | None]] | None:
+        """Return fastbpe's tokenizer, and the table of texts that single ids add to a `DecodeStream`.
 
-        Each change of the tokenizer starts a new table. skips: special tokens are left out.
+        None: the stream must decode all ids. Each change of the tokenizer starts a new table.
+        skips: special tokens are left out.
         """
-        return None if self._definition.decoding() is None else self._definition.ready().texts[skips]
+        native = self._definition.decoding()
+        return None if native is None else (native, self._definition.ready().texts[skips])
 
     def _decode_slowly(self, ids: list[int], skips: bool) -> str:
         """Decode ids token by token."""

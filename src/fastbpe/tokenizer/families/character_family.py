@@ -89,6 +89,9 @@ class CharacterFamily(ByteFamily):
     def surfaces(self) -> Surfaces:
         return self._steps
 
+    def text_within(self, token_id: int) -> str | None:
+        return None if self._steps.depends_on_others(token_id) else super().text_within(token_id)
+
     # Tokens and ids
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:

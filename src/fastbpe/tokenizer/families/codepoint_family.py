@@ -34,6 +34,7 @@ from fastbpe.tokenizer.families.codepoint_tables import (
     METASPACE_UTF8,
     Parts,
     build,
+    decoded_bytes,
     make_denormalizer,
     make_names,
     make_normalizer,
@@ -165,6 +166,13 @@ class CodePointFamily(Family):
     @property
     def surfaces(self) -> Surfaces:
         return self.parts.decoder
+
+    @cached_property
+    def _byte_ids(self) -> frozenset[int]:
+        return frozenset(decoded_bytes(self._model))
+
+    def text_within(self, token_id: int) -> str | None:
+        return None if token_id in self._byte_ids else super().text_within(token_id)
 
     # Tokens and ids
 

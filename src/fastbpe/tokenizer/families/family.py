@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.errors import InvalidTokenError
 from fastbpe.model import AddedToken, Buffer, Chat, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern
 from fastbpe.tokenizer.special_token_rules import SpecialTokens
@@ -117,6 +118,16 @@ class Family:
     def surfaces(self) -> Surfaces:
         """Bytes that each id adds to a text."""
         raise NotImplementedError
+
+    def text_within(self, token_id: int) -> str | None:
+        """Return the text that an id adds wherever it is not the first.
+
+        None: the text depends on the other ids, the id adds part of a character or nothing, or it has no token.
+        """
+        try:
+            return self.surfaces.token(token_id).decode() or None
+        except (InvalidTokenError, UnicodeDecodeError):
+            return None
 
     # Tokens and ids
 

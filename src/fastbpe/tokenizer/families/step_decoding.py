@@ -151,6 +151,15 @@ class StepDecoding:
         found = (self._spelled if self._table is None else self._decoder).token(token_id)
         return self.decode_bytes([token_id]) if self._table is None or found == _NEVER_UTF8 else found
 
+    def depends_on_others(self, token_id: int) -> bool:
+        """Tell whether the bytes that an id adds depend on other ids, even if it is not the first."""
+        table = self._table
+        if table is None or table.knows_last or table.after:
+            return True
+        if not table.has_bytes and not isinstance(table.as_bytes, ByteFallback):
+            return False
+        return table.before is None or token_id in self._byte_values  # consecutive ones are decoded together
+
     def tokens(self, ids: Ids) -> list[bytes]:
         """Return the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 

@@ -1,0 +1,13 @@
+from typing import Any
+
+from typing_extensions import disjoint_base
+
+@disjoint_base
+class QuickStream:
+    _quick: Any
+    _counter: list[int]
+    _seen: int | None
+    _known: dict[int, str | None]
+    _last: int | None
+    def step(self, tokenizer: Any, id: Any) -> str | None:
+        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
