@@ -35,10 +35,13 @@ C = ROOT / "build/cython"
 # Headers that others include in the middle of their code.
 PARTS = (
     "abreast.h",
+    "block_scan.h",
     "blocks.h",
     "columns_avx512.h",
     "merging_avx2.h",
     "merging_avx512.h",
+    "piece_starts.h",
+    "scalar_blocks.h",
     "words.h",
 )
 

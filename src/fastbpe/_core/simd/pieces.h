@@ -1,7 +1,7 @@
 /* Find the end of one piece, character by character: the meaning of each family of split patterns, in plain C.
  *
- * The block scanners of blocks.h are tested against this file. They call it if their algebra does not cover a block:
- * white space or numbers outside ASCII, or a piece longer than a block.
+ * The block scanners are tested against this file. They call it if their algebra does not cover a block: white space or
+ * numbers outside ASCII (without vectors, any characters outside ASCII), or a piece longer than a block.
  *
  * All functions require that n is fb_whole_end() of the text and, if they take i, that i < n. They return an offset,
  * which is at most n.

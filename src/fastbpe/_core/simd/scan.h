@@ -34,7 +34,7 @@ FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     m->graph &= known, m->east &= known;
 }
 
-#if defined(FB_X86) || defined(FB_NEON)
+#if defined(__GNUC__) || defined(__clang__)
 /* Store base + i for each bit i, in order, and return their number. Always eight at a time, because the end of a loop
  * over the bits could not be predicted. Requires: `out` has space for up to 7 more. */
 FB_INLINE size_t fb_put(size_t *out, size_t base, uint64_t bits) {
@@ -54,7 +54,15 @@ typedef size_t (*fb_runs_fn)(const uint8_t *text, size_t n, size_t *at, size_t *
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
 
-/* Scan character by character. Tried and dropped: the algebra on masks, with masks made byte by byte: slower. */
+#if defined(__GNUC__) || defined(__clang__)
+#define fb_scalar_put fb_put
+#define FB_V(name) fb_scalar_##name
+#define FB_FN FB_V
+#include "scalar_blocks.h"
+#undef FB_FN
+#undef FB_V
+#define FB_SCALAR_SCAN {fb_scalar_gpt2, fb_scalar_cl100k, fb_scalar_o200k, fb_scalar_deepseek}
+#else /* MSVC has no functions that count bits: scan character by character */
 static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern) {
     size_t n_ends = 0, end = *at;
@@ -62,6 +70,8 @@ static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *
     *at = end;
     return n_ends;
 }
+#define FB_SCALAR_SCAN {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}
+#endif
 
 #ifdef FB_X86
 FB_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
@@ -365,7 +375,7 @@ static const fb_path fb_paths[] = {
      fb_always},
 #endif
     {"scalar",
-     {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan},
+     FB_SCALAR_SCAN,
      fb_scalar_words,
      fb_scalar_runs,
      fb_always},
