@@ -1,4 +1,4 @@
-"""Folders of M2M100, Marian and Speech2Text: the files that make them, and what cannot be read or written."""
+"""Folders of M2M100, Marian, Speech2Text and SpeechT5: the files that make them, and what is refused."""
 
 from __future__ import annotations
 
@@ -73,6 +73,19 @@ def test_language_of_m2m100_is_put_before_texts(tmp_path: Path) -> None:
     assert loaded.encode_with_template("a") == [10, 2, 0]
 
 
+def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
+    data = model_of([piece for piece in PIECES if len(piece[0].decode()) != 2], {"model_type": "char"})
+    config = {"tokenizer_class": "SpeechT5Tokenizer"}
+    folder_grid.write({"spm_char.model": data, "tokenizer_config.json": config}, tmp_path)
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.model_type == "Char"
+    assert loaded.encode_with_template("ab \u4e2d\u56fd") == [2, 3, 4, 2, 0, 1]
+    assert loaded.decode([2, 3, 2, 4, 1, 2]) == "a b</s>"
+    folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
+    with pytest.raises(FormatError, match="with normalize or without legacy, the class changes texts"):
+        fastbpe.load(tmp_path)
+
+
 def test_native_file_keeps_the_table(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path))
     loaded.save(tmp_path / "a.fbpe")
@@ -112,7 +125,11 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
     [
         ("Marian", {"separate_vocabs": True}, "the ids of texts and those of the model's output are two"),
         ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids"),
-        ("Marian", {"trainer": {"model_type": "bpe"}}, "MarianTokenizer is supported for unigram models only"),
+        (
+            "Marian",
+            {"trainer": {"model_type": "bpe"}},
+            "is supported for models of type unigram only",
+        ),
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),
         ("Marian", {"vocab": {"<unk>": 0, "</s>": 2}}, "it must map each token to another id, from 0 to"),
         ("Marian", {"vocab": {"</s>": 0}}, "vocab.json lacks the unk_token '<unk>'"),

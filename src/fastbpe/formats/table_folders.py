@@ -1,5 +1,7 @@
 """Folders of M2M100, Marian and Speech2Text: a unigram `.model`, and a vocab.json with the ids of its pieces.
 
+SpeechT5 has only a `.model`, of type char, but the same rules for added tokens and white space.
+
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
 token. tests/conformance/test_table_folders.py compares folders with transformers 5.24.
@@ -34,28 +36,32 @@ from fastbpe.model import (
 _VOCABULARY = "vocab.json"
 
 
+_ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
+
+
 class _Kind(NamedTuple):
     """Class that reads such a folder.
 
     Attributes:
         roles: role → token that no file names.
-        files: files that the folder must have, besides vocab.json; the first one encodes.
+        files: files that the folder must have; the first one encodes.
+        model_type: type of the `.model`.
     """
 
     roles: Mapping[str, str]
     files: tuple[str, ...]
+    model_type: str = "unigram"
 
 
 #: Name without "Tokenizer" → class.
 CLASSES: Mapping[str, _Kind] = {
     "M2M100": _Kind(
         {"bos": "<s>", "eos": "</s>", "unk": "<unk>", "sep": "</s>", "pad": "<pad>"},
-        ("sentencepiece.bpe.model",),
+        ("sentencepiece.bpe.model", _VOCABULARY),
     ),
-    "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm")),
-    "Speech2Text": _Kind(
-        {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}, ("sentencepiece.bpe.model",)
-    ),
+    "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm", _VOCABULARY)),
+    "Speech2Text": _Kind(_ROLES, ("sentencepiece.bpe.model", _VOCABULARY)),
+    "SpeechT5": _Kind(_ROLES, ("spm_char.model",), "char"),  # the model itself gives the ids
 }
 _M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht "
@@ -67,7 +73,7 @@ _LANGUAGES = {"m2m100": tuple(_M2M100.split()), "wmt21": ("en", "ha", "is", "ja"
 
 def finds(folder: str, class_name: str) -> bool:
     """Tell whether a folder has the files of a class of this module."""
-    names = (*CLASSES[class_name].files, _VOCABULARY) if class_name in CLASSES else ()
+    names = CLASSES[class_name].files if class_name in CLASSES else ()
     return bool(names) and all(os.path.isfile(os.path.join(folder, name)) for name in names)
 
 
@@ -108,8 +114,13 @@ class _Folder:
         self._config, self._class_name = config, class_name
         self._vocab_path = os.path.join(folder, _VOCABULARY)
         self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
-        self._vocab = self._read_vocabulary()
-        self._pieces = self._read_pieces()
+        self._pieces = self._read_pieces(kind.model_type)
+        if _VOCABULARY in kind.files:
+            self._vocab = self._read_vocabulary()
+        else:
+            self._vocab = {
+                piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(self._pieces.pieces)
+            }
 
     def _fail(self, what: str) -> NoReturn:
         raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
@@ -125,7 +136,7 @@ class _Folder:
             )
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
-    def _read_pieces(self) -> CodePointModel:
+    def _read_pieces(self, model_type: str) -> CodePointModel:
         """Read the `.model`. Raises FormatError if it has an option that this module does not support."""
         if self._config.get("separate_vocabs"):
             self._fail(
@@ -135,11 +146,15 @@ class _Folder:
             self._fail("with lang_codes, the class takes ids of the .model for languages")
         if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
             self._fail("with do_upper_case, the class decodes to upper case")
+        if self._class_name == "SpeechT5" and (
+            self._config.get("normalize") or not self._config.get("legacy", True)
+        ):
+            self._fail("with normalize or without legacy, the class changes texts before the .model does")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
         model = model_file.parse(map_file(self.where), self.where)
-        if not isinstance(model, CodePointModel) or model.trainer["model_type"] != "unigram":
-            self._fail(f"the class {self._class_name}Tokenizer is supported for unigram models only")
+        if not isinstance(model, CodePointModel) or model.trainer["model_type"] != model_type:
+            self._fail(f"the class {self._class_name}Tokenizer is supported for models of type {model_type} only")
         odd = (
             ("byte fallback", model.trainer["byte_fallback"]),
             ("user-defined pieces", PieceType.USER_DEFINED in model.types),
@@ -204,7 +219,7 @@ class _Folder:
             trainer=specs.make(
                 specs.TRAINER,
                 {
-                    "model_type": "unigram",
+                    "model_type": self._pieces.trainer["model_type"],
                     "vocab_size": len(rows),
                     "unk_piece": unknown,
                     "unk_id": ids[unknown],

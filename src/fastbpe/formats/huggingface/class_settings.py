@@ -130,7 +130,7 @@ _PYTHON_NAMES = (
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a vocab.json gives the ids of sentencepiece's pieces; `table_folders` has them.
-WITH_TABLES = ("M2M100", "Marian", "Speech2Text")
+WITH_TABLES = ("M2M100", "Marian", "Speech2Text", "SpeechT5")
 _LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {
@@ -154,7 +154,6 @@ _REASONS: Mapping[str, str] = {
     "RoCBert": "it also takes shapes and pronunciations of characters",
     "RoFormer": "it finds Chinese words with rjieba",
     "Siglip": "it removes punctuation, and encodes a text behind the unknown token",
-    "SpeechT5": "its tokens are characters, and it removes white space at the ends of decoded text",
     "Tapas": "it encodes a question with a table",
     "XGLM": "it ignores this model",
 }

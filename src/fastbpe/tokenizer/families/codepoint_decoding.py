@@ -175,8 +175,9 @@ class HuggingFaceDecoding:
 class StretchDecoding:
     """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
 
-    M2M100 puts nothing behind a special token, the others a space. Marian has no U+2581 in decoded text. White
-    space at both ends of the whole text is left out.
+    Marian and Speech2Text put a space behind a special token. Marian and SpeechT5 have no U+2581 in decoded text.
+    SpeechT5 drops no space at the beginning of such a text, and decodes control symbols to their text. White space
+    at both ends of the whole text is left out.
 
     Args:
         model: the model, which has a table.
@@ -186,15 +187,16 @@ class StretchDecoding:
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         assert model.conventions is not None
-        is_marian = model.conventions.decoder == "Marian"
-        behind = "" if model.conventions.decoder == "M2M100" else " "
+        name = model.conventions.decoder
+        has_spaces = name in ("Marian", "SpeechT5")
+        behind = " " if name in ("Marian", "Speech2Text") else ""
         self._special = {
-            token.id: (token.content.replace(METASPACE, " ") if is_marian else token.content) + behind
+            token.id: (token.content.replace(METASPACE, " ") if has_spaces else token.content) + behind
             for token in model.added_tokens
             if token.special
         }
         names = {
-            i: piece.replace(METASPACE_UTF8, b" ") if is_marian else piece
+            i: piece.replace(METASPACE_UTF8, b" ") if has_spaces else piece
             for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
             if kind not in (PieceType.NORMAL, PieceType.CONTROL) and i not in self._special
         }
@@ -202,6 +204,9 @@ class StretchDecoding:
             (i for i, kind in enumerate(model.types) if kind == PieceType.CONTROL and i not in self._special), b""
         )
         leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, None)
+        if name == "SpeechT5":
+            silent = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in silent}
+            leading = None
         self._decoder = Decoder(
             parts.surfaces,
             [*names.items(), *silent.items(), *((i, text.encode()) for i, text in self._special.items())],

@@ -269,7 +269,7 @@ def _normalizing(
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
         prefix=conventions.prefix,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
-        cuttable=not is_unigram and (normalizer is None or normalizer.words_stay()),
+        cuttable=not is_unigram and table is None and (normalizer is None or normalizer.words_stay()),
         fused=fused if conventions.fuses and table is None else None,
         to_spaces=make_normalizer(model, marks_to_spaces=marks, add_dummy_prefix=False),
         as_tokenizers=model.conventions is not None,
