@@ -95,9 +95,10 @@ def test_native_file_keeps_the_table(tmp_path: Path) -> None:
         assert again.decode([2, 0, 2]) == "a</s> a"
     other = loaded._family.own._replace(unnumbered=[("b", -9.0)])
     assert native.dump_code_points(other) != native.dump_code_points(loaded._family.own)
-    broken = native.dump_code_points(loaded._family.own._replace(unnumbered=[("b", "x")]))
-    with pytest.raises(FormatError, match="its header has no valid 'unnumbered'"):
-        fastbpe.load(broken)
+    for piece in [("b", "x"), ("b", 1), ("", -1.0), ("\ud800", -1.0), ("b", float("-inf")), ("b",), "b"]:
+        broken = native.dump_code_points(loaded._family.own._replace(unnumbered=[piece]))
+        with pytest.raises(FormatError, match="its header has no valid 'unnumbered'"):
+            fastbpe.load(broken)
 
 
 @pytest.mark.parametrize("format", ["huggingface", "sentencepiece", "gguf", "tiktoken"])

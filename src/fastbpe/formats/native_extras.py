@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, repeat
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
@@ -85,11 +86,17 @@ def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
     if _UNNUMBERED not in header:
         return {}
     listed = header[_UNNUMBERED]
-    if not isinstance(listed, list) or not all(
-        isinstance(item, list) and [*map(type, item)] == [str, float] and item[0] for item in listed
-    ):
+    if not isinstance(listed, list) or not all(map(_is_scored, listed)):
         raise FormatError(f"{where}: its header has no valid {_UNNUMBERED!r}: {listed!r:.80}")
     return {_UNNUMBERED: [(piece, score) for piece, score in listed]}
+
+
+def _is_scored(item: Any) -> bool:
+    """Tell whether a value is a piece with its score."""
+    if not isinstance(item, list) or [*map(type, item)] != [str, float]:
+        return False
+    is_text = not any("\ud800" <= character <= "\udfff" for character in item[0])
+    return bool(item[0]) and is_text and isfinite(item[1])
 
 
 def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
