@@ -22,7 +22,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.common.growing cimport grow
+from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.train.scripts cimport (
     ANY, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
     may_follow, next_code_point,
@@ -267,10 +267,7 @@ cdef class CodePointLearner(MergeLearner):
 
     cdef int _reserve_text(self, size_t n) except -1 nogil:
         """Make space for n more symbols of text."""
-        if self._n_text + n > self._text_capacity:
-            self._text_capacity = max(2 * self._text_capacity, self._n_text + n, <size_t> 4096)
-            grow(<void**> &self._text, self._text_capacity, sizeof(uint32_t))
-        return 0
+        return reserve(<void**> &self._text, &self._text_capacity, self._n_text + n, sizeof(uint32_t), 4096)
 
     cdef int _lay_out(self, PieceTable words, const uint32_t* symbols) except -1 nogil:
         """Write every word as symbols; at a character outside the alphabet, another word begins.

@@ -39,7 +39,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from fastbpe._core.common.growing cimport grow, resize
+from fastbpe._core.common.growing cimport reserve, resize
 from fastbpe._core.common.memory cimport resized, use_huge_pages
 from fastbpe._core.train.pair_table cimport (
     CELLS_PER_MARK, DEAD, TAIL, Cell, NewOccurrence, Pair, PairIndex, PieceMark, QueuedPair, State,
@@ -301,9 +301,7 @@ cdef class MergeLearner:
         """Push a pair onto the heap (a binary heap in an array)."""
         cdef QueuedPair entry
         cdef size_t at = self._n_heap, parent
-        if self._n_heap == self._heap_capacity:
-            self._heap_capacity = max(2 * self._heap_capacity, <size_t> 1024)
-            grow(<void**> &self._heap, self._heap_capacity, sizeof(QueuedPair))
+        reserve(<void**> &self._heap, &self._heap_capacity, at + 1, sizeof(QueuedPair), 1024)
         entry.count = self._state.counts[pair]
         entry.key = self._key(pair)
         entry.pair = pair
