@@ -110,6 +110,17 @@ def test_code_point_models_convert_both_ways(run, tmp_path):
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()
 
 
+def test_warning_about_unigram_sums_names_the_file_and_its_own_reason(run, tmp_path):
+    tokenizer = fastbpe.train(["low lower lowest"] * 9, mode="unigram", vocab_size=12, progress=False)
+    tokenizer.save(tmp_path / "a.fbpe")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "b", "--to", "huggingface")
+    assert f"warning: {tmp_path / 'b' / 'tokenizer.json'}: sentencepiece adds scores" in done.err
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "c.json", "--drop", "normalizer")
+    warning, result = done.err.splitlines()
+    assert warning.endswith("may get other ids"), "texts that the normalizer would change are not examples of it"
+    assert "texts get other ids, such as" in result
+
+
 def test_verify_text_is_compared_and_reported(run, tmp_path):
     ranks = {**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}
     Tokenizer.from_ranks(ranks, pattern="gpt2").save(tmp_path / "a.fbpe")

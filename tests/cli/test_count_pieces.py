@@ -41,7 +41,7 @@ def test_min_count_says_how_much_it_left_out(run, tmp_path):
         "count-pieces", tmp_path / "a.txt", "-o", tmp_path / "a.pieces", "--min-count", "2", "--pattern", r" ?\w+"
     )
     assert done.status == 0
-    assert "3 rare pieces dropped" in done.err
+    assert "without 3 occurrences of rare pieces" in done.err
 
 
 def test_mixed_and_wrong_input_is_refused(run, tmp_path):

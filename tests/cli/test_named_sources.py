@@ -82,7 +82,7 @@ def test_lines_and_code_points(run, texts: Path) -> None:
         ),
         ("--source en=en.txt --weights en=2 --global-merges 3", "--global-merges has no effect without --parity"),
         ("--source en=en.txt --weights en=2 --weights en=3", "--weights en=3: en is given twice"),
-        ("--source en=en.txt --weights de=2", "weights has 'de', which is not a source"),
+        ("--source en=en.txt --weights de=2", "--weights has 'de', which is not a source"),
         ("--source en=en.txt --weights en=0", "the weight of 'en' is 0"),
         ("--source en=en.txt --parity --window 0", "--window 0"),
         ("--source en=en.txt --parity --ties pair", "leave --ties out"),

@@ -63,7 +63,23 @@ def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here:
         ("show -m words.fbpe hello", ["hello: ", "if this is a text, not a file: fastbpe show --text hello"]),
         ("vocab -m words.fbpe low", ["low: ", "if this is a text, not a file: fastbpe vocab --text low"]),
         ("encode -m words.fbpe 'a b'", ["a b: ", "to read this text: echo 'a b' | fastbpe encode ..."]),
-        ("train text.txt -o a.fbpe --vocab-size 9", ["--vocab-size 9 is too small"]),
+        ("train text.txt -o a.fbpe --vocab-size 9", ["--vocab-size 9 is too small: the 256 bytes need 256 ids"]),
+        (
+            "train text.txt -o a.fbpe --vocab-size 256 --special <e>",
+            ["256 bytes and 1 special token need 257 ids"],
+        ),
+        (
+            "train text.txt -o a.fbpe --vocab-size characters",
+            ['--vocab-size characters works only with --mode codepoint, not "byte"'],
+        ),
+        (
+            "train text.txt -o a.fbpe --vocab-size 300 --superwords boundless --base words.fbpe",
+            ["pass --superwords auto, which learns superwords on top of a base"],
+        ),
+        (
+            "train text.txt -o a.fbpe --vocab-size 300 --mode ids --base-size 3 --superwords 2",
+            ["only with --mode byte"],
+        ),
         ("train text.txt -o a.fbpe --vocab-size 300 --pattern cl100", ["did you mean 'cl100k'?"]),
         ("train text.txt -o words.fbpe --vocab-size 300", ["words.fbpe exists; --force replaces it"]),
     ],
@@ -72,6 +88,33 @@ def test_other_mistakes_are_answered_in_one_line(line: str, answers: list[str], 
     import shlex
 
     assert run(*shlex.split(line)).failed_with(*answers)
+
+
+def test_advice_is_only_what_the_command_has(run, model, tmp_path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"x\xff")
+    for command in ("count", "show", "compare", "encode"):
+        assert run(command, "-m", model, bad).err.endswith("; convert it first\n")
+    assert run("encode", "-m", model, bad, "-o", tmp_path / "a.bin").failed_with("pass --errors replace")
+    assert run("train", bad, "-o", tmp_path / "a.fbpe", "--vocab-size", "257").failed_with("pass --errors replace")
+    wrong = run("train", bad, "-o", tmp_path / "a.fbpe", "--vocab-size", "257", "--num-threads", "0")
+    assert wrong.err.endswith("--num-threads 0: must be at least 1\n")
+
+
+def test_skipped_documents_are_counted_in_the_result(run, tmp_path) -> None:
+    (tmp_path / "bad.txt").write_bytes(b"x\xff")
+    (tmp_path / "good.txt").write_bytes(b"low low")
+    skip = (tmp_path / "bad.txt", tmp_path / "good.txt", "--on-error", "skip")
+    done = run("train", *skip, "-o", tmp_path / "a.fbpe", "--vocab-size", "257")
+    assert done.err.endswith("learned from 7 bytes, 1 document skipped\n")
+    assert run("count-pieces", *skip, "-o", tmp_path / "a.pieces").err.endswith("of text, 1 document skipped\n")
+
+
+def test_limits_of_superwords_are_named_by_their_options(run, tmp_path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"low low")
+    wanted = ("--vocab-size", "999", "--superwords", "257", "--max-token-bytes", "5")
+    done = run("train", tmp_path / "a.txt", "-o", tmp_path / "a.fbpe", *wanted)
+    assert "--max-token-bytes 5, --superwords-max-words 4 and --superwords-forbid ': ' allow" in done.err
 
 
 def test_bare_command_and_help_command_show_help(run) -> None:

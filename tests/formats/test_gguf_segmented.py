@@ -223,7 +223,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ),
         "only with the steps of BERT",
     ),
-    "roles": (lambda: bert(), r"needs the tokens unk, cls and sep; name them: export\(roles="),
+    "roles": (lambda: bert(), r"needs the tokens unk, cls and sep; name them with roles="),
 }
 
 

@@ -128,8 +128,8 @@ def test_mode_of_the_base_is_the_default_mode() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"byte_fallback": True}, OptionError, "'byte_fallback' cannot be changed with base="),
-        ({"user_defined_symbols": ["<x>"]}, OptionError, "'user_defined_symbols' cannot be changed with base="),
+        ({"byte_fallback": True}, OptionError, "byte_fallback= cannot be changed with base="),
+        ({"user_defined_symbols": ["<x>"]}, OptionError, "user_defined_symbols= cannot be changed with base="),
         ({"vocab_size": 24}, SpecError, "24 is too small: 24 pieces of the base and 3 characters need 27"),
         ({"vocab_size": "+x"}, TrainingError, "put a number after"),
         ({"vocab_size": "+5", "base": None}, TrainingError, "pass base="),

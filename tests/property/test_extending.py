@@ -166,7 +166,7 @@ def test_training_report_names_the_base() -> None:
         ({"pattern": None}, TrainingError, "pattern=none is not the base's"),
         ({"ties": "huggingface"}, TrainingError, 'ties="huggingface" cannot be combined with base='),
         ({"vocab_size": 258}, TrainingError, "the base has 259 tokens"),
-        ({"vocab_size": 259, "special_tokens": ["<u>"]}, TrainingError, "1 special tokens are new"),
+        ({"vocab_size": 259, "special_tokens": ["<u>"]}, TrainingError, "1 special token is new"),
         (
             {"special_tokens": ["<s>"]},
             SpecialTokenError,

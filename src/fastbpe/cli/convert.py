@@ -18,8 +18,8 @@ SUMMARY = "write a tokenizer in another format"
 DETAILS = """
 
 All tokens keep their ids. If the format cannot store a part of the tokenizer, an error
-names it. Only the split pattern and the special tokens may be missing from the file: the
-summary line then shows the options that load it. Before a file is replaced, the new one
+names it. Only the split pattern, the special tokens and the roles may be missing from the
+file; the summary line shows the options that load the first two. Before a file is replaced, the new one
 is read back and, unless --drop is given, must return the same ids for every token and
 for many pairs of tokens.
 

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe.cli import counting_flags, documents, outputs
-from fastbpe.cli.outputs import counted
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
@@ -39,7 +39,7 @@ examples:
   words.fbpe: 260 tokens, learned from 26 bytes
   $ fastbpe train all.pieces -o words.fbpe --vocab-size 260 --superwords words --quiet
   $ fastbpe count-pieces a.txt b.txt -o all.runs --superwords words.fbpe
-  all.runs: 1 distinct runs of words, 26 bytes of text
+  all.runs: 1 distinct run of words, 26 bytes of text
   $ fastbpe train all.runs -o boundless.fbpe --vocab-size 260 --base words.fbpe --superwords boundless
   boundless.fbpe: 260 tokens, learned from 26 bytes
 """
@@ -150,12 +150,17 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    runs = "pairs" if args.neighbours == "count" else "runs"
-    what = "pieces" if counts.runs_of is None else f"{runs} of {'words' if args.base is None else 'tokens'}"
-    said = f"{args.output}: {len(counts):,} distinct {what}, {counts.n_bytes:,} bytes of text"
+    kind = "piece" if counts.runs_of is None else "pair" if args.neighbours == "count" else "run"
+    of_what = "" if counts.runs_of is None else " of words" if args.base is None else " of tokens"
+    found = counted(len(counts), f"distinct {kind}") + of_what
+    said = f"{args.output}: {found}, {counted(counts.n_bytes, 'byte')} of text"
     facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
-    outputs.report(args, f"{said}{_pruned(counts.n_pruned)}", {"file": args.output, **facts})
+    outputs.report(
+        args,
+        f"{said}{_pruned(counts.n_pruned)}{outputs.skipped(counts.n_skipped)}",
+        {"file": args.output, **facts},
+    )
 
 
 def _pruned(n_pruned: int) -> str:
-    return f", {n_pruned:,} rare pieces dropped" if n_pruned else ""
+    return f", without {counted(n_pruned, 'occurrence')} of rare pieces" if n_pruned else ""

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="special token (repeatable); it splits the text, and training gives it one of the last ids (with "
         "--mode codepoint or unigram, one of the first)",
     )
-    add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per CPU)")
+    add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per usable CPU)")
     add(
         "--max-memory-bytes",
         metavar="N",

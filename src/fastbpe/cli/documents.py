@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--format",
         choices=FORMATS,
-        help="format of all FILEs and of standard input (default: by the name or the first bytes)",
+        help="format of all FILEs and of standard input (default: by the name or the first bytes of a FILE; text "
+        "for standard input)",
     )
 
 
@@ -65,10 +66,10 @@ def refuse_arguments(args: argparse.Namespace, why: str) -> None:
         args.wrong(f"--lines, --separator, --text-field and --format: {why}")
 
 
-def add_error_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that choose how to treat documents that cannot be read."""
-    add = parser.add_argument_group("documents that cannot be read").add_argument
-    add("--on-error", choices=ON_ERROR, help="raise: stop (default); skip: skip the document and warn")
+def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents that cannot be read") -> None:
+    """Add the flags that choose how to treat documents that cannot be read. title: heading of the flags."""
+    add = parser.add_argument_group(title).add_argument
+    add("--on-error", choices=ON_ERROR, help="raise: stop (default); skip: leave the document out, and say so")
     add(
         "--errors",
         choices=ERRORS,
@@ -127,7 +128,7 @@ def _check_exists(name: str, args: argparse.Namespace) -> None:
         text = shlex.quote(name)
         shows = any(action.dest == "text" for action in args.command._actions)
         way_out = (
-            f"if this is a text, not a file: {args.command.prog} --text {text}"
+            f"if this is a text, not a file: {args.command.prog} --text {text} ..."
             if shows
             else f"to read this text: echo {text} | {args.command.prog} ..."
         )

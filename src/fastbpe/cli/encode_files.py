@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe.cli import documents, outputs, streams
+from fastbpe.cli.failures import in_words_of_shell
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import HEADERS
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES
@@ -26,7 +28,7 @@ _OPTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add -o and the flags that go with it."""
-    documents.add_error_arguments(parser)
+    documents.add_error_arguments(parser, "documents that cannot be read, with -o")
     add = parser.add_argument_group("files of ids").add_argument
     add(
         "-o",
@@ -38,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
     add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")
     add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")
-    add("--num-threads", metavar="N", type=int, help="number of threads that encode (default: one per CPU)")
+    add("--num-threads", metavar="N", type=int, help="number of threads that encode (default: one per usable CPU)")
     add(
         "--shard",
         metavar="I/N",
@@ -61,16 +63,17 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
         progress=False if args.quiet else None,
         **options,
     )
-    skipped = f", {summary.n_skipped:,} skipped" if summary.n_skipped else ""
     if not args.quiet:
         for named in summary.skipped:
-            streams.complain(f"skipped: {named}", "warning")
-    outputs.report(args, f"{said(summary)}{skipped}{left_out(summary.n_left_out)}", facts(summary))
+            streams.complain(f"skipped: {in_words_of_shell(named, args)}", "warning")
+    outputs.report(
+        args, f"{said(summary)}{outputs.skipped(summary.n_skipped)}{left_out(summary.n_left_out)}", facts(summary)
+    )
 
 
 def said(summary: FilesSummary, unit: str = "document") -> str:
     """Return the line about a file of ids. unit: name of a document in it, in the singular."""
-    return f"{summary.path}: {summary.n_ids:,} ids of {outputs.counted(summary.n_documents, unit)}"
+    return f"{summary.path}: {summary.n_ids:,} ids of {counted(summary.n_documents, unit)}"
 
 
 def facts(summary: FilesSummary) -> dict[str, object]:

@@ -25,10 +25,20 @@ _OF_SHELL = {
     "special_tokens": "special",
     "field": "text_field",
     "start": "superwords",
+    "max_words": "superwords_max_words",
+    "forbid": "superwords_forbid",
+    "documents": "superwords_documents",
+    "control_symbols": "special",
 }
+#: Advice for Python that some commands, or all, have no option for, and the option.
+_OF_PYTHON = (
+    (', or pass errors="replace"', "errors"),
+    (", or pass the text of one as template=", "template"),
+    (", or None", ""),
+)
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted
-    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\['[^\]]*\]|\.\.\.|-?[\w.]*\w|)"
+    r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\['[^\]]*\]|Superwords\(…?\)|\.\.\.|-?[\w.]*\w|)"
 )
 
 
@@ -59,6 +69,11 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     for name, of_shell in _OF_SHELL.items():
         if of_shell in flags and name not in flags:
             flags[name] = flags[of_shell]
+    if getattr(args, "output", "") is None:  # encode reads with --errors only if it writes a file
+        flags.pop("errors", None)
+    for advice, name in _OF_PYTHON:
+        if name not in flags:
+            text = text.removesuffix(advice)
     flags.setdefault("overwrite", "--force")  # advice about another command: all that write have this option
 
     def option(found: re.Match[str]) -> str:
@@ -67,6 +82,8 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
             return found[0]
         if value in ("True", "None", "...", ""):
             return flags[name]
+        if value.startswith("Superwords("):
+            return f"{flags[name]} auto"
         words = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
         if words:
             return " ".join(f"{flags[name]} {shlex.quote(one or other)}" for one, other in words)

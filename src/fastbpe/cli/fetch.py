@@ -12,6 +12,7 @@ from fastbpe.known_vocabularies import MODEL_TO_ENCODING, VOCABULARIES
 from fastbpe.published import find
 from fastbpe.published.downloads import fetch
 
+_CONVERTED = ", ".join(name for name, one in VOCABULARIES.items() if one.file.url is None)
 SUMMARY = "download a vocabulary, so that -m NAME and fastbpe.load(NAME) find it"
 DETAILS = f"""
 
@@ -19,14 +20,16 @@ NAME is one of
   {", ".join([*VOCABULARIES][:7])},
   {", ".join([*VOCABULARIES][7:])},
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
-tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set). A listed
-vocabulary is kept only if its SHA-256 equals the published one. Repositories publish no
-SHA-256: the command prints the hash of their file. Files go into the user's cache
-($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on Windows in LOCALAPPDATA). No other
-command downloads a vocabulary, and with FASTBPE_OFFLINE=1 this one does not either. If a
-NAME fails, the command reports it, fetches the others, and exits with status 1. --list
-downloads nothing: it shows which vocabularies are on this machine or, for a NAME, the
-places where fastbpe looks for it."""
+tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set).
+
+For {_CONVERTED}, an error names a repository to
+fetch instead. A listed vocabulary is kept only if its SHA-256 equals the published one.
+Repositories publish no SHA-256: the command prints the hash of their file. Files go into
+the user's cache ($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on Windows in LOCALAPPDATA).
+No other command downloads a vocabulary, and with FASTBPE_OFFLINE=1 this one does not
+either. If a NAME fails, the command reports it, fetches the others, and exits with status
+1. --list downloads nothing: it shows which vocabularies are on this machine or, for a NAME,
+the places where fastbpe looks for it."""
 EXAMPLE = r"""
 example:
   $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt

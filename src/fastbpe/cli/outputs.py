@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe.cli import streams
 from fastbpe.formats.endings import is_huggingface_folder
 from fastbpe.formats.gpt2 import MERGES_FILE, VOCAB_FILE
@@ -47,13 +48,9 @@ def refuse_existing(args: argparse.Namespace, *names: str) -> None:
             raise FileExistsError(f"{name} exists; --force replaces it")
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "file"), counted(1200, "document")
-    ('1 file', '1,200 documents')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+def skipped(n_documents: int) -> str:
+    """Return a phrase with the number of documents that --on-error skip left out."""
+    return f", {counted(n_documents, 'document')} skipped" if n_documents else ""
 
 
 def files_of(output: str, format: str) -> list[str]:

@@ -19,10 +19,10 @@ from fastbpe.training.superword_options import BOUNDLESS, DOCUMENTS, WORDS, Supe
 SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
 
-With --mode ids, FILE contains sequences of integers from 0 to N - 1 (--base-size N), such
-as image or audio codes, musical notes, or DNA: one sequence per line of text, per row of
-a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe file.
-With --base, leave out --base-size: the base has it.{documents.DETAILS}"""
+With --mode ids, each FILE is a file with sequences of integers from 0 to N - 1 (--base-size
+N), such as image or audio codes, musical notes, or DNA: one sequence per line of text, per
+row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe
+file. With --base, leave out --base-size: the base has it.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -57,9 +57,9 @@ examples:
   longer.fbpe: 7 tokens, learned from 11 symbols in 2 sequences
 """
 _OUTPUT_HELP = (
-    "file to write, in the format of its extension: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; "
-    "sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or a folder "
-    "for GPT-2's two files"
+    "file to write, in the format of its extension: .fbpe, .tiktoken, .json (tokenizer.json), .gguf, .model "
+    "(minbpe's; sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or "
+    "a folder for GPT-2's two files"
 )
 _OPTIONS = (
     "pattern",
@@ -198,6 +198,7 @@ def run(args: argparse.Namespace) -> None:
     _write(tokenizer, args.output, format)
     report = tokenizer.training_report
     said = f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_bytes']:,} bytes"
+    said += outputs.skipped(report["n_skipped"])
     facts = {"file": args.output, "format": format, "vocab_size": tokenizer.vocab_size, "training": report}
     outputs.report(args, f"{said}{encode_files.left_out(report['n_files_left_out'])}", facts)
 
@@ -212,6 +213,11 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
     given: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *counting_flags.READING)}
     if args.roles:
         raise TrainingError("--roles cannot be combined with --mode ids, whose special tokens have no roles")
+    source_flags.check(args)
+    if _superwords_of(args) is not None:
+        raise TrainingError("--superwords works only with --mode byte; leave it out")
+    if args.lines:
+        raise TrainingError("--lines cannot be combined with --mode ids, which reads a sequence from each line")
     given |= {
         "separator": documents.separator_of(args),
         "special_tokens": args.special or None,

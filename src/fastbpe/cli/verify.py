@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe, in_words_of_shell
-from fastbpe.cli.outputs import counted
 from fastbpe.cli.shared_flags import add_model, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError

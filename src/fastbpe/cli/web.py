@@ -21,9 +21,9 @@ DETAILS = """
 The page shows the tokens of a text in colours, for up to four tokenizers side by side,
 with counts and costs. It also shows special tokens, chats, the merges of a word, and how a
 vocabulary is learned. Only this machine can reach the page, and the text stays on this
-machine. Press Ctrl-C to stop. It needs the extra "web": pip install "fastbpe-tokenizer[web]".
-With the extra "chat", it can also use the chat template of a model
-(tokenizer_config.json, chat_template.jinja)."""
+machine. Press Ctrl-C to stop. The command needs the extra "web": pip install
+"fastbpe-tokenizer[web]". With the extra "chat", the page can also use the chat template of
+a model (tokenizer_config.json, chat_template.jinja)."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
+from fastbpe._utils.plurals import counted
 from fastbpe.corpus.document_files import has_texts
 from fastbpe.corpus.document_formats import named
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
@@ -77,7 +78,9 @@ class Listing:
                 (found if self._is_taken(path) else left_out).append(path)
         self.left_out.add(len(left_out), map(str, left_out))
         if not found:
-            others = f" (of {len(left_out)} files, such as {left_out[0].name})" if left_out else ""
+            others = (
+                f" (but {counted(len(left_out), 'other file')}, such as {left_out[0].name})" if left_out else ""
+            )
             if self._format:
                 raise FileNotFoundError(
                     f"{folder}: by their names, no files in this folder have the format {self._format}{others}; "

@@ -102,7 +102,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
         name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
         raise TrainingError(
             f"{name!r} names a file or a folder, but does not look like a path; pass pathlib.Path({name!r}) to "
-            "read it, or iter(texts) to learn from the strings themselves"
+            "read it, or iter(texts) to read the strings themselves as texts"
         )
     return source, False
 

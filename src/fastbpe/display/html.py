@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.plurals import counted
 from fastbpe.display.layout import N_COLOURS, Details, details_of, parts_of
-from fastbpe.display.shown_tokens import KINDS, ShownToken, counted, ids_of
+from fastbpe.display.shown_tokens import KINDS, ShownToken, ids_of
 from fastbpe.display.visible import visible_text
 
 STYLE = """\

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.plurals import counted
 from fastbpe.model import AddedToken
 
 Text = str | bytes
@@ -158,15 +159,6 @@ def sizes_of(text: Text) -> tuple[int, int]:
     """
     data = to_utf8(text)
     return len(text if isinstance(text, str) else data.decode()), len(data)
-
-
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "token"), counted(1200, "byte")
-    ('1 token', '1,200 bytes')
-    """
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def summary(n_tokens: int, n_characters: int, n_bytes: int) -> str:

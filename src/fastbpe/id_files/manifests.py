@@ -198,7 +198,8 @@ def check_inputs(part: Part, folder: Path) -> None:
     place = f"{part.path.name}{MANIFEST}"
     if not part.manifest or not part.manifest["plan"]:
         raise FormatError(
-            f"{part.path}: no manifest next to it names input files: the shard was not encoded from files"
+            f"{part.path}: no manifest next to it names input files; only shards that were encoded from files "
+            "have one"
         )
     for described in part.manifest["inputs"]:
         file = folder / described["path"]

@@ -324,8 +324,8 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
     for name, one, other in (
         ("tokenizer", first.fingerprint, part.fingerprint),
         ("dtype", first.dtype, part.dtype),
-        ("ids before each document", first.about.get("before"), part.about.get("before")),
-        ("ids after each document", first.about.get("after"), part.about.get("after")),
+        ("list of ids before each document", first.about.get("before"), part.about.get("before")),
+        ("list of ids after each document", first.about.get("after"), part.about.get("after")),
         ("plan of its shards", *(is_same_run and one.manifest.get("plan") for one in (first, part))),
     ):
         if one != other:

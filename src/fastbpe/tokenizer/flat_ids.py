@@ -54,7 +54,8 @@ def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     for name, view in (("ids", ids), ("offsets", offsets)):
         if view.ndim != 1 or (len(view) and view.format.lstrip("@=<>!") not in _INTEGERS):
             raise TypeError(
-                f"{name} must be integers in one dimension: got {view.ndim} dimensions of format {view.format!r}"
+                f"{name} must be integers in one dimension: got an array with ndim={view.ndim} and format "
+                f"{view.format!r}"
             )
     places = _native(offsets).tolist()
     for i, (start, end) in enumerate(pairwise(places)):

@@ -123,7 +123,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
         ValueError: `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):
-        raise ValueError(f"out has room for {len(out)} ids, but there are {len(ids)}: pass a larger array")
+        raise ValueError(f"out has the length {len(out)}, but needs {len(ids)}: pass a larger array")
     greatest = numpy.iinfo(wanted).max
     if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
         at = int((ids > greatest).argmax())

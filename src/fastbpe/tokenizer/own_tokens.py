@@ -84,7 +84,7 @@ def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]
         if not is_token(name):
             raise SpecialTokenError(
                 f"roles: the token of {role}, {name!r}, is not a special token of this tokenizer; add it with "
-                "special_tokens= (in code-point mode, train has control_symbols=)"
+                "special_tokens= (in code-point mode: control_symbols)"
             )
     return dict(roles)
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.model import N_BYTES, Model, pack_merges
@@ -98,9 +99,10 @@ def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
     """
     n_special = len(options.special_tokens)
     if options.vocab_size < N_BYTES + n_special:
+        special = f" and {counted(n_special, 'special token')}" if n_special else ""
         raise TrainingError(
-            f"vocab_size={options.vocab_size} is too small: 256 bytes and {n_special} special tokens need "
-            f"{N_BYTES + n_special}"
+            f"vocab_size={options.vocab_size} is too small: the {N_BYTES} bytes{special} need "
+            f"{N_BYTES + n_special} ids"
         )
     return BaseVocabulary(
         tokens=[bytes([byte]) for byte in range(N_BYTES)],
@@ -128,8 +130,7 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
     if options.ties == "huggingface":
         raise TrainingError(
             'ties="huggingface" cannot be combined with base=, because the base already gives the bytes their '
-            "ids; choose "
-            'ties="pair" (by the ids of the base) or "first"'
+            'ids; choose ties="pair" (by the ids of the base) or ties="first"'
         )
     special = {*base.special_tokens.values()}
     for name in options.special_tokens:
@@ -142,9 +143,11 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
             raise SpecialTokenError.is_ordinary(name, token_id)
     n_known = base.vocab_size + len(options.special_tokens)
     if options.vocab_size < n_known:
+        n_new = len(options.special_tokens)
+        new = f", and {counted(n_new, 'special token')} {'is' if n_new == 1 else 'are'} new" if n_new else ""
         raise TrainingError(
             f"vocab_size={options.vocab_size} is too small: the base has {base.vocab_size} tokens, special ones "
-            f"included, and {len(options.special_tokens)} special tokens are new; pass {n_known} or more"
+            f"included{new}; pass {n_known} or more"
         )
     vocabulary = vocabulary_of(base)
     tokens = vocabulary.tokens()

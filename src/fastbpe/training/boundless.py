@@ -68,8 +68,8 @@ def _train_on_runs(
     assert runs.runs_of is not None
     if " " in runs.runs_of:
         raise TrainingError(
-            "these PieceCounts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and as "
-            "superwords= the Superwords with which they were counted"
+            "these PieceCounts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
+            "superwords=Superwords(…), as they were counted"
         )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
@@ -124,9 +124,11 @@ def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> 
     n_merges = options.vocab_size - start.n_known
     merges = _learn_words(counts, n_merges, options, run.reporter)
     if n_missing := n_merges - len(merges):
+        longest = options.max_token_bytes
+        also = " allows" if longest is None else f" and max_token_bytes={longest} allow"
+        limits = f"min_count={options.min_count}{also}"
         warnings.warn(
-            f"no pair is left to merge that min_count={options.min_count} and "
-            f"max_token_bytes={options.max_token_bytes} allow: the vocabulary has "
+            f"no pair is left to merge that {limits}: the vocabulary has "
             f"{options.vocab_size - n_missing} entries, not the {options.vocab_size} "
             "asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,

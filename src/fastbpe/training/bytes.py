@@ -119,7 +119,7 @@ def _with_options_of_counts(
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
             'these PieceCounts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
-            "words, or the Superwords with which runs of tokens were counted"
+            "words, or superwords=Superwords(…), as they were counted, for runs of tokens"
         )
     known = () if base is None else base.special_tokens
     new = [name for name in found[0].special_tokens if name not in known]

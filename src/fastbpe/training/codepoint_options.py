@@ -447,17 +447,17 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
     for name, type_ in symbols:
         if not name:
             raise SpecError(
-                "control_symbols or user_defined_symbols contains an empty name; leave it out",
+                "control_symbols= or user_defined_symbols= contains an empty name; leave it out",
                 "[!sp->piece().empty()] ",
             )
         if name == trainer["unk_piece"]:
             raise SpecError(
-                f"{name!r} is the unknown piece; leave it out of control_symbols and user_defined_symbols",
+                f"{name!r} is the unknown piece; leave it out of control_symbols= and user_defined_symbols=",
                 f"{name} must not be defined with --control_symbols and --user_defined_symbols.",
             )
         if name in seen:
             raise SpecError(
-                f"symbol {name!r} is given twice (by control_symbols, user_defined_symbols or byte_fallback); "
+                f"symbol {name!r} is given twice (by control_symbols=, user_defined_symbols= or byte_fallback=); "
                 "leave one out",
                 f"{name} is already defined. duplicated symbols are not allowed.",
             )

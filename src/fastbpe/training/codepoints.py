@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
+from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource, Source
@@ -301,9 +302,10 @@ def _learn_counted(
     symbols = "symbols" if base is None else "pieces of the base"
     vocab_size = n_single if options.only_characters else options.trainer["vocab_size"]
     if n_single > vocab_size:
+        characters = f" and {plurals.counted(len(alphabet), 'character')}" if alphabet else ""
         raise SpecError(
-            f"vocab_size={vocab_size} is too small: {n_symbols} {symbols} and {len(alphabet)} characters "
-            f"need {n_single}; raise it, or lower character_coverage",
+            f"vocab_size={vocab_size} is too small: {n_symbols} {symbols}{characters} need {n_single} ids; "
+            "raise it" + (", or lower character_coverage" if n_symbols < vocab_size else ""),
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n_single}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )

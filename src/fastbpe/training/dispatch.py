@@ -234,6 +234,10 @@ def train(
     mode = mode_of(mode, base, counted[0] if counted else None)
     reading = ReadingOptions.take_from(options)
     check_names(mode, options)
+    if vocab_size == "characters" and mode != "codepoint":
+        raise TrainingError(
+            f'vocab_size="characters" works only with mode="codepoint", not "{mode}"; pass a number of ids'
+        )
     if options.get("superwords", ...) is None:
         del options["superwords"]
     if base is not None and mode != "unigram":

@@ -12,6 +12,7 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._version import __version__
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
@@ -66,10 +67,11 @@ class SequenceOptions:
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
             raise TrainingError(f"special_tokens has {wrong[0]!r}: a name must be a str of one character or more")
         if self.vocab_size < self.base_size + len(self.special_tokens):
-            special = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
+            n_special = len(self.special_tokens)
+            special = f" and {counted(n_special, 'special token')}" if n_special else ""
             raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols{special} need "
-                f"{self.base_size + len(self.special_tokens)}"
+                f"vocab_size={self.vocab_size} is too small: {counted(self.base_size, 'symbol')}{special} need "
+                f"{self.base_size + n_special} ids"
             )
         if self.vocab_size > MAX_SEQUENCE_IDS:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
@@ -128,13 +130,16 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     n_known = options.base_size if vocabulary is None else vocabulary.n_ids
     if base is not None and base.special_tokens:
         raise TrainingError(
-            "the base has special tokens, whose ids new merges would take: pass "
-            "base=SequenceTokenizer.from_merges(base.merges, base_size=base.base_size), and the names of the "
-            "special tokens as special_tokens="
+            "the base has special tokens, whose ids new merges would take; pass a base without them "
+            "(SequenceTokenizer.from_merges creates one), and their names as special_tokens="
         )
     n_special = len(options.special_tokens)
     if options.vocab_size - n_special < n_known:
-        new = f", and {n_special} special tokens are new" if n_special else ""
+        new = (
+            f", and {counted(n_special, 'special token')} {'is' if n_special == 1 else 'are'} new"
+            if n_special
+            else ""
+        )
         raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens{new}")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
         sequences = read_sequences(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))

@@ -48,7 +48,7 @@ def check_names(names: Iterable[object], known: Collection[str], argument: str) 
     for name in names:
         if name not in known:
             raise TrainingError(
-                f"{argument} has {name!r}, which is not a source: "
+                f"{argument}= has {name!r}, which is not a source: "
                 f"{did_you_mean(name, known, quoted=True) or 'the sources are ' + ', '.join(map(repr, known))}"
             )
 

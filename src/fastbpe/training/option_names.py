@@ -51,7 +51,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
         if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
             raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
         if others := [other for other in _MODES if name in of_modes[other]]:
-            near = f"it is available only with mode={' or '.join(map(repr, others))}"
+            near = f"it is available only with {' or '.join(f'mode={other!r}' for other in others)}"
             if name == "special_tokens" and mode in ("codepoint", "unigram"):
                 near += "; use control_symbols= or user_defined_symbols= here"
         else:

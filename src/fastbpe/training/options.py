@@ -284,7 +284,7 @@ class ReadingOptions:
         Args:
             reason: str – reason why there is no text to read, for the error.
         """
-        given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+        given = ", ".join(f"{field.name}=" for field in fields(self) if getattr(self, field.name) != field.default)
         if given:
             raise TrainingError(f"{reason}: leave out {given}")
 
@@ -368,6 +368,6 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
         raise TrainingError(f"vocab_size={vocab_size!r}: put a number after the '+'")
     if n_of_base is None:
         raise TrainingError(
-            f"vocab_size={vocab_size!r} needs a base to add to; pass base=, or a vocab_size without '+'"
+            f"vocab_size={vocab_size!r} needs a base to add to; pass base=, or a number without '+'"
         )
     return n_of_base + int(vocab_size)

@@ -63,14 +63,14 @@ class Parity:
         global_merges: int = 0,
     ) -> None:
         if dev is not None and ratio is not None:
-            raise TrainingError("dev and ratio both measure the compression of a language; pass one of them")
+            raise TrainingError("dev= and ratio= both measure the compression of a language; pass one of them")
         if dev is not None:
             check_named(dev, "dev")
         self.dev = dev
         self.ratio = None if ratio is None else _checked_ratio(ratio)
         self.window = None if window is None else integer("window", window)
         if self.window is not None and self.window < 1:
-            raise TrainingError(f"window={window}: must be at least 1, or None for no window")
+            raise TrainingError(f"window={window}: must be at least 1, or None")
         if alpha is not None and window is None:
             raise TrainingError(f"alpha={alpha} has no effect without window=; pass window=, too")
         self.alpha = _ALPHA if alpha is None else _positive("alpha", alpha)
@@ -115,7 +115,7 @@ def check_run(
             continue
         check_names(values, languages, argument)
         if missing := [name for name in languages if name not in values]:
-            raise TrainingError(f"{argument} lacks {missing[0]!r}: it needs all languages of the source")
+            raise TrainingError(f"{argument}= lacks {missing[0]!r}; it needs every language of the source")
 
 
 def facts_of(parity: Parity) -> dict[str, Any]:

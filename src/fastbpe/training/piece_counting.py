@@ -129,7 +129,7 @@ def count_pieces(
 
             if base is None or names or pattern != DEFAULT_PATTERN:
                 raise TrainingError(
-                    "superwords=Superwords(…) counts runs of the tokens of base=, and the Superwords have the "
+                    "superwords=Superwords(…) counts runs of the tokens of base=, and has its own "
                     "split pattern: pass base=, and leave pattern= and special_tokens= out"
                 )
             return count_token_runs(source, base, superwords, neighbours, reading, Reporter(progress))

@@ -11,6 +11,7 @@ from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_tables, tables_of
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts_file
@@ -217,11 +218,11 @@ class PieceCounts(Mapping[bytes, int]):
 
     def __repr__(self) -> str:
         if self._words is not None:
-            return f"<fastbpe.PieceCounts of {len(self):,} distinct words, mode={self.mode!r}>"
+            return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct word')}, mode={self.mode!r}>"
         pattern = resolve_pattern(self._pattern)[0] or shown_pattern(self._pattern, 40)
         if self._runs_of is not None:
-            return f"<fastbpe.PieceCounts of {len(self):,} distinct runs of words, pattern {pattern}>"
-        return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
+            return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct run')} of words, pattern {pattern}>"
+        return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct piece')}, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:
         """Return the pieces that occur often enough.

@@ -93,17 +93,19 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
             first, start = base, vocabulary_of_base(base, run.base_special or "keep", options)
         model, n_missing = _second_stage(again, first, start, options, superwords, run)
     if n_missing:
+        limits = {"max_token_bytes": options.max_token_bytes, "max_words": superwords.max_words}
+        said = "".join(f", {name}={limit}" for name, limit in limits.items() if limit is not None)
         warnings.warn(
-            f"no pair is left to merge that min_count={options.min_count}, max_words={superwords.max_words} and "
-            f"forbid={superwords.forbid} allow: the vocabulary has {options.vocab_size - n_missing} entries, not "
-            f"the {options.vocab_size} asked for; change a limit, train on more text, or ask for fewer",
+            f"no pair is left to merge that min_count={options.min_count}{said} and "
+            f"forbid={[*superwords.forbid]} allow: the vocabulary has {options.vocab_size - n_missing} entries, "
+            f"not the {options.vocab_size} asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,
             stacklevel=_CALLER,
         )
     if base is not None:
         warnings.warn(
             "superwords= changes how the base splits text, so texts may get other ids, even without superwords; "
-            "the base's tokens keep their ids; train(base=) without superwords= keeps the base's split pattern",
+            "the base's tokens keep their ids; base= without superwords= keeps the base's split pattern",
             TrainingWarning,
             stacklevel=_CALLER,
         )

@@ -85,8 +85,8 @@ def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwor
     name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
-            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and the superwords= with "
-            "which they were counted"
+            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and "
+            "superwords=Superwords(…), as they were counted"
         )
     return base
 
@@ -133,7 +133,7 @@ def check_base(base: Tokenizer, superwords: Superwords) -> None:
     if superwords.start is not None:
         raise TrainingError(
             f"start={superwords.start} cannot be combined with base=: superwords then follow the ids of the base; "
-            "leave start out"
+            "pass superwords=Superwords(), without a start"
         )
     if base._pipeline.phases is not None:
         raise TrainingError("base= already has superwords; pass the tokenizer on which they were learned")

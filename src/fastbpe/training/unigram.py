@@ -24,6 +24,7 @@ from fastbpe._core.train.log_scores import log_probabilities
 from fastbpe._core.train.seed_pieces import SeedFinder
 from fastbpe._core.train.sentence_store import CountedSentences, SentenceStore, sorted_words
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe._version import __version__
@@ -271,8 +272,9 @@ def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
     vocab_size, n = trainer["vocab_size"], n_symbols + n_characters
     if n > vocab_size:
         raise SpecError(
-            f"vocab_size={vocab_size} is too small: {n_symbols} symbols and {n_characters} characters need {n}; "
-            "raise it, or lower character_coverage",
+            f"vocab_size={vocab_size} is too small: {counted(n_symbols, 'symbol')} and "
+            f"{counted(n_characters, 'character')} need {n} ids; raise it"
+            + (", or lower character_coverage" if n_symbols < vocab_size else ""),
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )
@@ -338,7 +340,7 @@ def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], boo
         data = Path(path).read_bytes()
     except OSError as error:
         raise SpecError(
-            f"seed_sentencepieces_file: {error}", f'"{path}": {error.strerror}', "NOT_FOUND"
+            f"seed_sentencepieces_file={path!r}: {error.strerror}", f'"{path}": {error.strerror}', "NOT_FOUND"
         ) from error
     lines = data.decode("utf-8", "replace").split("\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):

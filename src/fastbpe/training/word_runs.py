@@ -51,11 +51,12 @@ def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
 
     Raises TrainingError: the tokenizer was not made by superwords="words".
     """
-    report = words.training_report if isinstance(words, Tokenizer) else {}
+    if not isinstance(words, Tokenizer):
+        raise TypeError(f"superwords must be a Superwords or a Tokenizer, not {type(words).__name__}")
+    report = words.training_report
     if report.get("superwords") != WORDS or len(report["word_counts"]) != len(words.merges):
         raise TrainingError(
-            "this tokenizer does not store how often its words occur; train one that does: "
-            'train(superwords="words")'
+            'this tokenizer does not store how often its words occur; train one with superwords="words"'
         )
     names = ("vocab_size", "pattern", "special_tokens", "min_count", "max_token_bytes")
     options = ByteOptions(**{name: report[name] for name in names})

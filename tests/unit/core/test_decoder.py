@@ -111,8 +111,8 @@ def test_negative_id_in_array_raises_invalid_token_error(tokenizer: Tokenizer) -
         ("97", "not str"),
         (b"97", "not bytes"),
         (np.array([97.0]), "integers in one dimension"),
-        (np.array([[97]]), "with 2 dimensions"),
-        (np.array(97), "with 0 dimensions"),
+        (np.array([[97]]), "with ndim=2"),
+        (np.array(97), "with ndim=0"),
     ],
 )
 def test_ids_that_are_not_integers_raise_type_error(tokenizer: Tokenizer, ids: Any, message: str) -> None:

@@ -166,7 +166,7 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
             TrainingError,
             "input_format='text': for sentences with counts, use 'tsv'",
         ),
-        ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator"),
+        ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator="),
         (PieceCounts({"a": 1}), {}, TrainingError, "these PieceCounts are for"),
     ):
         with pytest.raises(error, match=message):

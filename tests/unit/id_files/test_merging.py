@@ -77,7 +77,7 @@ def test_runs_that_differ_are_refused_and_nothing_is_written(code_tokenizer: Tok
             r"other\.npy: its tokenizer is .*…, but .*… in one\.bin: encode both in the same way, or keep",
         ),
         ([one, wide], r"wide\.parquet: its dtype is uint32, but uint16 in one\.bin"),
-        ([one, ended], r"ended\.bin: its ids after each document is \[\d+\], but \[\] in one\.bin"),
+        ([one, ended], r"ended\.bin: its list of ids after each document is \[\d+\], but \[\] in one\.bin"),
         ([one, raw], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, one], r"raw\.npy: no file says which tokenizer made its ids, but one\.bin names one"),
         ([raw, long], r"long\.npy: its dtype is int64, but uint16 in raw\.npy"),

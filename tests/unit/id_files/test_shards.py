@@ -302,7 +302,7 @@ def test_mixed_tokenizers_dtypes_and_counts_in_one_folder_are_named(
     with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its dtype is uint32, but uint16 in out-00000"):
         open_ids(three)
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (1, 3), document_end="<|endoftext|>")
-    with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its ids after each document is"):
+    with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its list of ids after each document is"):
         merge_shards(three, three / "all.bin")
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (0, 2))
     with pytest.raises(FormatError, match=r"sets of 2 and of 3 shards are in one folder"):

@@ -47,7 +47,7 @@ def test_bad_output_is_refused_and_stays_as_it_was(tokenizer: Tokenizer) -> None
     small, read_only = numpy.zeros(2, "uint32"), numpy.zeros(9, "uint32")
     read_only.flags.writeable = False
     cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
-        (ValueError, "room for 2 ids, but there are 4", {"out": small}),
+        (ValueError, "out has the length 2, but needs 4", {"out": small}),
         (ValueError, "out has the dtype uint32, not uint16", {"out": small, "dtype": "uint16"}),
         (ValueError, "writable", {"out": read_only}),
         (ValueError, "one dimension", {"out": numpy.zeros((3, 3), "uint32")}),
@@ -62,9 +62,9 @@ def test_bad_output_is_refused_and_stays_as_it_was(tokenizer: Tokenizer) -> None
     text = text if len(tokenizer.encode(text)) == 4 else "ééé"[:2]
     for kind, message, options in cases:
         n = len(tokenizer.encode(text))
-        with pytest.raises(kind, match=message.replace("there are 4", f"there are {n}")):
+        with pytest.raises(kind, match=message.replace("needs 4", f"needs {n}")):
             tokenizer.encode_to_numpy(text, **options)
-        with pytest.raises(kind, match=message.replace("there are 4", f"there are {n}")):
+        with pytest.raises(kind, match=message.replace("needs 4", f"needs {n}")):
             tokenizer.encode_batch_to_numpy([text], **options)
     assert not small.any()
 

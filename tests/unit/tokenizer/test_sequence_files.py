@@ -188,7 +188,7 @@ def test_training_counts_special_tokens() -> None:
     special: Any = fastbpe.train(CODES, vocab_size=8, special_tokens=["<s>", "</s>"], **options)
     assert (special.merges, special.special_tokens) == (plain.merges, {"<s>": 6, "</s>": 7})
     assert special.training_report["special_tokens"] == ["<s>", "</s>"]
-    with pytest.raises(TrainingError, match="base_size=4 symbols and 2 special tokens need 6"):
+    with pytest.raises(TrainingError, match="4 symbols and 2 special tokens need 6 ids"):
         fastbpe.train(CODES, vocab_size=5, special_tokens=["<s>", "</s>"], **options)
     with pytest.raises(TrainingError, match="the base has special tokens, whose ids new merges would take"):
         fastbpe.train(CODES, vocab_size=9, base=special, mode="ids", progress=False)

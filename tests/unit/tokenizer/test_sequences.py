@@ -208,14 +208,14 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
         ({"base_size": 0}, "base_size=0: must be the number of symbols, 1 to 1048576"),
         ({"base_size": -3}, "base_size=-3"),
         ({"base_size": (1 << 20) + 1, "vocab_size": 1 << 21}, "1 to 1048576"),
-        ({"vocab_size": 3}, "vocab_size=3 is too small: base_size=4 symbols need 4"),
+        ({"vocab_size": 3}, "vocab_size=3 is too small: 4 symbols need 4 ids"),
         ({"vocab_size": 1 << 21}, "too large: the limit is 2097151"),
         ({"min_count": 0}, "min_count=0"),
         ({"max_token_length": 0}, "max_token_length=0"),
         ({"ties": "huggingface"}, 'ties="pair" is the same rule over integers'),
         ({"ties": "last"}, "choose one of 'pair', 'first'"),
-        ({"separator": "x"}, "the source is sequences of integers: leave out separator"),
-        ({"max_memory_bytes": 5}, "leave out max_memory_bytes"),
+        ({"separator": "x"}, "the source is sequences of integers: leave out separator="),
+        ({"max_memory_bytes": 5}, "leave out max_memory_bytes="),
         (
             {"base": fastbpe.Tokenizer.from_merges([], pattern=None)},
             "mode='byte', which mode='ids' cannot extend: pass mode='byte'",
@@ -324,9 +324,9 @@ def test_options_of_other_modes_are_refused() -> None:
         train([[0, 1]], max_token_lenght=3)
     with pytest.raises(OptionError, match="it is available only with mode='ids'"):
         fastbpe.train(["ab"], vocab_size=300, base_size=4)
-    with pytest.raises(OptionError, match=r"it is available only with mode='byte' or 'ids'$"):
+    with pytest.raises(OptionError, match=r"it is available only with mode='byte' or mode='ids'$"):
         fastbpe.train(["ab"], mode="codepoint", vocab_size=300, ties="pair")
-    with pytest.raises(OptionError, match=r"it is available only with mode='codepoint' or 'unigram'$"):
+    with pytest.raises(OptionError, match=r"it is available only with mode='codepoint' or mode='unigram'$"):
         fastbpe.train(["ab"], vocab_size=300, character_coverage=1.0)
     with pytest.raises(OptionError, match="needs base=, or base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)

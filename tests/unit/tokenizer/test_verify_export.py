@@ -129,7 +129,7 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "no special token": (
         lambda made: made["added_tokens"].clear(),
-        r"'<s>' \(259\) would not be a special token",
+        r"'<s>' \(259\) would no longer be a special token",
     ),
     "one more": (
         lambda made: made["added_tokens"].append({**made["added_tokens"][0], "id": 260, "content": "<t>"}),

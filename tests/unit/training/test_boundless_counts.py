@@ -117,7 +117,7 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
         ),
         (
             lambda words, runs: train(runs, vocab_size=300, superwords="boundless", base=words, num_threads=2),
-            "leave out num_threads",
+            "leave out num_threads=",
         ),
         (lambda words, runs: train(count_pieces(TEXTS), vocab_size=300, superwords="boundless"), "are neighbours"),
         (lambda words, runs: count_pieces(TEXTS, superwords=train(TEXTS, vocab_size=300)), "how often its words"),

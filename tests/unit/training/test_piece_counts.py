@@ -442,7 +442,7 @@ def test_training_from_counts_equals_training_from_texts() -> None:
         fastbpe.train(whole, vocab_size=300, pattern="gpt2", progress=False)
     with pytest.raises(TrainingError, match="counted with the special tokens"):
         fastbpe.train(shards[0], vocab_size=300, special_tokens=["<|x|>"], progress=False)
-    with pytest.raises(TrainingError, match="leave out num_threads, errors"):
+    with pytest.raises(TrainingError, match="leave out num_threads=, errors="):
         fastbpe.train(shards[0], vocab_size=300, num_threads=2, errors="replace", progress=False)
     with pytest.raises(TrainingError, match="no text to learn from"):
         fastbpe.train(PieceCounts(), vocab_size=300, progress=False)

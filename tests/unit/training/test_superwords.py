@@ -169,7 +169,7 @@ def test_progress_names_each_phase() -> None:
         (lambda: learned(fastbpe.count_pieces(TEXTS)), TrainingError, "needs the texts"),
         (lambda: learned(ties="first"), TrainingError, 'ties="first"'),
         (lambda: learned(mode="codepoint"), fastbpe.OptionError, "mode='byte'"),
-        (lambda: learned(base=train(TEXTS, vocab_size=258)), TrainingError, "leave start out"),
+        (lambda: learned(base=train(TEXTS, vocab_size=258)), TrainingError, "without a start"),
         (lambda: learned([]), TrainingError, "no text"),
     ],
 )  # fmt: skip

@@ -550,7 +550,7 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         ({"vocab_size": 255}, TrainingError, "vocab_size=255 is too small.*need 256"),
         ({"vocab_size": 0}, TrainingError, "vocab_size=0 is too small"),
         ({"vocab_size": -1}, TrainingError, "vocab_size=-1 is too small"),
-        ({"vocab_size": 257, "special_tokens": ["<a>", "<b>"]}, TrainingError, "2 special tokens need 258"),
+        ({"vocab_size": 257, "special_tokens": ["<a>", "<b>"]}, TrainingError, "2 special tokens need 258 ids"),
         ({"vocab_size": 2**24 + 1}, TrainingError, "vocab_size=16777217 is too large.*limit is 16777216"),
         ({"vocab_size": 300.0}, TypeError, "vocab_size must be an integer, not float"),
         ({"vocab_size": "300"}, TypeError, "vocab_size must be an integer, not str"),

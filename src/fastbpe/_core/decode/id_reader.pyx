@@ -162,8 +162,8 @@ cdef class IdReader:
                 return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
-                    f"ids must be integers in one dimension: got format {code.decode()!r} "
-                    f"with {view.ndim} dimensions"
+                    f"ids must be integers in one dimension: got an array with ndim={view.ndim} and format "
+                    f"{code.decode()!r}"
                 )
             is_signed, swapped = code.islower(), code[:1] in _SWAPPED
             ids_reserve(out, <size_t> view.shape[0])

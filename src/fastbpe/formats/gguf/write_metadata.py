@@ -240,10 +240,7 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     elif "cls" in named:
         named["bos"] = named["cls"]
     if not {"unk", "bos", "sep"} <= named.keys():
-        raise FormatError(
-            "a GGUF file with WordPiece needs the tokens unk, cls and sep; name them: "
-            "export(roles={'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]'})"
-        )
+        raise FormatError("a GGUF file with WordPiece needs the tokens unk, cls and sep; name them with roles=")
     return _file(
         wordpiece.KIND,
         {

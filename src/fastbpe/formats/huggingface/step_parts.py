@@ -134,7 +134,7 @@ def warn_of_settings(top: Part) -> None:
     if dropout is not None:
         warnings.warn(
             f"{top.where}: its dropout is not applied: encode returns the same ids each time; to skip merges at "
-            f"random, pass dropout={dropout} to encode",
+            f"random, pass dropout={dropout} to Tokenizer.encode",
             FormatWarning,
             stacklevel=2,
         )
@@ -143,7 +143,7 @@ def warn_of_settings(top: Part) -> None:
     if asked:
         warnings.warn(
             f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode returns "
-            "all ids of a text, without padding; use truncate(text, n), and pad batches yourself",
+            "all ids of a text, without padding; use Tokenizer.truncate(text, n), and pad batches yourself",
             FormatWarning,
             stacklevel=2,
         )

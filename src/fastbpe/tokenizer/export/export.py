@@ -79,22 +79,25 @@ def export(
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
         files = tokenizer._family.dump(tokenizer, chosen)
         done = None
+        changed: Sequence[Difference] = ()
         if verify or verify_text is not None:
             done = verify_export.verify(tokenizer, files, chosen, verify_text)
+            changed = done.changed
             if normalize is not None:
                 done = dropped_parts.report(done, whole, tokenizer, normalize, verify_text)
         if isinstance(files, dict):
             atomic_files.write_folder(file, files)
         else:
             atomic_files.write(file, files)
-        warned = _differs(tokenizer, chosen, () if done is None else done.changed)
+        warned = _differs(tokenizer, chosen, changed)
         if split is not None:
             warned = (
                 "llama.cpp cuts numbers by threes only if they have the digits 0 to 9: a text with four or more "
                 "other digits in a row, such as Arabic ones, may get other ids"
             )
         if warned:
-            warnings.warn(f"{os.fsdecode(file)}: {warned}", FormatWarning, stacklevel=4)
+            place = os.path.join(path, os.path.basename(file)) if is_folder else file
+            warnings.warn(f"{os.fsdecode(place)}: {warned}", FormatWarning, stacklevel=4)
         return done
 
     if is_folder:

@@ -302,7 +302,7 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
-            return f"{name!r} ({token_id}) would not be a special token any more"
+            return f"{name!r} ({token_id}) would no longer be a special token"
     if one.mode != "byte":
         return ""
     for name in special.keys() - one.special_tokens.keys():

@@ -181,7 +181,7 @@ def _array(path: Path) -> Any:
         raise FormatError(f"{path}: not a valid .npy file: {error}") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
-            f"{path}: an array of {array.ndim} dimensions of {array.dtype}; it must have one or two dimensions, "
+            f"{path}: an array of {array.dtype} with ndim={array.ndim}; it must have one or two dimensions, "
             "of integers"
         )
     return array
