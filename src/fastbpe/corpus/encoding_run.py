@@ -5,7 +5,7 @@ and `encode_sequences`.
 """
 
 # Tried and rejected: batches of 8 MB instead of 1 MB: each touches fresh memory, which is slow.
-# Tried and rejected: blocks of 256 or 512 KB, more blocks in flight, no fsync: no gain.
+# Tried and rejected: blocks of 256 or 512 KB, more blocks in flight: no gain.
 
 from __future__ import annotations
 

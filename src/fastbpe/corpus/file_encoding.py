@@ -115,10 +115,10 @@ def encode_files(
             The run counts as unfinished until the function returns.
     """
     started = time.perf_counter()
-    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress, header=job.header)
+    n_threads = usable_threads(num_threads)
+    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress, header=job.header, n_threads=n_threads)
     if not overwrite and not sink.is_finishing():
         check_absent(path)
-    n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
 
     def summary(done: Mapping[str, Any]) -> FilesSummary:

@@ -23,6 +23,7 @@ import errno
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,6 +31,7 @@ from fastbpe._utils import file_locks
 from fastbpe._utils.json_objects import Schema, check_object
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.suggestions import choose_one_of
+from fastbpe._utils.threads import CallPool
 from fastbpe.corpus.id_headers import ID_BYTES, MAX_LLMC_IDS, header_of
 from fastbpe.corpus.id_schemas import FINISHING, PROGRESS, RUN
 from fastbpe.corpus.remote import AnyPath, P, beside
@@ -107,6 +109,7 @@ class Sink:
         valid_progress: function that tells how much of an output with other settings this run can use; by default
             nothing.
         header: str or None – one of HEADERS, in front of the ids of a .bin.
+        n_threads: int – threads that `note` may use; 1: only the calling one.
 
     Attributes:
         n_ids: int – number of ids appended by this run and by the runs that it resumes.
@@ -121,6 +124,7 @@ class Sink:
         valid_progress: ValidProgress = lambda *_: None,
         *,
         header: str | None = None,
+        n_threads: int = 1,
     ) -> None:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
@@ -129,6 +133,7 @@ class Sink:
         self._n_header_bytes = len(header_of(out.suffix, header, dtype, 0))
         self._settings = json.loads(json.dumps(settings))  # tuples become lists, as in run.json
         self._valid_progress = valid_progress
+        self._n_threads = n_threads
         self.n_ids = self.n_documents = 0
 
     def is_finishing(self) -> bool:
@@ -260,12 +265,12 @@ class Sink:
         with _adding_filename(self.folder):
             self._ids.flush()
             self._offsets.flush()
-            # Flush both files before the first fsync: then the second fsync hardly waits for the disk.
-            os.fsync(self._ids.fileno())
-            os.fsync(self._offsets.fileno())
-        for path in (self.folder / "json", noted):
-            if path.exists():
-                _sync(path)
+            syncs = [partial(os.fsync, file.fileno()) for file in (self._ids, self._offsets)]
+            syncs += [partial(_sync, path) for path in (self.folder / "json", noted) if path.exists()]
+            # All at the same time: the file system then writes its journal once, not once per file.
+            with CallPool(len(syncs) - 1 if self._n_threads > 1 else 0) as pool:
+                for done in [pool.submit(sync) for sync in syncs]:
+                    pool.result(done)
         os.replace(noted, self.folder / "progress.json")
 
     def _replace(self, name: str, value: Mapping[str, Any]) -> None:

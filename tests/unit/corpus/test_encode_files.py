@@ -10,6 +10,7 @@ import os
 import random
 import struct
 import sys
+import threading
 from array import array
 from collections.abc import Callable
 from itertools import chain, pairwise
@@ -422,6 +423,51 @@ def test_disk_error_during_writing_is_raised(tmp_path: Path, monkeypatch: pytest
             with pytest.raises(OSError, match="the disk fails"):
                 sink.note({})
     assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
+
+
+def test_note_syncs_its_files_at_the_same_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    together = threading.Barrier(4)  # ids, offsets, json, progress
+
+    def waiting(_: int) -> None:
+        together.wait(timeout=60)
+
+    sink = Sink(tmp_path / "out.bin", "uint16", {}, n_threads=2)
+    with sink.opened(overwrite=False):
+        sink.append(bytes(4), 2, bytes(8))
+        monkeypatch.setattr(os, "fsync", waiting)
+        sink.finish({}, {})
+    assert (tmp_path / "out.bin").read_bytes() == bytes(4)
+
+
+def test_note_of_one_thread_syncs_in_that_thread(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    threads: list[int] = []
+    path = tmp_path / "in.txt"
+    path.write_text("some words")
+    tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="gpt2")
+    monkeypatch.setattr(os, "fsync", lambda _: threads.append(threading.get_ident()))
+    tokenizer.encode_files(path, tmp_path / "out.bin", num_threads=1, progress=False)
+    assert threads == [threading.get_ident()] * 4
+
+
+@pytest.mark.parametrize("failing", ["ids", "offsets", "json", "progress.json.new"])
+def test_failed_sync_of_any_file_leaves_no_note(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failing: str
+) -> None:
+    sink = Sink(tmp_path / "out.bin", "uint16", {}, n_threads=2)
+    bad = tmp_path / "out.bin.partial" / failing
+
+    def sync(file: int) -> None:
+        if os.path.samestat(os.fstat(file), bad.stat()):
+            raise OSError(errno.EIO, "the disk fails")
+
+    with sink.opened(overwrite=False):
+        sink.append(bytes(4), 2, bytes(8))
+        monkeypatch.setattr(os, "fsync", sync)
+        with pytest.raises(OSError, match="the disk fails") as error:
+            sink.finish({}, {})
+    assert error.value.filename == str(tmp_path / "out.bin.partial")
+    assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
+    assert not (tmp_path / "out.bin").exists()
 
 
 @pytest.mark.daily
