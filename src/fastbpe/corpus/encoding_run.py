@@ -291,8 +291,11 @@ class Run:
         """Append the ids of a batch, with the job's ids before and after each document."""
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
         at, before, after = self._sink.n_ids, self._before, self._after
-        if not before.n and not after.n and not batch.open:
-            self._sink.append(packed, len(ids), pack_offsets(offsets[1:], at))
+        if not before.n and not after.n:
+            ends: memoryview | array[int] = offsets[1:]
+            if batch.open:
+                ends = array("q", (end for number, end in enumerate(ends) if number not in batch.open))
+            self._sink.append(packed, len(ids), pack_offsets(ends, at))
             return
         view, size = memoryview(packed), self._n_item_bytes
         chunks: list[bytes | memoryview] = []
