@@ -133,7 +133,7 @@ def encode_files(
                 sink.move_into_place(done["finishing"], lambda: at_end(summary(done)))
             else:
                 run = Run(job, sink, encoder, n_threads, done)
-                done = run.go(_batches(files, job, cut, done), files, reporter)
+                done = run.go(_batches(files, job, cut, done, n_threads), files, reporter)
                 sink.finish(done, facts(job), lambda: at_end(summary(done)))
     except Mismatch as mismatch:
         raise FileExistsError(_explained(mismatch)) from None
@@ -163,6 +163,7 @@ def _batches(
             offset=offset,
             skip=skip if job.on_error == "skip" else None,
             errors=job.errors,
+            n_threads=n_threads,
         )
         for stretch in stretches:
             block = stretch.texts

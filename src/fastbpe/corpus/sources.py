@@ -227,6 +227,7 @@ def read(
     offset: int = 0,
     skip: Skip | None = None,
     errors: str = "strict",
+    n_threads: int = 4,
 ) -> Iterator[Stretch]:
     """Read the documents of a file.
 
@@ -242,6 +243,7 @@ def read(
             errors="replace", it is in bytes of the replaced text.
         skip, errors: as for `documents`. With skip, a text file that is one document is read twice, so that it can
             be skipped whole.
+        n_threads: int – threads that share the blocks of the file: for more threads, blocks are smaller.
 
     Raises:
         FormatError: a part of the file is not UTF-8 or not JSON, or the field is missing, or the file is damaged;
@@ -270,7 +272,7 @@ def read(
             form = _Form(path, content, separator, field, cut, skip, errors)
             file = None if content.packing or form.is_replaced else open_file(path)
             if file is not None and file.size - offset > BLOCK:
-                yield from form.at_positions(file, offset, LinesBefore(path))
+                yield from form.at_positions(file, offset, LinesBefore(path), n_threads)
             else:
                 yield from form.in_order(offset, LinesBefore(path) if offset else None)
     except FormatError as error:
@@ -316,14 +318,14 @@ class _Form:
         self._errors = errors
         self.is_replaced = self._is_text and errors != "strict"
 
-    def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore) -> Iterator[Stretch]:
+    def at_positions(self, file: OpenFile, offset: int, n_lines: LinesBefore, n_threads: int) -> Iterator[Stretch]:
         """Yield the documents from a position on, in blocks that are read later.
 
         Closing the generator before its end closes the file: blocks can no longer be read.
         """
         first = offset or len(self._mark())
-        # Smaller blocks of files below 64 MB: 20 blocks would leave some of 16 threads idle at the end.
-        block = max(min(BLOCK, (file.size - first) >> 6), BLOCK >> 2, 1)
+        # At least 16 blocks per thread, unless they get small: then all threads end at almost the same time.
+        block = max(min(BLOCK, (file.size - first) // (16 * n_threads)), BLOCK >> 2, 1)
         try:
             for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):
                 load = partial(file.read, start, end - start)

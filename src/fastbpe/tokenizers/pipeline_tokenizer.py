@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
+    from fastbpe.tokenizer.tokenizer import Tokenizer as Native
     from fastbpe.tokenizers import trainers
 
     _Result = TypeVar("_Result")

@@ -181,6 +181,16 @@ def test_document_without_a_safe_cut_is_read_whole(tmp_path: Path, monkeypatch: 
     assert make_cutter(make_splitter(None)) is None
 
 
+def test_blocks_are_smaller_for_more_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 1000)
+    (tmp_path / "a.txt").write_bytes(b"a word, " * 1000)
+    for n_threads, n_bytes in (1, 500), (2, 250), (16, 250):
+        found = list(read(tmp_path / "a.txt", cut=last_safe_cut, n_threads=n_threads))
+        assert max(len(stretch.documents()[0]) for stretch in found) <= n_bytes
+        assert -(-8000 // n_bytes) <= len(found) <= 8000 // (n_bytes - 10) + 1
+        assert texts(iter(found)) == ["a word, " * 1000]
+
+
 def test_safe_cuts_never_split_a_special_token() -> None:
     cut = make_cutter(make_splitter(PATTERNS["gpt2"]), ["<a b c>", "x y"])
     assert cut is not None
