@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import random
 import sys
 import sysconfig
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -63,6 +65,42 @@ def test_release_memory_frees_block_of_dropped_array(tokenizer: Tokenizer) -> No
     del array
     assert fastbpe.release_memory() >= n_bytes
     assert tokenizer.encode_batch_to_numpy([TEXT])[0].nbytes == n_bytes
+
+
+def test_release_memory_frees_blocks_of_all_dropped_arrays(tokenizer: Tokenizer) -> None:
+    pytest.importorskip("numpy")
+    arrays = [tokenizer.encode_batch_to_numpy([TEXT])[0] for _ in range(3)]
+    n_bytes = sum(array.nbytes for array in arrays)
+    fastbpe.release_memory()
+    arrays.clear()
+    assert fastbpe.release_memory() >= n_bytes
+
+
+@pytest.mark.parametrize(("text", "n_arrays"), [(TEXT[:160_000], 60), (TEXT * 4, 12)], ids=["many", "large"])
+def test_dropped_arrays_keep_at_most_32_of_them_and_32_mb(tokenizer: Tokenizer, text: str, n_arrays: int) -> None:
+    pytest.importorskip("numpy")
+    arrays = [tokenizer.encode_batch_to_numpy([text])[0] for _ in range(n_arrays)]
+    n_bytes = arrays[0].nbytes
+    fastbpe.release_memory()
+    arrays.clear()
+    kept = fastbpe.release_memory()
+    assert n_bytes < kept <= min(32 << 20, 32 * n_bytes * 5 // 4) < n_arrays * n_bytes
+
+
+def test_memory_of_dropped_arrays_is_used_once(tokenizer: Tokenizer) -> None:
+    """Arrays that live at the same time never share memory, in whatever order earlier ones were dropped."""
+    numpy = pytest.importorskip("numpy")
+    rng = random.Random(1)
+    texts = [TEXT[: rng.randrange(200_000, len(TEXT))] + str(i) for i in range(40)]
+    expected = [tokenizer.encode(text) for text in texts]
+    kept: dict[int, Any] = {}
+    for _ in range(4):
+        for i in rng.sample(range(40), 40):
+            if len(kept) > 9:
+                kept.pop(rng.choice([*kept]))
+            kept[i] = tokenizer.encode_batch_to_numpy([texts[i]])[0]
+        for i, array in kept.items():
+            assert numpy.array_equal(array, expected[i])
 
 
 def test_release_memory_frees_block_shared_by_threads(tokenizer: Tokenizer) -> None:

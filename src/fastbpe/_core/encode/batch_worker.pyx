@@ -25,6 +25,7 @@ from fastbpe._utils.threads import usable_threads
 
 cdef enum:
     UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
+    SIZE_STEP = 1 << 16  # blocks of a file differ by less, and so reuse each other's memory
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):
@@ -38,7 +39,8 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
     cdef int64_t* ends = <int64_t*> offsets._items + 1
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef Jobs jobs = Jobs(encoder._ready(), batch, None, None, False, checked=True)
-    cdef bint has_capacity = take_spare(&ids, jobs.max_ids) > 0
+    cdef size_t size = _rounded(jobs.max_ids)
+    cdef bint has_capacity = take_spare(&ids, size) > 0
     cdef size_t i
     try:
         if num_threads == 1:
@@ -48,7 +50,7 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
         jobs.add_counts(ends)
         for i in range(1, <size_t> len(batch)):
             ends[i] += ends[i - 1]
-        return ids_array(&ids, jobs.max_ids), offsets
+        return ids_array(&ids, size), offsets
     finally:
         ids_free(&ids)
 
@@ -90,7 +92,7 @@ cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines li
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Ids ids = Ids(NULL, 0, 0), own = scratch.ids
     cdef size_t n_bytes = 0, n_done
-    cdef bint has_capacity = take_spare(&ids, n_units) > 0
+    cdef bint has_capacity = take_spare(&ids, _rounded(n_units)) > 0
     scratch.ids = ids
     try:
         with nogil:
@@ -109,7 +111,12 @@ cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines li
     if n_done < n_texts:
         ids_free(&ids)
         return None
-    return ids_array(&ids, n_units), offsets, n_bytes
+    return ids_array(&ids, _rounded(n_units)), offsets, n_bytes
+
+
+cdef inline size_t _rounded(size_t n_units) noexcept:
+    """Round the size of a block up, for take_spare() and ids_array()."""
+    return (n_units + SIZE_STEP - 1) // SIZE_STEP * SIZE_STEP
 
 
 cdef Py_ssize_t _append_separated(

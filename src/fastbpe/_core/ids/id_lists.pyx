@@ -95,8 +95,9 @@ cdef enum:
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
     PART_IDS = 1024  # ids to write to a list before its size is set: it is then valid at an exception
-    MIN_SPARE_BYTES = 1 << 20  # smallest array whose memory is kept; malloc reuses smaller ones well
-    MAX_SPARE_BYTES = 1 << 25  # largest array whose memory is kept
+    MAX_SPARES = 32  # arrays of a kind whose memory is kept: with 16 threads, encode_files has 34 at a time
+    MIN_SPARE_BYTES = 1 << 18  # smallest array whose memory is kept; malloc reuses smaller ones well
+    MAX_SPARE_BYTES = 1 << 25  # of all arrays of a kind whose memory is kept
 
 cdef double TURN_SLEEP = 1e-4  # seconds; a waiting thread takes about half of it to wake up
 
@@ -106,7 +107,12 @@ cdef struct Spare:
     size_t capacity  # items
     size_t n_units  # length of the text whose ids the array had
 
-cdef Spare[2] _spares  # for arrays of ids and of spans; protected by _spares_lock
+cdef struct Spares:
+    Spare[MAX_SPARES] items  # in the order in which the arrays were dropped
+    size_t n
+    size_t n_bytes  # of them all
+
+cdef Spares[2] _spares  # for arrays of ids and of spans; protected by _spares_lock
 cdef Lock _spares_lock
 
 
@@ -115,16 +121,14 @@ cdef class Array:
     """Integers in their own memory, exported by the buffer protocol: numpy wraps them without a copy."""
 
     def __dealloc__(self):
-        cdef void* dropped = self._items
-        cdef Spare* spare = &_spares[self._item_size == sizeof(int64_t)]
-        # Keep this array's memory instead of the spare one, unless the spare one also fits a text of this length.
-        if MIN_SPARE_BYTES <= self._capacity * self._item_size <= MAX_SPARE_BYTES:
-            lock(&_spares_lock)
-            if not self._n_units <= spare.n_units <= 2 * self._n_units:
-                dropped = spare.items
-                spare[0] = Spare(self._items, self._capacity, self._n_units)
-            unlock(&_spares_lock)
-        free(dropped)
+        if self._n_units and MIN_SPARE_BYTES <= self._capacity * self._item_size <= MAX_SPARE_BYTES:
+            _keep_spare(
+                &_spares[self._item_size == sizeof(int64_t)],
+                Spare(self._items, self._capacity, self._n_units),
+                <size_t> self._item_size,
+            )
+        else:
+            free(self._items)
 
     def __len__(self):
         return self._n
@@ -151,7 +155,7 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
     Returns the length of that text, or 0: then ids is unchanged. Requires: the GIL; `ids` owns no memory.
     """
     cdef size_t capacity = 0, held
-    cdef void* items = _take_spare(&_spares[0], n_units, &capacity, &held)
+    cdef void* items = _take_spare(&_spares[0], sizeof(uint32_t), n_units, &capacity, &held)
     if items != NULL:
         ids[0] = Ids(<uint32_t*> items, 0, capacity)
     return held
@@ -160,30 +164,61 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
     """Reuse the memory of an array of spans_array() in the same way; NULL if no array fits."""
     cdef size_t held
-    return <int64_t*> _take_spare(&_spares[1], n_units, capacity, &held)
+    return <int64_t*> _take_spare(&_spares[1], sizeof(int64_t), n_units, capacity, &held)
 
 
-cdef void* _take_spare(Spare* spare, size_t n_units, size_t* capacity, size_t* held) noexcept:
-    cdef void* items = NULL
-    held[0] = 0
+cdef void _keep_spare(Spares* spares, Spare spare, size_t item_size) noexcept:
+    """Keep the memory of a dropped array; free the oldest ones if there are too many."""
     lock(&_spares_lock)
-    if n_units <= spare.n_units <= 2 * n_units and spare.items != NULL:
-        items, capacity[0], held[0] = spare.items, spare.capacity, spare.n_units
-        spare[0] = Spare(NULL, 0, 0)
+    while spares.n == MAX_SPARES or spares.n_bytes + spare.capacity * item_size > MAX_SPARE_BYTES:
+        free(_without(spares, 0, item_size).items)
+    spares.items[spares.n] = spare
+    spares.n += 1
+    spares.n_bytes += spare.capacity * item_size
     unlock(&_spares_lock)
-    return items
+
+
+cdef void* _take_spare(
+    Spares* spares, size_t item_size, size_t n_units, size_t* capacity, size_t* held
+) noexcept:
+    cdef Spare taken = Spare(NULL, 0, 0)
+    cdef size_t i
+    lock(&_spares_lock)
+    for i in range(spares.n, 0, -1):  # the newest first: the processor's caches may still hold it
+        if n_units <= spares.items[i - 1].n_units <= 2 * n_units:
+            taken = _without(spares, i - 1, item_size)
+            break
+    unlock(&_spares_lock)
+    if taken.items != NULL:
+        capacity[0] = taken.capacity
+    held[0] = taken.n_units
+    return taken.items
+
+
+cdef Spare _without(Spares* spares, size_t i, size_t item_size) noexcept:
+    """Remove a spare and return it. Requires: _spares_lock is held."""
+    cdef Spare removed = spares.items[i]
+    spares.n -= 1
+    spares.n_bytes -= removed.capacity * item_size
+    memmove(&spares.items[i], &spares.items[i + 1], (spares.n - i) * sizeof(Spare))
+    return removed
 
 
 cdef size_t free_spare() noexcept:
     """Free the memory that is kept for the next arrays; return its size in bytes. Requires: the GIL."""
-    cdef Spare ids, spans
+    return _free_spares(&_spares[0]) + _free_spares(&_spares[1])
+
+
+cdef size_t _free_spares(Spares* spares) noexcept:
+    cdef Spares freed
+    cdef size_t i
     lock(&_spares_lock)
-    ids, spans = _spares[0], _spares[1]
-    _spares[0] = _spares[1] = Spare(NULL, 0, 0)
+    freed = spares[0]
+    spares.n = spares.n_bytes = 0
     unlock(&_spares_lock)
-    free(ids.items)
-    free(spans.items)
-    return ids.capacity * sizeof(uint32_t) + spans.capacity * sizeof(int64_t)
+    for i in range(freed.n):
+        free(freed.items[i].items)
+    return freed.n_bytes
 
 
 cdef Array ids_array(Ids* ids, size_t n_units=0):
