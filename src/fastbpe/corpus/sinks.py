@@ -374,11 +374,13 @@ class Sink:
             if ids.exists():
                 write = write_parquet if out.suffix == ".parquet" else write_arrow
                 write(self.folder / "table", ids, offsets, about)
+                _sync(self.folder / "table")
                 file_locks.replace(self.folder / "table", out)
                 ids.unlink()
         elif ids.exists():
             if self.out != out and offsets.exists():
                 write_megatron_index(self.folder / "idx", offsets, self._dtype)
+                _sync(self.folder / "idx")
                 file_locks.replace(self.folder / "idx", self.out)
             if offsets.exists():
                 file_locks.replace(offsets, out.with_name(out.name + ".offsets"))
@@ -421,17 +423,17 @@ def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _sync(path: Path) -> None:
     """Write a file's data to the disk."""
-    with open(path, "rb+") as file:
+    with open(path, "rb+") as file, _adding_filename(path):
         os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def _adding_filename(folder: Path) -> Iterator[None]:
-    """Add the folder to an OSError without a file name, such as the error for a full disk."""
+def _adding_filename(path: Path) -> Iterator[None]:
+    """Add a path to an OSError without a file name, such as the error for a full disk."""
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or os.fspath(folder)
+        error.filename = error.filename or os.fspath(path)
         raise
 
 
