@@ -5,7 +5,8 @@ and `encode_sequences`.
 """
 
 # Tried and rejected: batches of 8 MB instead of 1 MB: each touches fresh memory, which is slow.
-# Tried and rejected: blocks of 256 or 512 KB, more blocks in flight: no gain.
+# Tried and rejected: more blocks in flight; sync_file_range, or fsync after 1, 8 or 12 MB: no gain
+# (benchmarks/records/2026-11-29-files.md).
 
 from __future__ import annotations
 

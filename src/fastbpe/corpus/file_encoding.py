@@ -141,7 +141,7 @@ def encode_files(
 
 
 def _batches(
-    files: Sequence[AnyPath | FilePart], job: Job, cut: Cut | None, done: Mapping[str, Any]
+    files: Sequence[AnyPath | FilePart], job: Job, cut: Cut | None, done: Mapping[str, Any], n_threads: int
 ) -> Generator[Batch]:
     """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
