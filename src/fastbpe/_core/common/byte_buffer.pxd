@@ -1,6 +1,7 @@
 """Growing byte buffer for UTF-8 converted from a str, or for text that a normalizer has changed."""
 
 from libc.stdint cimport uint8_t
+from libc.string cimport memcpy
 
 
 cdef struct Buffer:
@@ -10,7 +11,19 @@ cdef struct Buffer:
     size_t capacity  # bytes allocated
 
 
-cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil
 cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil
 cdef void buffer_free(Buffer* buffer) noexcept nogil
+
+
+cdef inline int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
+    """Append n bytes. The capacity doubles, so appending takes linear time.
+
+    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer unchanged.
+    """
+    if n > buffer.capacity - buffer.n:
+        buffer_reserve(buffer, n)
+    if n:
+        memcpy(buffer.items + buffer.n, data, n)
+    buffer.n += n
+    return 0

@@ -2,21 +2,8 @@
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from fastbpe._core.common.memory cimport grown, use_huge_pages
-
-
-cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
-    """Append n bytes. The capacity doubles, so appending takes linear time.
-
-    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer unchanged.
-    """
-    buffer_reserve(buffer, n)
-    if n:
-        memcpy(buffer.items + buffer.n, data, n)
-    buffer.n += n
-    return 0
 
 
 cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:

@@ -63,6 +63,11 @@ FB_INLINE uint64_t FB_FN(run_starts)(FB_V(bytes) v, size_t n, const fb_runs *r, 
 static size_t FB_FN(runs)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room, const fb_runs *r) {
     size_t base = *at, n_ends = 0;
     while (base < n && room - n_ends >= FB_ROOM) {
+        if (text[base] >= 0x80) {
+            ends[n_ends] = fb_run_end(text, n, base, r);
+            base = ends[n_ends++] & ~r->gap_flag;
+            continue;
+        }
         size_t n_ascii = n - base < 64 ? n - base : 64, cut = 0;
         FB_V(bytes) v = FB_V(load)(text + base, n_ascii);
         uint64_t high = FB_V(high)(v), gap = 0, starts = 0;
