@@ -141,7 +141,7 @@ class TestTrain:
             return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
 
         assert train_to(tmp_path / "a.txt").failed_with(
-            f"{tmp_path / 'a.txt'}: a .txt file stands for no format of byte-mode"
+            f"{tmp_path / 'a.txt'}: no format of byte-mode tokenizers has the extension .txt"
         )
         assert train_to(tmp_path / "no" / "a.fbpe").failed_with(f"{tmp_path / 'no'}: No such file")
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
@@ -299,7 +299,9 @@ class TestDecode:
         done = run("decode", "-m", ranks, "--pattern", "none", tmp_path / "a.bin")
         assert done.failed_with(f"{tmp_path / 'a.bin'}: its ids were made by the tokenizer ")
         (tmp_path / "raw.bin").write_bytes(b"h\0\xff\xff")
-        assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with("raw.bin: no file next to it names")
+        assert run("decode", "-m", model, tmp_path / "raw.bin").failed_with(
+            "raw.bin: no raw.bin.json next to it names"
+        )
         done = run("decode", "-m", model, tmp_path / "raw.bin", "--dtype", "uint16")
         assert done.failed_with(f"{tmp_path / 'raw.bin'}: document 0: ", "65535")
         done = run("decode", "-m", model, "--dtype", "uint16", stdin=b"104")

@@ -104,7 +104,7 @@ def test_code_point_models_convert_both_ways(run, tmp_path):
     assert run("convert", tmp_path / "b.model", tmp_path / "c.fbpe").status == 0
     assert fastbpe.load(tmp_path / "b.model") == fastbpe.load(tmp_path / "c.fbpe") == tokenizer
     assert run("convert", tmp_path / "b.model", tmp_path / "d.tiktoken").failed_with(
-        "stands for no format of codepoint-mode"
+        "no format of codepoint-mode tokenizers has the extension .tiktoken"
     )
     assert run("convert", tmp_path / "c.fbpe", tmp_path / "e.model", "--to", "sentencepiece").status == 0
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()

@@ -50,7 +50,7 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
     for command in (("count-pieces",), ("train", "--vocab-size", "260")):
         done = run(*command, tmp_path / "a.txt", tmp_path / "a.pieces", "-o", tmp_path / "out.fbpe")
         assert done.status == 1
-        assert "a.txt is text, but other" in done.err
+        assert "a.txt is not a count file, but other" in done.err
     for flag in (["--lines"], ["--mode", "codepoint"], ["--errors", "replace"]):
         done = run("count-pieces", tmp_path / "a.pieces", "-o", tmp_path / "out", *flag)
         assert done.status == 1

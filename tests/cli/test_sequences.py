@@ -114,6 +114,15 @@ def test_long_sequences_are_one_line(run: Run) -> None:
             [*TRAIN, "codes.txt", "--option", "a=b"],
             ["works only with --mode codepoint or unigram, not with --mode ids"],
         ),
+        (
+            ["encode", "-m", "codes.fbpe", "half.jsonl"],
+            ["half.jsonl, sequence 1: symbols must be integers: 0.5 at"],
+        ),
+        ([*TRAIN, "half.jsonl"], ["symbols must be integers: 0.5 at position 0 of sequence 0"]),
+        (
+            ["count-pieces", "codes.txt", "-o", "a.p", "--superwords", "codes.fbpe"],
+            ["codes.fbpe: this tokenizer encodes sequences of integers"],
+        ),
         ([*TRAIN, "codes.txt", "--lines"], ["--lines cannot be combined with --mode ids"]),
         ([*TRAIN[:-2], "6", "codes.txt", "--base", "codes.fbpe"], ["--vocab-size 6 is too small: the base has 7"]),
         (
@@ -179,6 +188,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
 )
 def test_bad_input_fails_with_one_line(run: Run, line: list[str], parts: list[str]) -> None:
     numpy = pytest.importorskip("numpy")
+    Path("half.jsonl").write_text("[0.5]\n")
     trained(run, "codes.txt")
     Path("bad.txt").write_text("1 2\n3 x\n")
     Path("big.txt").write_text("4\n")

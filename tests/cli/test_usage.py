@@ -101,6 +101,12 @@ def test_advice_is_only_what_the_command_has(run, model, tmp_path) -> None:
     assert wrong.err.endswith("--num-threads 0: must be at least 1\n")
 
 
+def test_merge_does_not_advise_an_option_of_other_commands(run, tmp_path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"ab")
+    done = run("merge", tmp_path / "a.bin", "-o", tmp_path / "b.bin")
+    assert done.failed_with("no a.bin.json next to it names the dtype of the ids; copy that file, too\n")
+
+
 def test_skipped_documents_are_counted_in_the_result(run, tmp_path) -> None:
     (tmp_path / "bad.txt").write_bytes(b"x\xff")
     (tmp_path / "good.txt").write_bytes(b"low low")

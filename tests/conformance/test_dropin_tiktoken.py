@@ -423,6 +423,12 @@ def test_special_token_may_have_the_text_of_an_ordinary_token() -> None:
     pair.same(lambda e: e.encode("xaby"))
 
 
+def test_wrong_ranks_are_told_apart() -> None:
+    for ranks, said in (({}, "mergeable_ranks is empty"), ({b"a": -1}, "the rank -1 must not be negative")):
+        with pytest.raises(ValueError, match=said):
+            ours.Encoding("x", pat_str=".", mergeable_ranks=ranks, special_tokens={})
+
+
 def test_explicit_n_vocab_is_accepted() -> None:
     assert ours.Encoding("x", **GOOD, explicit_n_vocab=256).n_vocab == 256
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fastbpe._utils.plurals import counted
 from fastbpe.cli import counting_flags, documents, outputs
+from fastbpe.cli.shared_flags import load_text_model
 from fastbpe.errors import OptionError, TrainingError
-from fastbpe.tokenizer.loading import load
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> None:
         if not all(counted):
             text = args.files[counted.index(False)]
             raise TrainingError(
-                f"{text} is text, but other FILEs are count files; count it first, then merge all files"
+                f"{text} is not a count file, but other FILEs are; count its text first, then merge all files"
             )
         _merge(args)
     else:
@@ -137,9 +137,9 @@ def _count(args: argparse.Namespace) -> None:
             "--neighbours needs --base MODEL and --superwords auto: it cuts runs of the base's tokens"
         )
     if args.base is not None:
-        options |= {"base": load(args.base), "superwords": Superwords()}
+        options |= {"base": load_text_model(args.base), "superwords": Superwords()}
     elif args.superwords is not None:
-        options["superwords"] = load(args.superwords)
+        options["superwords"] = load_text_model(args.superwords)
     if args.neighbours is not None:
         options["neighbours"] = "count" if args.neighbours == "count" else PieceCounts.load(args.neighbours)
     counts = count_pieces(
@@ -150,7 +150,8 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    kind = "piece" if counts.runs_of is None else "pair" if args.neighbours == "count" else "run"
+    pieces = "piece" if counts.mode == "byte" else "word"
+    kind = pieces if counts.runs_of is None else "pair" if args.neighbours == "count" else "run"
     of_what = "" if counts.runs_of is None else " of words" if args.base is None else " of tokens"
     found = counted(len(counts), f"distinct {kind}") + of_what
     said = f"{args.output}: {found}, {counted(counts.n_bytes, 'byte')} of text"

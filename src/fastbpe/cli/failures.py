@@ -34,6 +34,8 @@ _OF_SHELL = {
 _OF_PYTHON = (
     (', or pass errors="replace"', "errors"),
     (", or pass the text of one as template=", "template"),
+    (", or pass that template as template=", "template"),
+    (", or pass dtype=, such as 'uint16'", "dtype"),
     (", or None", ""),
 )
 _ARGUMENT = re.compile(
@@ -69,6 +71,8 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     for name, of_shell in _OF_SHELL.items():
         if of_shell in flags and name not in flags:
             flags[name] = flags[of_shell]
+    if getattr(args, "lines", False):
+        flags["separator"] = "--lines"
     if getattr(args, "output", "") is None:  # encode reads with --errors only if it writes a file
         flags.pop("errors", None)
     for advice, name in _OF_PYTHON:

@@ -71,13 +71,16 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
             f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram, not with --mode ids"
         )
     files = args.files or [streams.STDIN]
-    tokenizer: Any = train(
-        (sequence for name in files for sequence in read(name, args.text_field)),
-        mode="ids",
-        vocab_size=args.vocab_size,
-        progress=False if args.quiet else None,
-        **options,
-    )
+    try:
+        tokenizer: Any = train(
+            (sequence for name in files for sequence in read(name, args.text_field)),
+            mode="ids",
+            vocab_size=args.vocab_size,
+            progress=False if args.quiet else None,
+            **options,
+        )
+    except TypeError as error:  # for example a sequence with a fraction, or an option of another mode
+        raise TrainingError(str(error)) from None
     tokenizer.save(args.output)
     report = tokenizer.training_report
     outputs.report(
@@ -95,7 +98,7 @@ def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
         for number, sequence in enumerate(read(name, args.text_field), 1):
             try:
                 ids = tokenizer.encode(sequence)
-            except ValueError as error:
+            except (ValueError, TypeError) as error:
                 raise ValueError(f"{streams.name_of(name)}, sequence {number}: {error}") from None
             if args.json:
                 streams.say_json(ids, indent=None)

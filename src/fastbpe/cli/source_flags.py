@@ -169,7 +169,7 @@ def counts_of(files: list[str]) -> PieceCounts | None:
     if not all(counted):
         text = files[counted.index(False)]
         raise TrainingError(
-            f"{text} is text, but other files are count files; count it first: fastbpe count-pieces"
+            f"{text} is not a count file, but other files are; count its text first: fastbpe count-pieces"
         )
     return sum(map(PieceCounts.load, files[1:]), PieceCounts.load(files[0]))
 

@@ -75,8 +75,6 @@ def format_of(
     if ending not in formats:
         choices = ", ".join(f"{known} ({format})" for known, format in formats.items())
         what = f"{mode}-mode" if model_type == "BPE" or mode != "character" else model_type
-        shown = ending if ending == _FOLDER else f"a {ending} file"
-        raise FormatError(
-            f"{os.fsdecode(path)}: {shown} stands for no format of {what} tokenizers; choose {choices}"
-        )
+        shown = f"is {ending}" if ending == _FOLDER else f"has the extension {ending}"
+        raise FormatError(f"{os.fsdecode(path)}: no format of {what} tokenizers {shown}; choose {choices}")
     return formats[ending]

@@ -58,7 +58,7 @@ def find(folder: str, *, beside_json: bool = False) -> tuple[str, ...]:
         if len(found) > 1:
             names = ", ".join(path.name for path in found)
             raise FormatError(
-                f"{folder}: this folder contains {len(found)} tokenizers: {names}; pass the path of one"
+                f"{folder}: this folder contains {len(found)} {pattern} files: {names}; pass the path of one"
             )
         if found:
             return (str(found[0]),)

@@ -173,7 +173,7 @@ def find_set(
         sets = _sets(place.iterdir(), SUFFIXES) or _sets(place.iterdir(), suffixes)
         if not sets:
             raise FileNotFoundError(
-                errno.ENOENT, f"no {' or '.join(suffixes)} file of ids in this folder", str(place)
+                errno.ENOENT, f"no file of ids ({', '.join(suffixes)}) in this folder", str(place)
             )
         if len(sets) > 1:
             names = ", ".join(sorted(output.name for output, _ in sets))
@@ -186,7 +186,7 @@ def find_set(
                 f"{place}: this format cannot be mapped into memory; convert it to .bin: fastbpe merge "
                 f"{place.name} -o NEW.bin"
             )
-        raise FormatError(f"{place}: not a file of ids; pass a {' or '.join(suffixes)} file, or a folder of them")
+        raise FormatError(f"{place}: not a file of ids; pass one ({', '.join(suffixes)}), or a folder of them")
     elif place.exists():
         sets = {(place, 0): {0: place}}
     else:
@@ -249,7 +249,10 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         said = dtype
     dtype = dtype or said
     if dtype is None:
-        raise ValueError(f"{path}: no file next to it names the dtype of the ids; pass dtype=, such as 'uint16'")
+        raise ValueError(
+            f"{path}: no {path.name}.json next to it names the dtype of the ids; copy that file, too, or pass "
+            "dtype=, such as 'uint16'"
+        )
     size = READABLE[dtype][0]
     n_bytes = path.stat().st_size - start
     n_ids, rest = divmod(n_bytes, size)

@@ -422,7 +422,9 @@ def _with_arguments(cls: type[Encoding], arguments: dict[str, Any]) -> Encoding:
 
 def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
     if n_tokens != expected:
-        raise CheckError(f"explicit_n_vocab={expected}, but there are {n_tokens} tokens, special ones included")
+        raise CheckError(
+            f"explicit_n_vocab={expected} is not {n_tokens}, the number of tokens, special ones included"
+        )
     if greatest != expected - 1:
         raise CheckError(f"explicit_n_vocab={expected}, but the greatest id is {greatest}: ids have gaps")
 

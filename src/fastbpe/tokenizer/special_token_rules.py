@@ -420,20 +420,23 @@ def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
     return (may_share or len({*ids}) == len(ids)) and min(ids, default=0) >= 0 and max(ids, default=0) < MAX_IDS
 
 
-def check_names(names: Collection[str]) -> None:
-    """Raise SpecialTokenError for a special token that no text can contain, and for one given twice."""
+def check_names(names: Collection[str], what: str = "special token") -> None:
+    """Raise SpecialTokenError for a special token that no text can contain, and for one given twice.
+
+    what: str – kind of the tokens, for the error.
+    """
     if _are_names(names):
         return
     seen = set()
     for name in names:
         if not isinstance(name, str):
-            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
+            raise SpecialTokenError(f"{what} {name!r} is {type(name).__name__}, not str")
         if not name:
-            raise SpecialTokenError("a special token is empty: it would match everywhere in a text")
+            raise SpecialTokenError(f"a {what} is empty: it would match everywhere in a text")
         if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
-            raise SpecialTokenError(f"special token {name!r} contains a surrogate, which UTF-8 cannot encode")
+            raise SpecialTokenError(f"{what} {name!r} contains a surrogate, which UTF-8 cannot encode")
         if name in seen:
-            raise SpecialTokenError(f"special token {name!r} is given twice")
+            raise SpecialTokenError(f"{what} {name!r} is given twice; pass it once")
         seen.add(name)
 
 

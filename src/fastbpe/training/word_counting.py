@@ -114,8 +114,7 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
     facts = facts_of(counts)
     if facts is None or facts.mode != mode:
         raise TrainingError(
-            f"these PieceCounts are for mode={counts.mode!r}; count with count_pieces(mode={mode!r}), or pass the "
-            "text"
+            f"these PieceCounts are for mode={counts.mode!r}; count with mode={mode!r}, or pass the text"
         )
     return CountedWords(
         words=table_of(counts),

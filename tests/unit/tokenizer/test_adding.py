@@ -108,8 +108,8 @@ def test_special_added_token_is_special() -> None:
     ("tokens", "message"),
     [
         (["<s>"], "'<s>' is already a special token, with the id"),
-        ([""], "empty"),
-        (["<x>", "<x>"], "given twice"),
+        ([""], "^a token is empty"),
+        (["<x>", "<x>"], "^token '<x>' is given twice; pass it once"),
         ({"<x>": -1}, "has the id -1"),
         ({"<x>": True}, "has the id True"),
         ({"<x>": 2**40}, "has the id"),
@@ -150,7 +150,7 @@ def test_added_token_never_changes_its_id_or_flags(old: Tokenizer) -> None:
     new = old.with_tokens(["<x>"])
     with pytest.raises(SpecialTokenError, match=r"'<x>' already has the id \d+"):
         new.with_tokens({"<x>": 1000})
-    with pytest.raises(SpecialTokenError, match=r"'<x>' is already a token"):
+    with pytest.raises(SpecialTokenError, match=r"'<x>' is already an added token"):
         new.with_special_tokens(["<x>"])
     if old.mode == "byte":
         with pytest.raises(SpecialTokenError, match="other flags"):

@@ -216,6 +216,8 @@ def test_bytes_are_exported_in_the_formats_of_bytes(tmp_path: Path) -> None:
 
 
 def test_integers_have_no_format_but_the_native_one(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="format='foo': choose one of 'native'"):
+        tokenizer.export(tmp_path / "a.json", format="foo")
     with pytest.raises(FormatError, match=r"a\.json: the symbols of huggingface are the 256 bytes, .* 4 symbols"):
         tokenizer.export(tmp_path / "a.json")
     assert [*tmp_path.iterdir()] == []

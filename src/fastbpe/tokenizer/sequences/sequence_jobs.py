@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from fastbpe._core.encode.sequence_merging import Merged
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.encode_sequences import encode_sequences
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.id_headers import check_header
@@ -104,12 +105,15 @@ def export(
 ) -> Verification | None:
     """Write a tokenizer in a format; see `SequenceTokenizer.export`."""
     from fastbpe.formats.endings import format_of
+    from fastbpe.tokenizer.export.export import FORMATS
     from fastbpe.tokenizer.tokenizer import Tokenizer
 
     chosen = format or ("native" if Path(path).suffix in ("", ".fbpe") else format_of(path, "byte"))
     if chosen == "native":
         tokenizer.save(path)
         return None
+    if chosen not in FORMATS:
+        raise FormatError(choose_one_of("format", chosen, FORMATS))
     if tokenizer.base_size != _BYTES:
         raise FormatError(
             f"{os.fspath(path)}: the symbols of {chosen} are the {_BYTES} bytes, but this tokenizer has "

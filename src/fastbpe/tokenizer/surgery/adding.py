@@ -105,7 +105,7 @@ def _listed(tokens: Tokens, argument: str, special: bool) -> list[AddedToken]:
             f"{argument} must be a list of texts or AddedTokens, or a dict of texts to ids, "
             f"not {type(tokens).__name__}"
         )
-    check_names([token.content for token in listed])
+    check_names([token.content for token in listed], "special token" if special else "token")
     for token in listed:
         for flag in _FLAGS:
             if not isinstance(getattr(token, flag), bool):
