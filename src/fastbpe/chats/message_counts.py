@@ -81,7 +81,8 @@ def _choose(
             usual = "tool_use" if has_tools and "tool_use" in own else "default"
             if usual not in own:
                 raise ChatError(
-                    f"the model has several chat templates: pass the name of one as template=: {_listed(own)}"
+                    f"no chat template of the model is named 'default', only {_listed(own)}: pass one of these "
+                    "names as template="
                 )
             return None, own[usual]
         if name == "o200k_harmony":

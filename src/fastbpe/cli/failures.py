@@ -35,6 +35,7 @@ _OF_PYTHON = (
     (', or pass errors="replace"', "errors"),
     (", or pass the text of one as template=", "template"),
     (", or pass that template as template=", "template"),
+    (": pass one of these names as template=", "template"),
     (", or pass dtype=, such as 'uint16'", "dtype"),
     (", or None", ""),
 )

@@ -13,6 +13,7 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer
 from fastbpe.id_files.verifying import verify_ids
+from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion, verify_vocabulary
 from helpers.shared_data import BYTES, standard_library
 
@@ -267,3 +268,15 @@ def test_published_name_with_other_bytes_is_named(tmp_path: Path) -> None:
     tokenizer = fastbpe.load(path, pattern="cl100k")
     with pytest.raises(FormatError, match=r"cl100k_base\.tiktoken: not cl100k_base\.tiktoken as published"):
         verify_vocabulary(tokenizer, path)
+
+
+def test_published_file_with_the_name_of_another_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_r50k = VOCABULARIES["r50k_base"]
+    monkeypatch.setattr("fastbpe.tokenizer.export.verify_vocabulary.recognise", lambda data: of_r50k)
+    tokenizer = Tokenizer.from_ranks(RANKS, pattern="cl100k")
+    for name in ("cl100k_base.tiktoken", "r50k_base.tiktoken", "mine.tiktoken"):
+        tokenizer.export(tmp_path / name)
+    with pytest.raises(FormatError, match=r"cl100k_base\.tiktoken: not cl100k_base\.tiktoken as published"):
+        verify_vocabulary(tokenizer, tmp_path / "cl100k_base.tiktoken")
+    assert verify_vocabulary(tokenizer, tmp_path / "r50k_base.tiktoken") == "r50k_base"
+    assert verify_vocabulary(tokenizer, tmp_path / "mine.tiktoken") == "r50k_base"

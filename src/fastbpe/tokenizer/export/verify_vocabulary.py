@@ -30,17 +30,14 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
     verify_export.verify(tokenizer, tokenizer._family.dump(tokenizer, "native"), "native")
     if not os.path.isfile(path):
         return ""
-    known = recognise(map_file(path))
-    if known is None:
-        name = os.path.basename(path)
-        for vocabulary in VOCABULARIES.values():
-            if vocabulary.file.name == name:
-                raise FormatError(
-                    f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; "
-                    "download the file again (fastbpe fetch), or rename it"
-                )
-        return ""
-    return known.name
+    known, name = recognise(map_file(path)), os.path.basename(path)
+    for vocabulary in VOCABULARIES.values():
+        if vocabulary.file.name == name and (known is None or known.file != vocabulary.file):
+            raise FormatError(
+                f"{os.fspath(path)}: not {name} as published, whose SHA-256 is {vocabulary.file.sha256}; "
+                "download the file again (fastbpe fetch), or rename it"
+            )
+    return "" if known is None else known.name
 
 
 def verify_conversion(original: Exportable, converted: Exportable, where: str, lines: Iterable[str] = ()) -> int:
