@@ -1,5 +1,3 @@
-"""Growing byte buffer for UTF-8 converted from a str, or for text that a normalizer has changed."""
-
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 

@@ -1,5 +1,3 @@
-"""Growing buffer of token ids."""
-
 from libc.stdint cimport uint32_t
 
 cdef enum:

@@ -1,5 +1,3 @@
-"""Places: for each byte of a changed text, the offset of the character that it came from."""
-
 cdef extern from *:
     """
     #define FB_NOWHERE ((size_t) -1) /* place of text that a step inserted before all other text; + 1 is 0 */

@@ -1,11 +1,3 @@
-"""Spans of ids in code-point mode.
-
-Each id determines how many bytes of normalized text it stands for (`Widths`): the length of its piece. The unknown
-id stands for the bytes of one unknown character, or of several consecutive ones; the byte ids of a character are
-adjacent and together stand for its bytes. For each byte that it writes, the normalizer records the offset of
-its source.
-"""
-
 from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.common.id_buffer cimport Ids

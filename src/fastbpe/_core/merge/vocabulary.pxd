@@ -1,10 +1,3 @@
-"""Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
-
-A Vocabulary builds no tables. It uses four buffers, from table_builder.build_tables() or from a memory-mapped
-file, checks that no look-up can read outside of them or loop for ever, and keeps them alive. `SpelledSymbols` says
-how to spell base symbols that are characters.
-"""
-
 from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, uint32_t, uint8_t
 

@@ -1,10 +1,3 @@
-"""Normalizes text for code-point vocabularies like sentencepiece: rules, white space, user-defined symbols.
-
-Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
-that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
-and one step after its ids are made. `tests/reference/normalization.py` is the slow twin.
-"""
-
 from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.normalize.charsmap_rules cimport Rules

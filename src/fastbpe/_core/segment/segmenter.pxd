@@ -1,10 +1,3 @@
-"""Segmenter: rules by which a vocabulary cuts pieces into tokens without merging. Immutable.
-
-Its trie stores the tokens in a double array, which finds all tokens that begin at a position, shortest first. A
-node is a unit of 16 bytes. All children of a node are in one block of 256 units, so a step reads one unit and
-never leaves the array. Units of the first block are never children: a node without children leads there.
-"""
-
 from libc.stdint cimport uint32_t, uint64_t, uint8_t
 
 from fastbpe._core.common.hash_tables cimport NONE

@@ -1,10 +1,3 @@
-"""Steps with a splitter that change text: replaced matches, and stages of pre-tokenizers (ByteLevel, Metaspace).
-
-A splitter alone cannot do this, because its pieces are parts of the text. So the pieces of the first splitter go
-through stages. Each stage changes a piece, and may split the result with its own splitter. The pieces after the
-last stage are stored end to end in a buffer, and go to the piece cache from there.
-"""
-
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer

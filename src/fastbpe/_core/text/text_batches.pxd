@@ -1,8 +1,3 @@
-"""Batches of texts from an iterable, with bounded memory; and texts as rows of one UTF-8 buffer, as in Arrow.
-
-An iterable may be endless: each batch is encoded before the next is read.
-"""
-
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.text.utf8_text cimport Text

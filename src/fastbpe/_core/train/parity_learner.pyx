@@ -18,7 +18,7 @@ from fastbpe._core.ids.sequences cimport Sequences
 from fastbpe._core.train.byte_learner cimport Learner
 from fastbpe._core.train.language_choice cimport LanguageChoice
 from fastbpe._core.train.merge_learner cimport allocated, index_grow
-from fastbpe._core.train.pair_table cimport Cell, Pair, index_slot, weight_at
+from fastbpe._core.train.pair_table cimport Cell, Pair, PairIndex, index_slot, weight_at
 
 cdef enum:
     GLOBAL = -1  # instead of a language: the merge was chosen by the counts of all languages
@@ -30,6 +30,10 @@ cdef struct ParityMerge:
     uint32_t right
     int64_t count
     int language  # or GLOBAL
+
+
+cdef class Corpus(Learner)
+cdef class TokenTexts
 
 
 @cython.final
@@ -209,6 +213,11 @@ cdef class Corpus(Learner):
     options: options of `Learner`.
     """
 
+    cdef TokenTexts _texts
+    cdef bint _chooses
+    cdef PairIndex _index
+    cdef int64_t n_symbols  # current number of symbols of its text, with repetitions
+
     def __init__(self, source, TokenTexts texts not None, *, bint chooses, **options):
         self._texts = texts
         self._chooses = chooses
@@ -316,6 +325,15 @@ cdef class TokenTexts:
     texts: iterable of bytes – the text of each id.
     prefix: bytes – prefix that the right one of two texts loses when they are joined.
     """
+
+    cdef uint8_t* _bytes  # bytes of all texts, end to end
+    cdef size_t* _ends  # text i is _bytes[_ends[i]:_ends[i + 1]]
+    cdef uint64_t* heads  # first 8 bytes of each text, zero-padded, as a number that sorts like the text
+    cdef size_t _bytes_capacity, _ends_capacity, _heads_capacity
+    cdef readonly uint32_t n
+    cdef bytes _prefix
+    cdef const uint8_t* _prefix_bytes
+    cdef size_t _n_prefix
 
     def __init__(self, texts, bytes prefix=b""):
         if self._ends != NULL:
