@@ -215,7 +215,7 @@ def generate() -> str:
         ),
         constant(
             "SCRIPT_RUNS",
-            "Script and length of each run, with the characters after it that have none; ---- are the surrogates.",
+            "Script and length of each run, with characters after it that lack a script; ---- are surrogates.",
             script_runs(),
         ),
         constant("SCRIPT_NAMES", "Code and name of each script.", " ".join(f"{c}:{n}" for c, n in scripts)),

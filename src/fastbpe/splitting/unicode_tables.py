@@ -177,7 +177,7 @@ CATEGORY_RUNS = (
     "Cn1e6o Co1eke Cn2 Co1eke Cn2"
 )
 
-# Script and length of each run, with the characters after it that have none; ---- are the surrogates.
+# Script and length of each run, with characters after it that lack a script; ---- are surrogates.
 SCRIPT_RUNS = (
     "zyyy1t latnq zyyy6 latnq zyyy1b latn1 zyyyf latn1 zyyy5 latnn zyyy1 latnv zyyy1 latnch zyyy13 latn5 "
     "zyyy5 bopo2 zyyyk zinh34 grek4 zyyy1 grek9 zyyy1 grek6 zyyy1 grek1 zyyy1 grek2i copte grekg cyrl3p "
