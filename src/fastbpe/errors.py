@@ -179,7 +179,7 @@ class TrainingError(FastbpeError, ValueError):
     ...     fastbpe.train(["text"], vocab_size=100)
     ... except fastbpe.TrainingError as error:
     ...     print(error)
-    vocab_size=100 is too small: 256 bytes and 0 special tokens need 256
+    vocab_size=100 is too small: the 256 bytes need 256 ids
     """
 
 

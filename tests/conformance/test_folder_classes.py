@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import random
 from pathlib import Path
@@ -51,6 +52,14 @@ def load_both(folder: Path) -> tuple[Any, Any]:
     return found[0], found[1]
 
 
+def their_ids(tokenizer: Any, text: str) -> list[int]:
+    """Return the ids of transformers. Classes with boxes of words (LayoutLM, MarkupLM) take no plain text."""
+    if "boxes" in inspect.signature(tokenizer._encode_plus).parameters:
+        tokenizer = tokenizer.backend_tokenizer
+        return list(tokenizer.encode(text, add_special_tokens=False).ids)
+    return list(tokenizer.encode(text, add_special_tokens=False))
+
+
 def test_model_types_have_the_classes_of_transformers() -> None:
     for kind, name in MODEL_TYPES.items():
         assert model_types.class_of(kind) == class_settings.plain_name(as_by_mistral_or_not(name)), kind
@@ -91,6 +100,8 @@ def test_class_decides_or_is_refused_by_name(
             continue  # transformers has no configuration of this type, and so creates no class
         if class_settings.plain_name(MODEL_TYPES.get(name, name)) == "Qwen3_5":
             continue  # transformers reads no file but a tokenizer.json for it; tested below
+        if name in ("nougat", "MarkupLMTokenizer"):
+            continue  # transformers has no class for a config.json of nougat; MarkupLM's needs a tags_dict
         if isinstance(theirs, Exception):  # a name without rules: the files decide
             assert class_settings.plain_name(MODEL_TYPES.get(name, name)) in (
                 *class_settings.ANY_CLASS,
@@ -98,7 +109,7 @@ def test_class_decides_or_is_refused_by_name(
             ), name
             continue
         for text in TEXTS:
-            assert ours.encode(text, allowed_special="all") == theirs.encode(text, add_special_tokens=False), name
+            assert ours.encode(text, allowed_special="all") == their_ids(theirs, text), name
         n_equal += 1
     print(f"{n_equal} of {len(names)} classes have equal ids")
 

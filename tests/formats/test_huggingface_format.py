@@ -198,7 +198,7 @@ def test_dropout_is_warned_of_not_applied_and_written_again(pre_tokenizer: str, 
         made["pre_tokenizer"], made["decoder"] = {"type": pre_tokenizer}, None
     data = json.dumps(made).encode()
     with pytest.warns(
-        FormatWarning, match=r"<bytes>: its dropout is not applied: .* pass dropout=0\.25 to encode"
+        FormatWarning, match=r"<bytes>: its dropout is not applied: .* pass dropout=0\.25 to Tokenizer\.encode"
     ):
         tokenizer = fastbpe.load(data)
     made["model"]["dropout"] = None

@@ -134,7 +134,7 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),
         ("Marian", {"vocab": {"<unk>": 0, "</s>": 2}}, "it must map each token to another id, from 0 to"),
         ("Marian", {"vocab": {"</s>": 0}}, "vocab.json lacks the unk_token '<unk>'"),
-        ("Marian", {"eos_token": None}, "puts the eos token after texts, but tokenizer_config.json has none"),
+        ("Marian", {"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
         (
             "Marian",
             {"added_tokens_decoder": {"9": {"content": "<x>", "lstrip": True}}},

@@ -246,7 +246,7 @@ class _Folder:
         eos = self.named.roles.get("eos", "")
         if eos not in ids:
             self._fail(
-                f"the class {self._class_name}Tokenizer puts the eos token after texts, but {CONFIG} has none"
+                f"the class {self._class_name}Tokenizer puts the eos_token after texts, but {CONFIG} lacks it"
             )
         if self._class_name != "M2M100":
             return (), (ids[eos],)
