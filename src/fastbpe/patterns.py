@@ -338,7 +338,9 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
     for pattern in patterns if isinstance(patterns, (list, tuple)) else (patterns,):
         if not isinstance(pattern, str):
             raise TypeError(
-                f"pattern must be a name or a regex (str), a list of them, or None, not {type(pattern).__name__}"
+                "pattern must be a name or a regex (str), a list of them, or None, and not "
+                + ("a list with " if isinstance(patterns, (list, tuple)) else "")
+                + type(pattern).__name__
             )
         text = resolve_pattern(pattern)[1]
         texts += (text,) if isinstance(text, str) else text or ()

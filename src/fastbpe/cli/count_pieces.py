@@ -80,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--neighbours",
         metavar="FILE",
-        help="with --superwords auto: cut runs between two tokens whose pair is not in this file of counts; the "
-        "word count, instead of a file: count pairs of neighbouring tokens, not runs",
+        help="with --superwords auto: cut runs between two tokens whose pair is not in this file of counts; or, "
+        "instead of a FILE, 'count': count pairs of neighbouring tokens, not runs",
     )
     add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
     outputs.add_arguments(parser)

@@ -59,7 +59,7 @@ examples:
 _OUTPUT_HELP = (
     "file to write, in the format of its extension: .fbpe, .tiktoken, .json (tokenizer.json), .gguf, .model "
     "(minbpe's; sentencepiece's with --mode codepoint or unigram; BoundlessBPE's with --superwords boundless), or "
-    "a folder for GPT-2's two files"
+    "a folder (an existing one, or a name that ends with /) for GPT-2's two files"
 )
 _OPTIONS = (
     "pattern",
@@ -88,8 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--mode",
         choices=("byte", "codepoint", "unigram", "ids"),
-        help="byte; codepoint or unigram: sentencepiece's BPE or unigram models; ids: sequences of integers. "
-        "Default: the mode of --base or of the count files, otherwise byte",
+        help="byte: byte-level BPE; codepoint or unigram: sentencepiece's BPE or unigram models; ids: "
+        "sequences of integers. Default: the mode of --base or of the count files, otherwise byte",
     )
     counting_flags.add_arguments(parser)
     merges = parser.add_argument_group("vocabulary")
@@ -98,8 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ties",
         choices=TIES,
         help="which of several equally frequent pairs is merged first: the one with the smallest ids (pair; "
-        "default; as rustbpe), the one that tokenizers merges first (huggingface), or the first in the text "
-        "(first; as minbpe)",
+        "default; as rustbpe), the one that Hugging Face's tokenizers merge first (huggingface), or the first "
+        "in the text (first; as minbpe)",
     )
     add("--min-count", metavar="N", type=int, help="merge only pairs that occur at least N times (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")

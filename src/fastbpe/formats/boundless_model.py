@@ -113,7 +113,7 @@ class _Lines:
         return fields
 
     def token(self, text: str) -> bytes:
-        """Return the bytes of a token as written in a line."""
+        """Return the bytes of a token from its text in a line, where each character stands for a byte."""
         token = bytes_of(text)
         if not token:
             self.fail(f"{text!r:.60} is not a token: one of its characters stands for no byte")

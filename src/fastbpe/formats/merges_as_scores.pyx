@@ -122,8 +122,8 @@ def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
     Accepts the arguments of `judge`.
 
     Returns:
-        (scores, ids): ids of the pieces that merging must not form. The merges leave two symbols of such a piece's
-        text, and scores would merge these. None if a piece is longer than MAX_CHARACTERS.
+        (scores, ids): ids of the pieces that merging must not form. For the text of such a piece, the
+        merges end with two symbols, which scores would merge. None if a piece is longer than MAX_CHARACTERS.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
     cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)

@@ -34,7 +34,9 @@ def read_about(path: Path) -> dict[str, Any]:
         try:
             about = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path}: its metadata 'fastbpe' are not JSON: {error}; {AGAIN}") from None
+            raise FormatError(
+                f"{path}: the value of 'fastbpe' in its metadata is not JSON: {error}; {AGAIN}"
+            ) from None
         check_object(about, FINISHING, f"{path}, metadata 'fastbpe'", AGAIN)
         kinds = [str(field.type.value_type) for field in schema if field.name == _COLUMN and _is_list(field.type)]
         if kinds != [about["dtype"]]:

@@ -154,8 +154,7 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         if not file.exists() or file.stat().st_size != output["size"]:
             raise FileExistsError(
                 f"{file}: missing, or its size is not the {output['size']} bytes in {place.name}; to encode the "
-                "shard "
-                "again, pass overwrite=True"
+                "shard again, pass overwrite=True"
             )
     return FilesSummary(
         cast("Path", path),
@@ -179,8 +178,8 @@ def check_hashes(part: Part) -> None:
         if (found := sha256_of(file)) != output["sha256"]:
             raise FormatError(
                 f"{file}: this file was changed or damaged: its SHA-256 is {found[:16]}…, but "
-                f"{part.path.name}{MANIFEST} has {output['sha256'][:16]}…; encode this shard again with "
-                "overwrite=True"
+                f"{part.path.name}{MANIFEST} has {output['sha256'][:16]}…; encode this shard again, with "
+                "overwrite=True if encode_files made it"
             )
 
 

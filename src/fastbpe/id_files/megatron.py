@@ -148,7 +148,7 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
         code = _number(file) if is_old else _number(file, 1)
         dtype = _CODES.get(code, "")
         if dtype not in id_bytes:
-            said = f"{dtype} and no ids" if dtype else f"items of the unknown type {code}"
+            said = f"{dtype} numbers, not ids" if dtype else f"items of the unknown type {code}"
             raise FormatError(f"{path}: it says that its .bin contains {said}; pass a dataset of integers")
         size = _number(file) if is_old else id_bytes[dtype]
         n = _number(file)

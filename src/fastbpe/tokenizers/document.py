@@ -112,8 +112,8 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
         return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
     except (TypeError, UnicodeEncodeError) as error:
         raise FormatError(
-            f"a text of the tokenizer contains a lone surrogate, which UTF-8 cannot express: {error}; remove it "
-            "from the tokens and components"
+            f"a token, or a string in a component of the tokenizer, contains a lone surrogate, which UTF-8 cannot "
+            f"express: {error}; remove the surrogate"
         ) from None
 
 

@@ -112,7 +112,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         show_progress: bool = True,
         special_tokens: Sequence[Any] = (),
     ) -> None:
-        """Train on a file, or on several files. It takes the options of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
 
     def train_from_iterator(
@@ -208,7 +208,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. It takes the options of `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -307,7 +307,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: str | None = "</w>",
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. It takes the options of `trainers.BpeTrainer`.
+        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`.
 
         suffix: the trainer's end_of_word_suffix.
         """

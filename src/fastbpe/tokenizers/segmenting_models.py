@@ -287,7 +287,9 @@ class WordLevel(Model):
         """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         try:
             return cls(of_type(described["vocab"], dict), of_type(described["unk_token"], str))
-        except (KeyError, TypeError, OverflowError) as error:
+        except KeyError as error:
+            raise FormatError(f"WordLevel: model: it has no {error}") from None
+        except (TypeError, OverflowError) as error:
             raise FormatError(f"WordLevel: {error}") from None
 
     def get_trainer(self) -> Any:

@@ -213,8 +213,9 @@ def train(
         PatternError: the split pattern cannot be used.
 
     Warns:
-        TrainingWarning: no pair is left to merge before vocab_size is reached; or, in code-point mode, lines or
-            characters were left out because of max_sentence_length or character_coverage.
+        TrainingWarning: no pair is left to merge before vocab_size is reached; in code-point and unigram mode,
+            lines or characters were left out because of max_sentence_length or character_coverage; superwords=
+            changes how base= splits texts; or the first of several texts is the name of a file.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["aaabdaaabac"], vocab_size=259, pattern=None)

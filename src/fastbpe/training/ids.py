@@ -113,8 +113,8 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
     """
     if run.base_special is not None:
         raise TrainingError(
-            f'base_special={run.base_special!r} cannot be used: mode="ids" needs a base without special tokens; '
-            "leave it out"
+            f'base_special={run.base_special!r} has no effect with mode="ids", whose base has no special tokens; '
+            "leave base_special= out"
         )
     replace(run.reading, num_threads=None).check_unused("the source is sequences of integers")
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)

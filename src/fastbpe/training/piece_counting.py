@@ -107,7 +107,8 @@ def count_pieces(
     """
     mode = mode_of(mode, base)
     if mode not in _MODES:
-        raise TrainingError(choose_one_of("mode", mode, _MODES, "; sequences of integers are not counted"))
+        why = "; sequences of integers are not counted" if mode == "ids" else ""
+        raise TrainingError(choose_one_of("mode", mode, _MODES, why))
     reading = ReadingOptions.take_from(options)
     _check_neighbours(neighbours, superwords)
     if mode != "byte":

@@ -107,11 +107,15 @@ def _start(start: float | None) -> float | None:
     """Check a start: an integer, or a fraction."""
     if isinstance(start, float):
         if not 0 < start < 1:
-            raise TrainingError(f"start={start}: must be a number of ids, or a share between 0 and 1")
+            raise TrainingError(
+                f"start={start}: must be an integer, the first superword's id, or a fraction between 0 and 1"
+            )
         return start
     if start is None:
         return None
     start = integer("start", start)
     if start < 1:
-        raise TrainingError(f"start={start}: must be a number of ids, or a share between 0 and 1")
+        raise TrainingError(
+            f"start={start}: must be an integer, the first superword's id, or a fraction between 0 and 1"
+        )
     return start

@@ -106,7 +106,7 @@ def changed(path: Path, at: int, data: bytes) -> None:
     [
         (
             lambda idx: changed(idx, 17, b"\x06"),
-            r"its \.bin contains float64 and no ids; pass a dataset of integers",
+            r"its \.bin contains float64 numbers, not ids; pass a dataset of integers",
         ),
         (lambda idx: changed(idx, 17, b"\x63"), r"its \.bin contains items of the unknown type 99"),
         (lambda idx: changed(idx, 9, b"\x02"), r"a Megatron index of version 2; fastbpe reads version 1"),

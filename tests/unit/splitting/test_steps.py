@@ -392,7 +392,7 @@ def test_several_patterns_resolve_to_a_tuple() -> None:
     for nothing in ([], ["none"]):
         with pytest.raises(PatternError, match="must not be empty"):
             resolve_pattern(nothing)
-    with pytest.raises(TypeError, match="list of them, or None, not int"):
+    with pytest.raises(TypeError, match="list of them, or None, and not a list with int"):
         resolve_pattern(["a", 1])  # type: ignore[list-item]
     with pytest.raises(PatternError, match="did you mean 'cl100k'"):
         resolve_pattern(["a", "cl100"])

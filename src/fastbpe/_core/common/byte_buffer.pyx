@@ -7,7 +7,7 @@ from fastbpe._core.common.memory cimport grown, use_huge_pages
 
 
 cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
-    """Make space for n more bytes. Raises MemoryError and then leaves the buffer unchanged."""
+    """Make space for n more bytes. If memory runs out, raise MemoryError; the buffer is unchanged."""
     cdef size_t capacity
     cdef uint8_t* items
     if n > buffer.capacity - buffer.n:
@@ -24,7 +24,7 @@ cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
     """Empty the buffer, and make its capacity at least this number of bytes.
 
-    Raises MemoryError and then leaves the buffer empty.
+    If memory runs out, raise MemoryError; the buffer is then empty.
     """
     if capacity <= buffer.capacity:
         buffer.n = 0

@@ -18,9 +18,10 @@ cdef object NOT_FOUND = object()
 
 @cython.final
 cdef class FirstForms:
-    """Bytes that ids have as the first one of a text, found at their first use.
+    """Bytes of ids at the beginning of a text, found once for each id.
 
-    find: function that returns the bytes of an id; None: the id is left out, and the next one is the first.
+    find: function that returns the bytes of an id there; None: decoding leaves the id out, and the next one begins
+        the text.
     """
 
     def __init__(self, find):

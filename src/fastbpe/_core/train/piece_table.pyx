@@ -293,7 +293,9 @@ cdef class PieceTable:
         cdef PieceCount* piece
         if n >= NONE or self.n_pieces >= NONE - 1:
             with gil:
-                raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces, cannot be counted")
+                if n >= NONE:
+                    raise MemoryError(f"a piece of {n} bytes cannot be counted: the limit is 2**32 - 2 bytes")
+                raise MemoryError("more than 2**32 - 2 distinct pieces cannot be counted")
         reserve_resized(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1, LEAST_ITEMS)
         reserve_resized(
             <void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount), LEAST_ITEMS

@@ -342,7 +342,11 @@ def _joining(texts: Sequence[str]) -> list[str]:
 
 
 def _pairs(texts: Sequence[str]) -> Iterator[str]:
-    """Yield every two texts joined; of many texts, only pairs that are far apart or share a character."""
+    """Yield each text joined with each text.
+
+    Of many texts, yield a sample: texts joined with others far from them in the list, and with others that begin
+    with their last character, which is written once.
+    """
     n = len(texts)
     if n * n <= _MAX_PAIRS:
         for text in texts:

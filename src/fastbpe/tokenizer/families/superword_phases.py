@@ -45,7 +45,7 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
 
 
 def _are_made(vocabulary: Vocabulary, merges: Sequence[Merge]) -> bool:
-    """Tell whether merges join only single bytes and results of earlier merges."""
+    """Tell whether merges join only single bytes and results of these merges."""
     made = {merged for _, _, merged in merges}
     made |= {i for i, token in enumerate(vocabulary.tokens()) if len(token) == 1}
     return all(left in made and right in made for left, right, _ in merges)

@@ -60,8 +60,9 @@ def words_of_code_points(
         tokens: the tokens of these ids, spelled as in the vocabulary.
 
     Returns:
-        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text between two of them
-        equals a token that no text becomes: the place where it is cut is not known here.
+        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or
+        after them is spelled like a control symbol, a byte piece or the unknown piece: where such text is cut is
+        not known here.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     named = dict(found)

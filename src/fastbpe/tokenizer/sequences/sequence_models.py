@@ -88,7 +88,7 @@ def _packed(flat: array[int]) -> bytes:
 
 
 def spelled_in_old(merges: Iterable[tuple[int, int]], n_old: int) -> dict[int, tuple[int, ...]]:
-    """Return the old ids for the symbols of each new id.
+    """Return, for each new id, the old ids that its merges join.
 
     Args:
         merges: the merges that make the new ids, the first of which is n_old.

@@ -353,7 +353,8 @@ class SequenceTokenizer:
     def id_map(self, old: SequenceTokenizer) -> IdMap:
         """Return the map from the ids of the tokenizer that this one extends, for its embedding rows.
 
-        All old ids stay. The row of a new id starts from the old ids for the symbols of its token.
+        All old ids stay. The row of a new id starts as the mean of the rows of the old ids that its
+        merges join.
 
         Args:
             old: the base that was passed to `train`, or any other with the same symbols and the first merges of
