@@ -4,7 +4,7 @@ Threads are started when a call first needs them, and kept for the next call. A 
 they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
 """
 
-# ruff: noqa: SIM105 - an import of contextlib takes 0.5 ms
+# ruff: noqa: SIM105 - importing fastbpe runs this module, and must not import contextlib (tests/unit/test_imports.py)
 
 from __future__ import annotations
 
