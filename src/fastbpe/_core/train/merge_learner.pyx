@@ -49,6 +49,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
     SPARE_SHARE = 8  # occurrences and pairs per spare place of a full arena: see _reserve_occurrences
+    LEAST_SPARE = 1 << 20  # spare places (4 MB) that a full arena gets, unless it has fewer occurrences
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 
@@ -232,14 +233,16 @@ cdef class MergeLearner:
         """Make space for n_more occurrences in the arena.
 
         A full arena drops the slices of pairs that no longer occur. That takes a step per occurrence and pair, so
-        it is done if it makes a place free per SPARE_SHARE steps; otherwise the arena grows by as many places.
+        it is done if it makes a place free per SPARE_SHARE steps. Then the arena grows by as many places, or by
+        LEAST_SPARE: a small one would soon be full again.
         """
-        cdef size_t n
+        cdef size_t n, n_spare
         if self._n_occurrences + n_more <= self._occurrences_capacity:
             return 0
         if self._n_gone > (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE:
             self._drop_gone()
-        n = self._n_occurrences + max(n_more, (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE)
+        n_spare = (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE
+        n = self._n_occurrences + max(n_more, max(n_spare, min(self._n_occurrences, <size_t> LEAST_SPARE)))
         resize(<void**> &self._state.occurrences, &self._occurrences_capacity, n, sizeof(uint32_t))
         use_huge_pages(self._state.occurrences, n * sizeof(uint32_t))
         return 0
