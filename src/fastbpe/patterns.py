@@ -267,6 +267,7 @@ _ALSO_CALLED = {
     "deepseek": "deepseek_v3",
     "deepseekr1": "deepseek_v3",
 }
+_MAX_NAME_CHARACTERS = 64  # a longer pattern of letters is a regex, not a misspelt name
 _NO_PATTERN = 'are sentencepiece models, which no pattern splits: train with mode="codepoint"'
 # Families whose models split text in several ways, or do not split it; and the patterns that their names may mean.
 _FAMILIES = {
@@ -361,7 +362,7 @@ def as_regex(text: str) -> str:
 
 def _is_word(text: str) -> bool:
     letters = text.replace("-", "").replace("_", "")
-    return len(text) > 1 and letters.isalnum() and not letters.isdecimal()
+    return 1 < len(text) <= _MAX_NAME_CHARACTERS and letters.isalnum() and not letters.isdecimal()
 
 
 def _mistaken_name(text: str) -> str | None:

@@ -55,6 +55,40 @@ def test_chats_of_files_are_counted(run: Run, model: Path, tmp_path: Path) -> No
     assert [row["is_estimate"] for row in found] == [False, False]
 
 
+def test_template_of_a_file_or_of_the_model_is_chosen(run: Run, model: Path, tmp_path: Path) -> None:
+    named = [{"name": "default", "template": TEMPLATE}, {"name": "short", "template": "{{ messages[0].content }}"}]
+    (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": named}))
+    tokenizer, chat = fastbpe.load(model), written(tmp_path / "chat.json", CHAT)
+    (tmp_path / "own.jinja").write_text("{{ messages[1].content }}!", encoding="utf-8-sig")
+    counts = [tokenizer.count_messages(CHAT), tokenizer.count("low"), tokenizer.count("lower lowest!")]
+    assert len({*counts}) == 3
+    for template, count in zip(
+        ((), ("--template", "short"), ("--template", tmp_path / "own.jinja")), counts, strict=True
+    ):
+        assert run("count", "-m", model, "--messages", *template, chat).out.decode() == f"{count} {chat}\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("shortt", "--template shortt is not a name (default, harmony) or a jinja2 template"),
+        ("none.jinja", "none.jinja: No such file"),
+        ("bytes.jinja", "bytes.jinja: not UTF-8 at byte 0; a template must be UTF-8"),
+    ],
+)
+def test_unknown_template_is_refused(run: Run, model: Path, tmp_path: Path, template: str, told: str) -> None:
+    (tmp_path / "bytes.jinja").write_bytes(b"\xff")
+    name = str(tmp_path / template) if "." in template else template
+    done = run("count", "-m", model, "--messages", "--template", name, written(tmp_path / "chat.json", CHAT))
+    assert done.failed_with(told)
+
+
+def test_template_without_messages_is_refused(run: Run, model: Path, folder: Path) -> None:
+    done = run("count", "-m", model, "--template", "default", folder / "a.txt")
+    assert done.status == 2
+    assert "--template needs --messages" in done.err
+
+
 def test_estimates_are_called_so(run: Run, tmp_path: Path) -> None:
     made = fastbpe.Tokenizer.from_merges([], pattern=None, name="cl100k_base")
     made.save(tmp_path / "closed.fbpe")

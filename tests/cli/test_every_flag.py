@@ -138,6 +138,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "separator": "--separator ab",
             "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
             "messages": "--messages",
+            "template": "--template default",
             "format": "count -m m.fbpe a.jsonl | ... --format text",
             "json": "--json",
         },

@@ -123,6 +123,21 @@ def test_limits_of_superwords_are_named_by_their_options(run, tmp_path) -> None:
     assert "--max-token-bytes 5, --superwords-max-words 4 and --superwords-forbid ': ' allow" in done.err
 
 
+def test_negative_limit_of_words_names_its_option_and_the_value_without_limit(run, tmp_path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"low low")
+    wanted = ("--vocab-size", "999", "--superwords", "257", "--superwords-max-words", "-1")
+    done = run("train", tmp_path / "a.txt", "-o", tmp_path / "a.fbpe", *wanted)
+    assert done.failed_with("--superwords-max-words -1: must be at least 1, or 0 for no limit")
+
+
+def test_advice_for_python_is_left_out(run, tmp_path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"low low lower")
+    options = ("--mode", "unigram", "--vocab-size", "10", "--quiet")
+    assert run("train", tmp_path / "a.txt", "-o", tmp_path / "u.model", *options).status == 0
+    done = run("train", tmp_path / "a.txt", "-o", tmp_path / "b.model", "--base", tmp_path / "u.model", *options)
+    assert done.err.endswith("train a new tokenizer\n")
+
+
 def test_bare_command_and_help_command_show_help(run) -> None:
     assert run() == run("--help") == run("help")
     assert run().status == 0

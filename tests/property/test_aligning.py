@@ -67,3 +67,8 @@ def test_equal_tokenizers_align_token_by_token() -> None:
 def test_bytes_are_refused_with_the_way_out() -> None:
     with pytest.raises(TypeError, match="decode the bytes first"):
         fastbpe.align(b"ab", MADE[0], MADE[1])  # type: ignore[arg-type]
+
+
+def test_argument_that_is_no_tokenizer_is_named() -> None:
+    with pytest.raises(TypeError, match=r"b must be a Tokenizer, not int; use fastbpe\.load"):
+        fastbpe.align("ab", MADE[0], 5)  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def _choose(
             return OPENAI, None
         raise ChatError(
             f"{name or 'this tokenizer'} has no chat template: load the model's folder, with its "
-            "tokenizer_config.json or chat_template.jinja, or pass the text of one as template="
+            "tokenizer_config.json or chat_template.jinja, or pass a template as template="
         )
     if template in own:
         return None, own[template]

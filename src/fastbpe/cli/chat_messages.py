@@ -33,6 +33,15 @@ def placed(request: Request) -> Iterator[None]:
         raise ChatError(f"{request.where}: {error}") from error
 
 
+def template_of(name: str) -> str:
+    """Return a template for `count_messages`: the text of a .jinja file; other names unchanged.
+
+    Raises:
+        FormatError: the file is not UTF-8.
+    """
+    return _utf8(streams.read(name), name, "a template") if name.endswith(".jinja") else name
+
+
 def read(name: str) -> list[Request]:
     """Read the chats of a file or of standard input.
 
@@ -40,11 +49,7 @@ def read(name: str) -> list[Request]:
         FormatError: it is not JSON, or contains something other than chats.
     """
     where = streams.name_of(name)
-    data = streams.read(name)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: not UTF-8 at byte {error.start}; JSON must be UTF-8") from None
+    text = _utf8(streams.read(name), where, "JSON")
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -52,6 +57,13 @@ def read(name: str) -> list[Request]:
     if isinstance(whole, list) and whole and not _is_message(whole[0]):
         return [_request(one, f"{where}:{number}") for number, one in enumerate(whole, 1)]
     return [_request(whole, where)]
+
+
+def _utf8(data: bytes, where: str, kind: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: not UTF-8 at byte {error.start}; {kind} must be UTF-8") from None
 
 
 def _lines(text: str, where: str, error: Exception) -> list[Request]:

@@ -24,9 +24,9 @@ status 1.
 
 With --messages, each FILE contains chats: a JSON array of messages, a request to a chat
 API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
-line. The model's chat template is applied before counting (-m FOLDER; needs jinja2).
-gpt-oss needs no template: its format, harmony, is built in. For OpenAI's closed models
-the count is an estimate.{documents.DETAILS}"""
+line. The model's chat template is applied before counting (-m FOLDER; needs jinja2), or
+the one that --template chooses. gpt-oss needs no template: its format, harmony, is built
+in. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -58,6 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     documents.add_arguments(parser)
     add_model(parser, several=True)
     parser.add_argument("--messages", action="store_true", help="count chats: each FILE contains messages as JSON")
+    parser.add_argument(
+        "--template",
+        metavar="NAME",
+        help="with --messages: a .jinja file, the name of another template of the model, harmony, or openai",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
@@ -65,6 +70,8 @@ def run(args: argparse.Namespace) -> int:
     """Count and print. Returns the exit status."""
     if args.messages:
         documents.refuse_arguments(args, "they are for text, and --messages reads JSON")
+    elif args.template is not None:
+        args.wrong("--template needs --messages")
     documents.separator_of(args)
     models = load_models(args)
     if args.messages:
@@ -97,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
     """Count chats and print. Returns the exit status."""
+    template = None if args.template is None else chat_messages.template_of(args.template)
     rows: list[tuple[list[int], str]] = []
     complaints = Complaints(args)
     for argument in args.files or [streams.STDIN]:
@@ -105,8 +113,9 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
             requests = chat_messages.read(argument)
         for request in requests:
             with complaints.reported(), chat_messages.placed(request):
+                messages, tools = request.messages, request.tools
                 counts = [
-                    model.tokenizer.count_messages(request.messages, tools=request.tools) for model in models
+                    model.tokenizer.count_messages(messages, tools=tools, template=template) for model in models
                 ]
                 rows.append((counts, request.where))
     estimates = [any(isinstance(counts[i], EstimatedCount) for counts, _ in rows) for i in range(len(models))]

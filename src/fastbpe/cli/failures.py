@@ -33,11 +33,13 @@ _OF_SHELL = {
 #: Advice for Python that some commands, or all, have no option for, and the option.
 _OF_PYTHON = (
     (', or pass errors="replace"', "errors"),
-    (", or pass the text of one as template=", "template"),
+    (", or pass a template as template=", "template"),
     (", or pass that template as template=", "template"),
     (": pass one of these names as template=", "template"),
     (", or pass dtype=, such as 'uint16'", "dtype"),
     (", or None", ""),
+    (", and with_tokens adds tokens", ""),
+    (", or add tokens with with_tokens", ""),
 )
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted

@@ -259,7 +259,9 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
             raise TrainingError(f"{option} is not an option of --superwords {args.superwords}; leave it out")
         return BOUNDLESS if args.superwords == BOUNDLESS else WORDS
-    if given.get("max_words") == 0:
+    if (max_words := given.get("max_words")) is not None and max_words < 0:
+        raise TrainingError(f"--superwords-max-words {max_words}: must be at least 1, or 0 for no limit")
+    if max_words == 0:
         given["max_words"] = None
     return Superwords(None if args.superwords == "auto" else args.superwords, **given)
 

@@ -9,6 +9,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow_for
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.errors import FormatError
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 Special = str | Collection[str]
@@ -41,17 +42,16 @@ def check_output(output: str, names: Collection[str]) -> None:
         raise ValueError(f"output={output!r}: the table already has a column of that name; choose another")
 
 
-def check_encoding(tokenizer: object, dtype: str, allowed_special: Special, disallowed_special: Special) -> None:
+def check_encoding(
+    tokenizer: Tokenizer, dtype: str, allowed_special: Special, disallowed_special: Special
+) -> None:
     """Check the arguments of encoding before any task starts.
 
     Raises:
         TypeError: `tokenizer` is not a Tokenizer, or the dtype is not an integer type.
         ValueError, SpecialTokenError: the dtype is too small for the ids, or a special token is unknown.
     """
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(
-            f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}; use fastbpe.load to load one"
-        )
+    check_tokenizers(tokenizer=tokenizer)
     tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 

@@ -26,6 +26,7 @@ from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import shard_path
 from fastbpe.id_files.shards import rename_shard
 from fastbpe.tokenizer.files.write_shard import write_shard
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "on_error", "errors")
@@ -60,10 +61,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         ValueError, SpecialTokenError: an option has an invalid value.
         FileNotFoundError: the folder of the output does not exist.
     """
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(
-            f"tokenizer must be a Tokenizer, not {type(tokenizer).__name__}; use fastbpe.load to load one"
-        )
+    check_tokenizers(tokenizer=tokenizer)
     for name in options:
         if name not in _OPTIONS:
             raise TypeError(f"{name!r} is not an option of write_shards; its options are {', '.join(_OPTIONS)}")

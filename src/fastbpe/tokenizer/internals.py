@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 
+def check_tokenizers(**arguments: object) -> None:
+    """Raise TypeError for an argument that is not a Tokenizer. arguments: by name."""
+    for name, value in arguments.items():
+        if not isinstance(value, Tokenizer):
+            raise TypeError(
+                f"{name} must be a Tokenizer, not {type(value).__name__}; use fastbpe.load to load one from a file"
+            )
+
+
 def family_of(tokenizer: Tokenizer) -> Family:
     """Return the family of a tokenizer."""
     return tokenizer._family

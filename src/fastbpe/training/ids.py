@@ -58,12 +58,13 @@ class SequenceOptions:
                 put(name, integer(name, getattr(self, name)))
         if not 1 <= self.base_size <= MAX_BASE_SIZE:
             raise TrainingError(f"base_size={self.base_size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
-        if isinstance(self.special_tokens, (str, Mapping)):
+        names = self.special_tokens or ()
+        if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
             raise TypeError(
-                f"special_tokens must be a list of names, not {type(self.special_tokens).__name__}: their ids "
-                "come after the merges"
+                f"special_tokens must be a list of names, not {type(names).__name__}: their ids come after the "
+                "merges"
             )
-        put("special_tokens", tuple(dict.fromkeys(self.special_tokens or ())))
+        put("special_tokens", tuple(dict.fromkeys(names)))
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
             raise TrainingError(f"special_tokens has {wrong[0]!r}: a name must be a str of one character or more")
         if self.vocab_size < self.base_size + len(self.special_tokens):

@@ -123,3 +123,8 @@ def test_pieces_are_matches_and_the_text_between_them(parts: list[str], text: st
 def test_invalid_pattern_raises_pattern_error(pattern: str, message: str) -> None:
     with pytest.raises(PatternError, match=message):
         Tokenizer.from_ranks(BYTES, pattern=pattern)
+
+
+def test_long_pattern_of_letters_is_a_regex_and_not_a_misspelt_name() -> None:
+    letters = "gpt" * 20_000
+    assert Tokenizer.from_ranks(BYTES, pattern=letters).pattern == letters

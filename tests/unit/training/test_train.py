@@ -544,6 +544,12 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
 # Options.
 
 
+@pytest.mark.parametrize("names", ["<a>", {"<a>": 4}, 5])
+def test_special_tokens_of_integers_must_be_a_list_of_names(names: Any) -> None:
+    with pytest.raises(TypeError, match=f"special_tokens must be a list of names, not {type(names).__name__}"):
+        fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=5, special_tokens=names)
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import fields_repr
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
@@ -43,7 +44,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
         b: the second tokenizer.
 
     Raises:
-        TypeError: the text is not a str.
+        TypeError: the text is not a str, or a or b is not a Tokenizer.
 
     >>> from fastbpe import Tokenizer, align
     >>> one = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -53,6 +54,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, not {type(text).__name__}; decode the bytes first")
+    check_tokenizers(a=a, b=b)
     sides = [tokenizer.encode_with_offsets(text, disallowed_special=()) for tokenizer in (a, b)]
     cuts = _common_cuts(len(text), [spans for _, spans in sides])
     parts = [Aligned([], [], start, end) for start, end in pairwise(cuts)]

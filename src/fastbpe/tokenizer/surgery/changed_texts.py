@@ -17,6 +17,7 @@ from fastbpe._utils.short_reprs import fields_repr, html_text
 from fastbpe.corpus.document_batches import Corpus
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Source
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.shown.alignment import align
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -186,9 +187,7 @@ def changed_texts(
     >>> [*map(tuple, changes.texts)], changes.n_old, changes.n_new
     ([(1, 5, 4)], 6, 5)
     """
-    for name, tokenizer in (("old", old), ("new", new)):
-        if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"{name} must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
+    check_tokenizers(old=old, new=new)
     n_to_align = integer("align_first", align_first)
     if n_to_align < 0:
         raise ValueError(f"align_first={align_first}: must be a number of texts, at least 0")

@@ -6,7 +6,14 @@ from operator import attrgetter
 
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import NEXT, AddedToken, PieceType
-from fastbpe.tokenizer.internals import code_point_model_of, extended, family_of, remade, vocabulary_of
+from fastbpe.tokenizer.internals import (
+    check_tokenizers,
+    code_point_model_of,
+    extended,
+    family_of,
+    remade,
+    vocabulary_of,
+)
 from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining
 from fastbpe.tokenizer.surgery.joining_characters import CharacterJoining
 from fastbpe.tokenizer.surgery.joining_pieces import PieceJoining
@@ -58,9 +65,7 @@ def merge_vocabularies(a: Tokenizer, b: Tokenizer) -> Change[Tokenizer, MergeRep
     >>> merged.vocab[256:], merged.encode("abc bc")
     ([b'ab', b'bc', b'abc'], [258, 32, 257])
     """
-    for name, tokenizer in (("a", a), ("b", b)):
-        if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"{name} must be a Tokenizer, not {type(tokenizer).__name__}")
+    check_tokenizers(a=a, b=b)
     if a.mode != b.mode:
         raise VocabularyError(
             f"a has the mode {a.mode} and b {b.mode}: only tokenizers of the same mode can be merged; "
