@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -54,3 +56,17 @@ def test_real_file_gives_what_tokenizers_gives(name: str, tmp_path: Path) -> Non
             assert written.decode(ids, skip_special_tokens=skips) == original.decode(
                 ids, skip_special_tokens=skips
             )
+
+
+@pytest.mark.parametrize("unknown", [" ", "\u2581", "a", " a", "a ", "  ", "\u2581\u2581"])
+def test_unknown_characters_merge_as_the_text_of_their_token(unknown: str) -> None:
+    merges = [(" ", " "), ("\u2581", "\u2581"), ("a", "a"), (" ", "a"), ("  ", " "), ("\u2581", "a")]
+    tokens = dict.fromkeys([" ", "\u2581", "a", *(left + right for left, right in merges), unknown])
+    vocab = {token: i for i, token in enumerate(tokens)}
+    model = {"type": "BPE", "unk_token": unknown, "vocab": vocab, "merges": merges}
+    text = json.dumps({"version": "1.0", "model": model})
+    original, tokenizer = tokenizers.Tokenizer.from_str(text), fastbpe.load(text.encode())
+    for n in range(1, 6):
+        for one in map("".join, product("x a\u2581", repeat=n)):
+            wanted = original.encode(one)
+            assert tokenizer.encode_with_offsets(one) == (wanted.ids, wanted.offsets), one

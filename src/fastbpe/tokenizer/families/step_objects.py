@@ -133,7 +133,8 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if no character does.
 
     No merge crosses the place before it, and neither does a run of unknown characters, because it is a token. So
-    pieces may be cut there, unless whole pieces are looked up or the ends of pieces are spelled differently.
+    pieces may be cut there, unless whole pieces are looked up, the ends of pieces are spelled differently, or the
+    unknown token, which merges as its text does, ends with this character.
     """
     spelling = model.spelling
     assert spelling is not None
@@ -145,6 +146,8 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     data, starts = bytes(tables["token_bytes"]), {0, *tables["token_ends"].cast("I")}
     for mark in _MARKS:
         utf8 = re.escape(mark.encode())
+        if (spelling.unknown_token or "").endswith(mark):
+            continue
         if vocabulary.find(mark) is not None and all(
             found.start() in starts for found in re.finditer(b"(?<!%s)%s" % (utf8, utf8), data)
         ):
