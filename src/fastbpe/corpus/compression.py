@@ -147,10 +147,10 @@ def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
 
 
 def _is_whole(file: IO[bytes]) -> bool:
-    """Tell whether a zstd file ends with a frame; the package zstandard reads a truncated one without an error.
+    """Tell whether a zstd file is not cut off within a frame; the package zstandard reads such a file silently.
 
-    Reads only the headers of frames and blocks, and seeks past the content. Damage elsewhere, and bytes that are
-    not a frame, are reported during decompression.
+    Reads only the headers of frames and blocks, and seeks past the content. Decompression reports damage
+    elsewhere, and bytes that are not a frame; four or more of these after a frame are taken as whole.
     """
     size = file.seek(0, os.SEEK_END)
     at = file.seek(0)
@@ -164,7 +164,7 @@ def _is_whole(file: IO[bytes]) -> bool:
     while at < size:
         magic = number(4)
         if magic >> 4 == _SKIPPABLE_MAGIC:
-            at += number(4)
+            at = number(4) + at  # in this order: number() advances `at`
         elif magic == _FRAME_MAGIC:
             descriptor = number(1)
             single_segment = descriptor >> 5 & 1

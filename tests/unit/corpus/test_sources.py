@@ -283,6 +283,19 @@ def test_truncated_zstd_frame_raises_and_whole_frames_are_read(tmp_path: Path, o
                     texts(read(path))
 
 
+@pytest.mark.parametrize("n", [0, 3, 1_000])
+def test_truncated_zstd_frame_after_skippable_frame_raises_format_error(tmp_path: Path, n: int) -> None:
+    path, skippable = tmp_path / "a.txt.zst", b"\x50\x2a\x4d\x18" + n.to_bytes(4, "little") + b"a" * n
+    frame = PACK[".zst"](standard_library(10_000).encode())
+    for before in (skippable, skippable * 2, frame + skippable):
+        path.write_bytes(before + frame)
+        assert texts(read(path)) == [standard_library(10_000) * (2 if before.startswith(frame) else 1)]
+        for cut in {1, 4, 1_000, len(frame) // 2, len(frame) - 5, len(frame) - 1}:
+            path.write_bytes(before + frame[:-cut])
+            with pytest.raises(FormatError, match="ends too early"):
+                texts(read(path))
+
+
 def test_missing_or_non_text_parquet_column_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     write_parquet(path)
