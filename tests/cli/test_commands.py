@@ -147,6 +147,16 @@ class TestTrain:
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
         assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")
 
+    @pytest.mark.parametrize(("name", "format"), [("a.model", "minbpe"), ("a.json", "huggingface")])
+    def test_format_without_a_place_for_roles_is_refused(self, name, format, run, text, tmp_path):
+        flags = ["--vocab-size", "270", "--special", "<s>", "--roles", "bos=<s>"]
+        done = run("train", text, "-o", tmp_path / name, *flags)
+        message = f"{tmp_path / name}: {format} cannot store --roles; leave it out, or write a .fbpe file"
+        assert done.failed_with(message)
+        assert os.listdir(tmp_path) == []
+        assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).status == 0
+        assert fastbpe.load(tmp_path / "a.fbpe").roles["bos"] == "<s>"
+
     def test_unwritable_folder_is_named(self, run, text, tmp_path, monkeypatch):
         monkeypatch.setattr(streams.os, "access", lambda path, mode: False)  # root may write anywhere
         done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270")

@@ -57,6 +57,18 @@ def test_several_files_have_one_name_and_counts_are_taken(run, texts: Path) -> N
     assert fastbpe.load("txt.fbpe").vocab == fastbpe.load("pieces.fbpe").vocab
 
 
+@pytest.mark.parametrize("output", ["a.model", "a.fbpe"])
+def test_mode_of_named_counts_is_the_default_for_every_format(run, texts: Path, output: str) -> None:
+    for name in ("en", "de"):
+        flags = f"-o {name}.pieces --mode codepoint --quiet"
+        assert run("count-pieces", f"{name}.txt", *flags.split()).status == 0
+    flags = f"--source en=en.pieces --source de=de.pieces --weights de=2 --vocab-size 24 -o {output} --quiet"
+    done = run("train", *flags.split(), "--option", "byte_fallback=false")
+    assert done.status == 0, done.err
+    options: Any = {"vocab_size": 24, "mode": "codepoint"}
+    assert fastbpe.load(output).vocab == fastbpe.train([ENGLISH, GERMAN, GERMAN], **options).vocab
+
+
 def test_lines_and_code_points(run, texts: Path) -> None:
     flags = "--weights de=2 --mode codepoint --vocab-size 24 -o a.model --quiet --lines"
     assert run("train", *TEXTS.split(), *flags.split()).status == 0

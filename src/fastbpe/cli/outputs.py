@@ -65,7 +65,10 @@ def files_of(output: str, format: str) -> list[str]:
 
 
 def lacking(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
-    """Return the options that a command needs to load a file of a format; "" if the file stores everything."""
+    """Return the options that a command needs to load a file of a format; "" if it needs none.
+
+    No option adds roles, which some formats drop.
+    """
     needed = arguments(format, pattern, special_tokens)
     options = [f"--pattern {shlex.quote(str(needed['pattern']))}"] if "pattern" in needed else []
     special = needed.get("special_tokens", {})

@@ -108,6 +108,12 @@ def sources_of(args: argparse.Namespace) -> dict[str, Any]:
     return _by_name(args.source)
 
 
+def mode_of(source: dict[str, Any] | PieceCounts | None) -> str | None:
+    """Return the mode of the first counts in a source, which may be a dict of names; None if it has no counts."""
+    parts = source.values() if isinstance(source, dict) else (source,)
+    return next((one.mode for one in parts if isinstance(one, PieceCounts)), None)
+
+
 def options_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments for `train` from the flags."""
     options: dict[str, Any] = {}

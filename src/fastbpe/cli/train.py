@@ -10,6 +10,7 @@ from fastbpe.cli import counting_flags, documents, encode_files, id_sequences, o
 from fastbpe.cli.shared_flags import add_roles, roles_of
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats.endings import format_of
+from fastbpe.tokenizer.export.export import HAVE_ROLES
 from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.dispatch import train
@@ -158,20 +159,19 @@ def run(args: argparse.Namespace) -> None:
         _train_on_sequences(args, base)
         return
     source_flags.check(args)
-    counts = None if args.source else source_flags.counts_of(args.files)
-    if args.mode is None and counts is not None:
-        args.mode = counts.mode
+    source: Any = source_flags.sources_of(args) if args.source else source_flags.counts_of(args.files)
+    if args.mode is None:
+        args.mode = source_flags.mode_of(source)
     of_pieces = args.mode in ("codepoint", "unigram")
-    # This raises an error for a bad suffix before hours of training.
+    # format_of, too, raises an error before hours of training.
     format = format_of(
         args.output, "codepoint" if of_pieces else "byte", of_whole_words=args.superwords == BOUNDLESS
     )
+    if args.roles and format not in HAVE_ROLES:
+        raise FormatError(f"{args.output}: {format} cannot store --roles; leave it out, or write a .fbpe file")
     outputs.refuse_existing(args, *outputs.files_of(args.output, format))
     separator = documents.separator_of(args)
-    source: Any = counts
-    if args.source:
-        source = source_flags.sources_of(args)
-    elif counts is None:
+    if source is None:
         source = counting_flags.sources_of(args, separator)
     options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
     options["superwords"] = _superwords_of(args)
