@@ -200,7 +200,7 @@ class WordFacts:
 def counting_options(values: Mapping[str, Any], mode: str) -> CodePointOptions:
     """Return the options of a mode, checked. Raises SpecError if one has an invalid value."""
     kind = "unigram" if mode == "unigram" else "bpe"
-    return CodePointOptions.of({**values, "model_type": kind}, model_types=(kind,))
+    return CodePointOptions.of(values, model_types=(kind,), default_type=kind)
 
 
 def symbols_of(options: CodePointOptions) -> tuple[str, ...]:

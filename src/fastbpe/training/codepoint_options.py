@@ -20,6 +20,7 @@ from fastbpe.normalization import sentencepiece_rules
 DEFAULT_RULES = "nmt_nfkc"
 NO_PRETOKENIZER = "PretokenizerForTraining is only supported in UNIGRAM or BPE mode."  # for other types of models
 FORMATS = ("", "text", "tsv")
+_MODES = {"bpe": "codepoint", "unigram": "unigram"}  # of `train`, by the type of model that it trains
 
 # Smallest and largest value of each numeric option, both allowed.
 _RANGES: dict[str, tuple[float, float]] = {
@@ -266,11 +267,11 @@ def _check_model_type(trainer: Spec, model_types: Sequence[str]) -> None:
     model_type = trainer["model_type"]
     if model_type in model_types:
         return
-    way_out = '; pass mode="unigram" to train'
-    if model_type != "unigram":
-        way_out = "; fastbpe.sentencepiece trains word and char models"
-        if model_type == "char":
-            way_out += ', and vocab_size="characters" gives the same ids'
+    way_out = "; fastbpe.sentencepiece trains word and char models"
+    if model_type in _MODES:
+        way_out = f'; pass mode="{_MODES[model_type]}" to train'
+    elif model_type == "char":
+        way_out += ', and mode="codepoint" with vocab_size="characters" gives the same ids'
     raise SpecError(
         f"model_type={model_type!r}: this run trains only {', '.join(map(repr, model_types))}{way_out}",
         f"fastbpe trains --model_type={' or '.join(model_types)} only.",

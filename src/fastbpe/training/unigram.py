@@ -84,7 +84,7 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
         model, report = _learn_counts(source, vocab_size, run)
     else:
         values = {**with_format_of(source, run.options), "vocab_size": vocab_size}
-        options = CodePointOptions.of({**values, "model_type": "unigram"}, model_types=("unigram",))
+        options = CodePointOptions.of(values, model_types=("unigram",), default_type="unigram")
         resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
         sentences, skipped = sentences_of(resolved, run.reading)
         model, report = learn_unigram(sentences, options, run.reading, run.reporter)
@@ -327,7 +327,8 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "all characters of the text are symbols already, and required_chars has no others: pass more text",
+            "all characters of the text are symbols already, and it has none of required_chars: pass more "
+            "text, or fewer symbols",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

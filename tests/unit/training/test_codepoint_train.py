@@ -320,6 +320,30 @@ def test_other_model_types_raise_spec_error() -> None:
         CodePointOptions.of({"model_type": "unigram"})
 
 
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "model_type", "way_out"),
+    [
+        ("unigram", "bpe", 'pass mode="codepoint" to train'),
+        ("unigram", "word", "fastbpe.sentencepiece trains word and char models"),
+        ("unigram", "char", 'mode="codepoint" with vocab_size="characters" gives the same ids'),
+        ("codepoint", "unigram", 'pass mode="unigram" to train'),
+        ("codepoint", "word", "fastbpe.sentencepiece trains word and char models"),
+    ],
+)
+def test_mode_and_model_type_that_disagree_are_refused(
+    counted: bool, mode: Any, model_type: str, way_out: str
+) -> None:
+    texts: Any = ["ab ab abc abcd ab"]
+    source = fastbpe.count_pieces(texts, mode=mode) if counted else texts
+    with pytest.raises(SpecError, match="this run trains only") as caught:
+        fastbpe.train(source, mode=mode, vocab_size=10, model_type=model_type)
+    assert way_out in str(caught.value)
+    own = {"unigram": "unigram", "codepoint": "bpe"}[mode]
+    made = fastbpe.train(source, mode=mode, vocab_size=10, model_type=own)
+    assert made == fastbpe.train(source, mode=mode, vocab_size=10)
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "▅", "x" * 5000, "   "])
 def test_empty_text_raises_spec_error(text: str) -> None:
     with pytest.raises(SpecError, match="to learn from"):
