@@ -226,7 +226,16 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
             "--option vocab_size=...: use --vocab-size",
         ),
         (["--option", "progress=1"], "--option progress=...: this command does not have this option"),
-        (["--option", "model_type=unigram"], "model_type='unigram': this run trains only 'bpe'"),
+        (
+            ["--option", "model_type=unigram"],
+            "--option model_type=unigram: this run trains only 'bpe'; pass --mode unigram to train",
+        ),
+        (["--option", "auto_character_coverage=true"], "supported; pass --option character_coverage=..."),
+        (
+            ["--option", "user_defined_symbols=<unk>"],
+            "leave it out of --special and --option user_defined_symbols=...",
+        ),
+        (["--option", "split_digits=no idea"], "--option split_digits='no idea': must be True or False"),
         (["--option", "input=a.txt"], "fastbpe's train has no option 'input': the text is the first argument"),
         (["--option", "model_prefix=a"], "write the model with tokenizer.export"),
         (["--option", "num_sub_iterations=3"], "in codepoint mode: it is available only with --mode unigram"),
@@ -239,13 +248,20 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
         assert run("train", text, "-o", out, *flags, *more).failed_with(said)
 
 
+@pytest.mark.parametrize("mode", ["codepoint", "unigram"])
+def test_error_about_the_number_of_pieces_names_an_option_of_the_shell(run, tmp_path, mode):
+    (tmp_path / "a.txt").write_text("low lower lowest\n")
+    done = run("train", tmp_path / "a.txt", "-o", tmp_path / "a.model", "--vocab-size", "400", "--mode", mode)
+    assert done.failed_with("lower it, or set --option hard_vocab_limit=false")
+
+
 def test_training_warns_of_skipped_text(run, tmp_path):
     (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
     out = tmp_path / "a.model"
     done = run("train", tmp_path / "a.txt", "-o", out, "--vocab-size", "characters", "--mode", "codepoint")
     assert done.err.splitlines() == [
-        "fastbpe: warning: left out: 1 of 21 lines, 8,000 bytes: 1 longer than max_sentence_length=4192 bytes "
-        "(raise it)",
+        "fastbpe: warning: left out: 1 of 21 lines, 8,000 bytes: 1 longer than "
+        "--option max_sentence_length=4192 bytes (raise it)",
         f"{out}: 7 tokens, learned from 140 bytes",
     ]
 

@@ -64,7 +64,8 @@ def describe(error: BaseException, args: argparse.Namespace | None = None) -> st
 def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     """Replace `name=value` (arguments of Python in an error) by options of the command.
 
-    An argument without an option is not changed.
+    Options of sentencepiece's trainer become values of --option, in commands that have it. An argument without an
+    option is not changed.
     """
     flags: dict[str, str] = {
         action.dest: max(action.option_strings, key=len)
@@ -86,7 +87,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
         if name not in flags:
-            return found[0]
+            return _of_trainer(name, value) if "option" in flags and _is_of_trainer(name) else found[0]
         if value in ("True", "None", "...", ""):
             return flags[name]
         if value.startswith("Superwords("):
@@ -97,6 +98,22 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
         return f"{flags[name]} {value}"
 
     return _ARGUMENT.sub(option, text)
+
+
+def _is_of_trainer(name: str) -> bool:
+    """Tell whether sentencepiece's trainer has an option of this name that `train` accepts."""
+    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM  # here, as the next: only errors need it
+    from fastbpe.training.codepoint_options import NAMES
+
+    return name in NAMES or name in OF_UNIGRAM
+
+
+def _of_trainer(name: str, value: str) -> str:
+    """Return name=value of Python as an argument of --option, which reads lists with commas."""
+    words = re.findall(r"'([^']*)'|\"([^\"]*)\"", value)
+    text = ",".join(one or other for one, other in words) if words else value
+    text = text.lower() if text in ("True", "False") else text
+    return f"--option {name}={shlex.quote(text) if text not in ('', '...') else '...'}"
 
 
 class Complaints:

@@ -238,15 +238,15 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         if name == "precompiled_charsmap":
             raise TrainingError(
                 "the words were counted with the rules of another normalizer: use the same "
-                "normalization_rule_name (or leave it out in train), or count the words again"
+                "normalization_rule_name= (or leave it out in train), or count the words again"
             )
         if name == "symbols":
             names = sorted({*(a or ())} ^ {*(b or ())})
             raise TrainingError(
                 "the words were counted with other symbols: only one of the two has "
                 f"{', '.join(map(repr, names[:_N_SYMBOLS_SHOWN]))}{', …' if names[_N_SYMBOLS_SHOWN:] else ''}; "
-                "use the same control_symbols, user_defined_symbols, byte_fallback and names such as unk_piece, "
-                "or count the words again"
+                "use the same control_symbols=, user_defined_symbols=, byte_fallback= and names such as "
+                "unk_piece=, or count the words again"
             )
         raise TrainingError(
             f"the words were counted with {name}={a!r}, not {b!r}: count them again, or use the same value"

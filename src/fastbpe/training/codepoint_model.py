@@ -82,7 +82,7 @@ def _check_distinct(pieces: list[bytes]) -> None:
         if piece in seen:
             name = piece.decode()
             raise SpecError(
-                f"{name!r} is two pieces: a symbol, and another symbol or a character of required_chars; leave "
+                f"{name!r} is two pieces: a symbol, and another symbol or a character of required_chars=; leave "
                 "one of the two out",
                 f"{name} is already defined",
             )

@@ -331,7 +331,7 @@ def _check(trainer: Spec) -> None:
         ("▅", "U+2585, which is reserved; leave it out", "[!required_chars_.contains(kUNKChar)] "),
     ):
         if character in trainer["required_chars"]:
-            raise SpecError(f"required_chars contains {character!r}, {reason}", detail)
+            raise SpecError(f"required_chars= contains {character!r}, {reason}", detail)
 
 
 def _refuse_auto_coverage(trainer: Spec) -> None:
@@ -346,7 +346,7 @@ def _refuse_auto_coverage(trainer: Spec) -> None:
         detail = (
             "--auto_character_coverage cannot be used together with --required_chars or --required_chars_file."
         )
-    raise SpecError("auto_character_coverage=True is not supported; choose a character_coverage", detail)
+    raise SpecError("auto_character_coverage=True is not supported; pass character_coverage=", detail)
 
 
 def _normalizer(rules: dict[str, Any]) -> Spec:

@@ -305,7 +305,7 @@ def _learn_counted(
         characters = f" and {plurals.counted(len(alphabet), 'character')}" if alphabet else ""
         raise SpecError(
             f"vocab_size={vocab_size} is too small: {n_symbols} {symbols}{characters} need {n_single} ids; "
-            "raise it" + (", or lower character_coverage" if n_symbols < vocab_size else ""),
+            "raise it" + (", or lower character_coverage=" if n_symbols < vocab_size else ""),
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n_single}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )

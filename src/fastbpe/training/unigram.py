@@ -207,7 +207,7 @@ def _of_alphabet(
     if store is None:
         raise TrainingError(
             "U+2581, which stands for spaces, is not in the alphabet. Words are therefore not cut at spaces, and "
-            "counts of words are not enough to learn from: raise character_coverage, or pass the text"
+            "counts of words are not enough to learn from: raise character_coverage=, or pass the text"
         )
     store.replace_others(known)
     return store
@@ -274,7 +274,7 @@ def _check_room(trainer: Spec, n_symbols: int, n_characters: int) -> None:
         raise SpecError(
             f"vocab_size={vocab_size} is too small: {counted(n_symbols, 'symbol')} and "
             f"{counted(n_characters, 'character')} need {n} ids; raise it"
-            + (", or lower character_coverage" if n_symbols < vocab_size else ""),
+            + (", or lower character_coverage=" if n_symbols < vocab_size else ""),
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )
@@ -327,7 +327,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "all characters of the text are symbols already, and it has none of required_chars: pass more "
+            "all characters of the text are symbols already, and it has none of required_chars=: pass more "
             "text, or fewer symbols",
             "[!seed_sentencepieces.empty()] ",
         )

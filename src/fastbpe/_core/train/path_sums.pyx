@@ -69,7 +69,7 @@ cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float
     if whole != whole:
         with gil:
             raise SpecError(
-                "a sentence is too long to learn from; lower max_sentence_length",
+                "a sentence is too long to learn from; lower max_sentence_length=",
                 "likelihood is NAN. Input sentence may be too long",
             )
     return 0

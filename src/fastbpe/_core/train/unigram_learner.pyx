@@ -115,7 +115,7 @@ cdef class UnigramLearner:
             at += self._lengths[i]
             ends.data.as_uints[i] = <uint32_t> at
         if at >= NONE:
-            raise MemoryError(f"{at} bytes of pieces: the limit is 2**32 - 2; lower seed_sentencepiece_size")
+            raise MemoryError(f"{at} bytes of pieces: the limit is 2**32 - 2; lower seed_sentencepiece_size=")
         text = bytearray(at + 1)
         to = text
         at = 0
