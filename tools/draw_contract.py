@@ -160,7 +160,7 @@ memory that is freed. On a free-threaded CPython, each id in a list is a separat
 longer to make.
 
 Do not change the settings of a `fastbpe.sentencepiece` processor while another thread uses it. A call during
-`Load` uses the old or the new model, or raises an error that no model is loaded.
+`Load` uses the old or the new model, or raises an error saying that no model is loaded.
 
 Only one interpreter per process can use fastbpe. In a second interpreter, with or without its own GIL, the import
 raises an `ImportError`.

@@ -293,9 +293,9 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
 
     Args:
         pattern: name, regex, list of these, or None. A list of one item means that item. Names in llama.cpp's
-            `tokenizer.ggml.pre` (`OTHER_NAMES`) mean the equivalent named pattern. A str that is
-            one word of letters, digits and `_` is a name, and so is one with `-` that has a digit or `_` or is
-            similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
+            `tokenizer.ggml.pre` (`OTHER_NAMES`) mean the equivalent named pattern. Another str of 2 to 64 letters,
+            digits and `_`, not only of digits and `_`, is an unknown name, and so is one with `-` that has a digit
+            or `_` or is similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
         (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.

@@ -271,7 +271,8 @@ def test_estimate_of_tools_is_the_published_overhead(name: str, first: int) -> N
         ("Hi", {}, r'messages must be a list of dicts such as \{"role": "user", "content": "Hi"\}, not str'),
         ([], {}, "messages is empty: a chat has at least one message"),
         (["Hi"], {}, r"messages\[0\] must be a dict .* not str"),
-        ([{"content": "Hi"}], {}, r'messages\[0\] has no "role"'),
+        ([{"content": "Hi"}], {}, r'messages\[0\]\["role"\] must be a str'),
+        ([{"role": 5, "content": "Hi"}], {}, r'messages\[0\]\["role"\] must be a str'),
         (CHATS[0], {"tools": "f"}, "tools must be a list of dicts, each the JSON schema of a function"),
         (CHATS[0], {"tools": [len]}, r"tools\[0\] must be the JSON schema of a function"),
         (

@@ -96,7 +96,7 @@ def test_new_tokens_begin_as_the_symbols_of_their_places() -> None:
     ("options", "message"),
     [
         ({"continuing_subword_prefix": "##"}, "with a continuing_subword_prefix, here '##', cannot be combined"),
-        ({"end_of_word_suffix": "</w>"}, "the ends of words are '' in a and '</w>' in b"),
+        ({"end_of_word_suffix": "</w>"}, "end_of_word_suffix is '' in a and '</w>' in b"),
     ],
 )
 def test_vocabularies_that_spell_otherwise_are_refused(options: dict[str, Any], message: str) -> None:

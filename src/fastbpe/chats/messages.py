@@ -33,7 +33,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
                 f"{type(message).__name__}"
             )
         if not isinstance(message.get("role"), str):
-            raise ChatError(f'messages[{number}] has no "role" ("system", "user", "assistant", "tool", …)')
+            raise ChatError(f'messages[{number}]["role"] must be a str ("system", "user", "assistant", "tool", …)')
         made.append({key: value for key, value in message.items() if value is not None})
     return made
 

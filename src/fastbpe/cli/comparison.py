@@ -25,7 +25,7 @@ _BATCH = 4096  # texts counted at a time
 class Text(NamedTuple):
     """A text on which tokenizers are compared.
 
-    group: str – name of its group; each group is a row of the table.
+    group: str – name of its group; the table has a row for each group and tokenizer.
     where: str – its file, and its number in the file if that has several texts.
     text: str or bytes – the text.
     """

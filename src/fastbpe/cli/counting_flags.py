@@ -42,12 +42,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="special token (repeatable); it splits the text, and training gives it one of the last ids (with "
         "--mode codepoint or unigram, one of the first)",
     )
-    add("--num-threads", metavar="N", type=int, help="number of threads that count (default: one per usable CPU)")
+    add(
+        "--num-threads",
+        metavar="N",
+        type=int,
+        help="number of threads (default: FASTBPE_NUM_THREADS, or one per usable CPU)",
+    )
     add(
         "--max-memory-bytes",
         metavar="N",
         type=int,
-        help="maximum memory for counts; the rest goes to temporary files",
+        help="maximum memory while counting; further counts go to temporary files. The counts of a text are added "
+        "up in memory at the end, which this does not limit",
     )
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)

@@ -40,7 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
     add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")
     add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")
-    add("--num-threads", metavar="N", type=int, help="number of threads that encode (default: one per usable CPU)")
+    add(
+        "--num-threads",
+        metavar="N",
+        type=int,
+        help="number of threads that encode (default: FASTBPE_NUM_THREADS, or one per usable CPU)",
+    )
     add(
         "--shard",
         metavar="I/N",

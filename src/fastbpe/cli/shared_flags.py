@@ -62,7 +62,7 @@ def add_model(
         action="append",
         type=token_and_id,
         help="define a special token and its id (repeatable); these replace all special tokens of the "
-        "vocabulary file",
+        "vocabulary file. Not for a sentencepiece model as .model, .fbpe or .gguf, which defines its own",
     )
 
 

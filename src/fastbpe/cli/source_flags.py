@@ -33,14 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_named(int),
         help="count a source N times (repeatable; default: 1)",
     )
-    add("--parity", action="store_true", help="choose each merge for the source that is compressed worst")
+    add(
+        "--parity",
+        action="store_true",
+        help="choose each merge for one source: the one whose --dev text has the most tokens, or whose text "
+        "shrank least relative to --ratio; without both, the one whose own text has the most tokens",
+    )
     add(
         "--dev",
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="with --parity: text on which to measure how well source NAME is compressed; ideally the same text "
-        "in each language (repeatable)",
+        help="with --parity: a text for each source NAME; the source whose text has the most tokens gets the next "
+        "merge, so pass the same text in each language (repeatable)",
     )
     add(
         "--ratio",

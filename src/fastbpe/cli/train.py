@@ -23,7 +23,8 @@ DETAILS = f"""
 With --mode ids, each FILE is a file with sequences of integers from 0 to N - 1 (--base-size
 N), such as image or audio codes, musical notes, or DNA: one sequence per line of text, per
 row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe
-file. With --base, leave out --base-size: the base has it.{documents.DETAILS}"""
+file. With --base, leave out --base-size: the base has it. Flags about text and counts do
+not apply.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -98,12 +99,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--ties",
         choices=TIES,
-        help="which of several equally frequent pairs is merged first: the one with the smallest ids (pair; "
-        "default; as rustbpe), the one that Hugging Face's tokenizers merge first (huggingface), or the first "
-        "in the text (first; as minbpe)",
+        help="with --mode byte or ids: which of several equally frequent pairs is merged first: the one with the "
+        "smallest ids (pair; default; as rustbpe), the one that Hugging Face's tokenizers merge first "
+        "(huggingface; not with --mode ids), or the first in the text (first; as minbpe)",
     )
-    add("--min-count", metavar="N", type=int, help="merge only pairs that occur at least N times (default: 1)")
-    add("--max-token-bytes", metavar="N", type=int, help="maximum token length in bytes (default: none)")
+    add(
+        "--min-count",
+        metavar="N",
+        type=int,
+        help="with --mode byte or ids: merge only pairs that occur at least N times (default: 1)",
+    )
+    add(
+        "--max-token-bytes",
+        metavar="N",
+        type=int,
+        help="with --mode byte: maximum token length in bytes (default: none)",
+    )
     add("--base-size", metavar="N", type=int, help="with --mode ids: the integers are 0 to N - 1")
     add("--max-token-length", metavar="N", type=int, help="with --mode ids: maximum token length in integers")
     add("--base", metavar="MODEL", help="continue from this tokenizer: its tokens keep their ids")

@@ -219,6 +219,8 @@ def _keep(path: str, content: bytes) -> None:
 def _make_private_folder(folder: str) -> None:
     """Create a folder that only this user can enter; an existing folder gets these permissions.
 
+    On Windows, only creates the folder; an existing path is not checked.
+
     Raises:
         PermissionError: the folder belongs to another user.
         NotADirectoryError: the path is not a folder.

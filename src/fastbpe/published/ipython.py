@@ -41,7 +41,7 @@ def _names(shell: Any, event: Any) -> list[str]:
 
 
 def _is_ours(shell: Any, owner: str | None) -> bool:
-    """Tell whether a name in the session is the module fastbpe; owner None: whether `load` is fastbpe.load."""
+    """Tell whether a name in the session is the module fastbpe; owner None: whether `load` is one of fastbpe's."""
     if owner is not None:
         return shell.user_ns.get(owner) is sys.modules.get("fastbpe")
     return getattr(shell.user_ns.get("load"), "__module__", "").startswith("fastbpe.")

@@ -132,7 +132,7 @@ def _train(
         )
     if (writer is None) != bool(trainer["model_prefix"]):
         raise SpecError(
-            "pass either model_prefix or model_writer as the place of the model",
+            "pass either model_prefix or model_writer, to say where the model is written",
             "ModelProto and trainer_spec.model_prefix() must be exclusive.",
         )
     if cut is not None and trainer["pretokenization_delimiter"]:

@@ -244,7 +244,7 @@ class Encoding(Methods):
 
     @cached_property
     def _core_bpe(self) -> CoreBPE:
-        """tiktoken's `Encoding._core_bpe`: the same methods with fewer arguments."""
+        """Counterpart of tiktoken's `Encoding._core_bpe`, with the same methods and arguments."""
         return CoreBPE(self._mergeable_ranks, self._special_tokens, self._pat_str, _of=self)
 
     # Pickling
@@ -360,7 +360,7 @@ def _with_bytes(vocabulary: Vocabulary, missing: Sequence[bytes], first: int) ->
 
 
 class CoreBPE:
-    """Counterpart of `_core_bpe` in tiktoken's Encoding: the same methods with fewer arguments."""
+    """Counterpart of tiktoken's CoreBPE (`Encoding._core_bpe`), with the same methods and arguments."""
 
     def __init__(
         self,

@@ -1395,9 +1395,10 @@ class Tokenizer(TokenizerBase):
     def id_map(self, old: Tokenizer) -> IdMap:
         """Return the map from the ids of another tokenizer, of any mode, to the ids of this one.
 
-        Tokens are the same if their bytes and their kinds are: special and added tokens are names, all others are
-        text. If the other tokenizer lacks a token, its embedding row starts from the ids into which the other
-        tokenizer merges its bytes (without splitting, and without the unknown id).
+        Tokens are the same if their bytes are equal, and both are found by name (special and added tokens), both
+        are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, its
+        embedding row starts from the ids into which the other tokenizer merges its bytes (without splitting, and
+        without the unknown id).
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)

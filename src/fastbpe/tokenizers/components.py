@@ -94,7 +94,7 @@ class Component:
     def state(self) -> dict[str, Any]:
         """Return the JSON of the component. Raises TypeError for one written in Python."""
         if self.written is not None:
-            kept = "files and pickles can contain only components of the library tokenizers itself"
+            kept = "files and pickles can contain only built-in components, not those written in Python"
             raise TypeError(f"Custom {self.written_name} cannot be serialized; {kept}")
         return self._state
 
@@ -201,7 +201,7 @@ class Steps:
         """Create the components that a tokenizer.json describes. Raises FormatError if it is invalid."""
         steps = described.get(cls.key)
         if not isinstance(steps, list):
-            raise FormatError(f"Sequence: the list {cls.key!r} is missing")
+            raise FormatError(f"Sequence: {cls.key!r} must be a list")
         made: Any = cls.__new__(cls)
         made._take([found_at(f"{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
         return made

@@ -108,8 +108,8 @@ def _check(
         raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if "ties" in keywords:
         raise TrainingError(
-            f"{argument} has its own order: of two equally frequent pairs it merges the one whose left token, "
-            "then right token, is less as bytes; leave ties= out"
+            f"{argument} has its own order: of two equally frequent pairs it merges the one whose left token "
+            "(then right token) comes first in byte order; leave ties= out"
         )
 
 

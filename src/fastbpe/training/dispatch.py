@@ -157,7 +157,8 @@ def train(
             is a dict of names to sources. In byte and code-point mode.
         **options: options for reading the source, and options of the mode.
             For reading, in all modes:
-            num_threads: int – number of threads that count. Default: FASTBPE_NUM_THREADS, or one per usable core.
+            num_threads: int – number of threads that count, and with mode="unigram" also learn. Default:
+            FASTBPE_NUM_THREADS, or one per usable core.
             max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full,
             counts go to temporary files (in TMPDIR), which are added up at the end. The limit does not include the
             result, which takes 32 bytes plus the length for each distinct piece. Default: None, no limit.
@@ -206,7 +207,8 @@ def train(
 
     Raises:
         TrainingError: an option has an invalid value, or there is no text to learn from.
-        OptionError (a TypeError): the mode has no option with this name; the message suggests a similar one.
+        OptionError (a TypeError): the mode has no option with this name, and the message says what to pass
+            instead; or mode="ids" lacks base_size=.
         FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read.
         SpecialTokenError: a special token is empty, given twice, or already a token.

@@ -54,8 +54,8 @@ class LastWords:
     """Collector of the last words of as many sentences as may become the last one.
 
     Let n be the number of sentences that are not empty. sentencepiece treats as the last one the n-th of all
-    sentences, or the next one if that is empty (see `SentenceStore.drop_empty`). So this collector keeps about as
-    many words as there are empty sentences.
+    sentences, or if that is empty the next one that is not (see `SentenceStore.drop_empty`). So this collector
+    keeps about as many words as there are empty sentences.
     """
 
     keeps = "last words"

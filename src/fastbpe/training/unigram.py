@@ -327,8 +327,8 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "all characters of the text are symbols already, and it has none of required_chars=: pass more "
-            "text, or fewer symbols",
+            "all characters of the text are symbols already, and the text lacks all of required_chars=: "
+            "pass more text, or fewer symbols",
             "[!seed_sentencepieces.empty()] ",
         )
     return pieces, log_probabilities(scores)

@@ -29,7 +29,9 @@ _NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
 
 
 class State(NamedTuple):
-    """Settings that decide ids, except the post-processor. Equal states lead to equal ids.
+    """Settings of a tokenizer that decide ids and texts, except the post-processor, truncation and padding.
+
+    Two equal states of the same tokenizer lead to the same ids, apart from those settings and from dropout.
 
     components: pickled state of each of COMPONENTS; None for a component that is not set.
     options: value of each of the model's MODEL_OPTIONS.

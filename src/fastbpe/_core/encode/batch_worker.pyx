@@ -1,8 +1,8 @@
 """Encodes many texts without creating an object for each: for threads of the caller, and for the rows of a buffer.
 
-Threads of the caller have checked the text, and encode it without the GIL, however short the texts are. Special tokens
-are plain text there, but added tokens that are found in any text are found here, too. Rows are texts in one
-buffer, as in Arrow.
+Threads of the caller encode without the GIL, however short the texts are. `encode_texts` and `encode_separated` need
+text that is known to be UTF-8; `encode_json_lines` checks it. In all three, special tokens are plain text, but added
+tokens that are found in any text are found. Rows are texts in one buffer, as in Arrow.
 """
 
 from libc.stdint cimport int64_t

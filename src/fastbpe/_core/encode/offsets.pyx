@@ -170,9 +170,10 @@ cdef int encode_spans(
 
 
 cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexcept nogil:
-    """Set the positions that tokenizers returns for ids whose bytes are beyond their piece.
+    """Set the positions that tokenizers returns for ids whose bytes lie beyond the end of their piece.
 
-    tokenizers mistakes their position in the piece for a position in the whole text.
+    They are bytes of a prefix or suffix (continuing_subword_prefix, end_of_word_suffix). tokenizers mistakes their
+    position in the piece for a position in the whole text.
     """
     cdef const Ids* beyond = &scratch.beyond
     cdef Span span

@@ -174,13 +174,13 @@ cdef class Vocabulary:
         cdef const Spelling* spelling = self.tables.spelling
         cdef size_t i
         if self._ranked:
-            raise VocabularyError("a vocabulary of characters has the pairs of a list of merges, in the table 'pairs'")
+            raise VocabularyError("a vocabulary of characters needs its pairs in the table 'pairs', not 'pair_lines'")
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
-            raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}: there are {self.tables.n_ids}")
+            raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids")
         for i in range(256 if spelling.has_bytes else 0):
             if spelling.byte_ids[i] != NONE and spelling.byte_ids[i] >= self.tables.n_ids:
                 raise VocabularyError(
-                    f"the byte 0x{i:02x} has the id {spelling.byte_ids[i]}: there are {self.tables.n_ids}"
+                    f"the byte 0x{i:02x} has the id {spelling.byte_ids[i]}, but there are only {self.tables.n_ids} ids"
                 )
         return 0
 

@@ -280,7 +280,7 @@ cdef class Normalizer:
         """Do the work of run(), and record offsets. Requires: all of `out` is 0."""
         if n >= NONE - 1:
             with gil:
-                raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 2; cut the text")
+                raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 3; cut the text")
         out.with_offsets = True
         if self.run(text, n, out) != 0 or out.n >= NONE:
             no_memory(n)

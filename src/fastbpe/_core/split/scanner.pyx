@@ -101,8 +101,9 @@ cdef class Scanner(VectorScanner):
     """Splitter for a family of patterns.
 
     family: "gpt2", "cl100k", "o200k" or "deepseek".
-    n_digits: int – maximum number of digits in a piece, up to 9; 0: no limit.
-    contractions: bool – English contractions are separate pieces (cl100k) or the end of a word (o200k).
+    n_digits: int – maximum number of digits in a piece, up to 9; 0: no limit. No effect with "gpt2".
+    contractions: bool – English contractions are separate pieces (cl100k) or the end of a word (o200k). No effect
+        with "gpt2", where they are always separate pieces, and "deepseek".
     end_is_one_piece: bool – white space up to the end of the text is one piece.
     path: str or None – an instruction set, one of `paths()`; None: the one in the environment variable
         FASTBPE_SIMD, or the best one.

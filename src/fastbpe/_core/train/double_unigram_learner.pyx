@@ -105,7 +105,7 @@ cdef class DoubleUnigramLearner:
         return len(self._pieces)
 
     def abandon(self):
-        """Make threads that work on this stop soon, with an error."""
+        """Make the threads that use this learner stop soon, with an error."""
         set_flag(&self._abandoned)
 
     def pieces(self):

@@ -25,8 +25,8 @@ cdef class LanguageChoice:
     ratio: list of float, or None – the language whose text shrank least relative to its ratio needs a merge; a
         text shrinks by symbols before / symbols now. A language without text is exhausted. None: the language with
         the most symbols needs a merge.
-    window: int or None – number of recent merges of which no language has a larger share than alpha / number of
-        languages.
+    window: int or None – number of recent merges; a language with a larger share of them than alpha / number of
+        languages must wait, as long as another can learn.
     alpha: float – see window.
     """
 

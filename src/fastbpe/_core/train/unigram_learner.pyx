@@ -99,7 +99,7 @@ cdef class UnigramLearner:
         free(self._nodes)
 
     def abandon(self):
-        """Make threads that work on this stop soon, with an error."""
+        """Make the threads that use this learner stop soon, with an error."""
         set_flag(&self._abandoned)
 
     # Pieces

@@ -310,7 +310,8 @@ def _reach_within(
 def _count_fitting(encoder: Encoder, text: str, origin: int, near: int, place: int, limit: int) -> int:
     """Count as `count_part` does; more than the limit for a part that the vocabulary cannot encode.
 
-    A model without an unknown token may encode the text, and not a part that ends within a special token.
+    A model without an unknown token may be able to encode the text, but not a part that ends within a special
+    token.
     """
     try:
         return int(count_part(encoder._pipeline, text, origin, near, place, limit))

@@ -30,9 +30,8 @@ class CharacterJoining(ByteJoining):
             )
         if self._spelling.suffix != other.suffix:
             raise VocabularyError(
-                f"the ends of words are {self._spelling.suffix!r:.40} in a and {other.suffix!r:.40} in b "
-                "(end_of_word_suffix): only vocabularies with the same suffix can be combined; to add tokens, "
-                "use with_tokens"
+                f"end_of_word_suffix is {self._spelling.suffix!r:.40} in a and {other.suffix!r:.40} in b: only "
+                "vocabularies with the same suffix can be combined; to add tokens, use with_tokens"
             )
         super().__init__(a, b, make)
 

@@ -72,7 +72,8 @@ class Remover(Generic[TokenizerT]):
             if token_id is None:
                 raise VocabularyError(f"{token!r} is not a token of this vocabulary, so it cannot be removed")
             if token_id in kept:
-                raise VocabularyError(f"token {token_id} ({token!r}) cannot be removed: it is {kept[token_id]}")
+                named = f"token {token_id} ({token!r})" if isinstance(token, (str, bytes)) else f"token {token_id}"
+                raise VocabularyError(f"{named} cannot be removed: it is {kept[token_id]}")
             drop.add(token_id)
         return self._without(drop, keep_ids)
 
