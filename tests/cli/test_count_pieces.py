@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 import fastbpe
@@ -59,3 +61,14 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
     assert done.status == 1
     assert "only with --mode codepoint or unigram" in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_full_disk_error_names_the_option_of_the_shell(run, tmp_path, monkeypatch):
+    class Full:
+        def __init__(self, **options):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    fastbpe.PieceCounts((b"%d" % i, 1) for i in range(20_000)).save(tmp_path / "a.pieces")
+    monkeypatch.setattr("tempfile.TemporaryFile", Full)
+    done = run("count-pieces", tmp_path / "a.pieces", "-o", tmp_path / "b.pieces", "--max-memory-bytes", "1")
+    assert done.failed_with("set TMPDIR to a folder with enough space, or raise --max-memory-bytes")

@@ -54,7 +54,8 @@ def describe(error: BaseException, args: argparse.Namespace | None = None) -> st
     """
     if isinstance(error, OSError) and error.strerror:
         name = error.filename2 or error.filename  # after a failed renaming, the name that was meant
-        return f"{os.fsdecode(name)}: {error.strerror}" if name else error.strerror
+        said = error.strerror if args is None else in_words_of_shell(error.strerror, args)
+        return f"{os.fsdecode(name)}: {said}" if name else said
     text = " ".join(str(error).split("\n")).strip()
     if args is not None:
         text = in_words_of_shell(text, args)

@@ -157,7 +157,7 @@ class CodePointBase:
         if lowest - len(new) <= -_MAX_SCORE:
             raise TrainingError(
                 f"the lowest score of base= is {lowest:g}, and floats cannot represent {len(new)} lower scores "
-                "that are 1 apart; lower vocab_size, or train without base="
+                "that are 1 apart; lower vocab_size=, or train without base="
             )
         packed = [lowest - 1 - rank for rank in range(len(new))]
         piece_bytes, piece_ends = pack_pieces([*model.pieces, *(text.encode() for text in new)])

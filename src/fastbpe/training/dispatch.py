@@ -104,8 +104,8 @@ def train(
 ) -> Tokenizer | SequenceTokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
 
-    The same text and options lead to the same tokenizer on any machine, with any number of threads, and for any
-    order of the documents (except with ties="first", which uses the order).
+    The same text and options lead to the same tokenizer on any machine and with any number of threads. The order
+    of the documents matters only for ties="first", for mode="unigram", and if sentences are sampled.
 
     Args:
         source: path, texts or counts – the text to learn from.
@@ -113,7 +113,7 @@ def train(
             Arrow with a field "text", also compressed as .gz or .zst; its name decides, or else its first bytes.
             A folder means all such files below it that are not hidden, if they have the extension .txt, .jsonl,
             .ndjson, .jsonlines, .jl, .parquet or .arrow, and .json files of JSON lines with the field. Files are
-            read as a stream: memory does not grow with their size.
+            read as a stream.
             A text is one document: str, or bytes of UTF-8.
             A pathlib.Path is always a path, and so is a single str. In a list or tuple, strings are paths if
             every one looks like a path: a single line of fewer than 1,024 characters that ends with a slash or an
@@ -156,7 +156,7 @@ def train(
             occurred that often. Default: 1. Weights are integers: to halve a source, double the others. The source
             is a dict of names to sources. In byte and code-point mode.
         **options: options for reading the source, and options of the mode.
-            For reading, in all modes:
+            For reading, in all modes but "ids":
             num_threads: int – number of threads that count, and with mode="unigram" also learn. Default:
             FASTBPE_NUM_THREADS, or one per usable core.
             max_memory_bytes: int – bytes for the counting tables of all threads together. When they are full,

@@ -95,7 +95,7 @@ class Spill:
             raise OSError(
                 error.errno,
                 f"{error.strerror}: cannot store the counts in {tempfile.gettempdir()}; set TMPDIR to a folder "
-                "with enough space, or raise max_memory_bytes",
+                "with enough space, or raise max_memory_bytes=",
             ) from error
 
 

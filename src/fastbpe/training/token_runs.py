@@ -124,7 +124,7 @@ def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int
             'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'
         )
     if neighbours.n_pruned and not neighbours:
-        raise TrainingError("neighbours= is empty, because all were pruned as rare: prune with a lower min_count")
+        raise TrainingError("neighbours= is empty, because all were pruned as rare: prune with a lower min_count=")
     return min(neighbours.values(), default=1)
 
 

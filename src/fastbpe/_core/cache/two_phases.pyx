@@ -92,7 +92,7 @@ cdef class TwoPhases:
         for i in range(n):
             left, right = <uint32_t> (joins[i] >> 32), <uint32_t> (joins[i] & 0xFFFFFFFF)
             if left >= self.words.tables.n_ids or right >= self.words.tables.n_ids:
-                raise ValueError(f"neighbours {left} and {right} of a superword: there are {self.words.n_ids} ids")
+                raise ValueError(f"neighbours {left} and {right} of a superword: there are only {self.words.n_ids} ids")
             bit = join_bit(&self.phases, left, right)
             self._joins[bit >> 6] |= <uint64_t> 1 << (bit & 63)
             self._add_border(left, right)
@@ -106,7 +106,7 @@ cdef class TwoPhases:
         cdef set first = set(), last = set()
         for i in members:
             if i >= tables.n_ids:
-                raise ValueError(f"part {i} of a superword: there are {tables.n_ids} ids")
+                raise ValueError(f"part {i} of a superword: there are only {tables.n_ids} ids")
             if token_length(tables, i):
                 token = tables.token_bytes + token_start(tables, i)
                 first.add(token[0])

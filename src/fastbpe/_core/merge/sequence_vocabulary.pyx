@@ -171,7 +171,7 @@ cdef class SequenceVocabulary:
     def length(self, size_t token_id):
         """Return the number of symbols of an id."""
         if token_id >= self.tables.n_ids:
-            raise IndexError(f"id {token_id}: there are {self.tables.n_ids}")
+            raise IndexError(f"id {token_id}: there are only {self.tables.n_ids} ids")
         return self.lengths[token_id]
 
     def ids_of_length(self, size_t n_symbols):
