@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_vocab_size,
         required=True,
         help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint, a token for each character of the text, and no merges",
+        "codepoint, only the characters of the text (by default those that make up 99.95 %% of it), and no merges",
     )
     add(
         "--mode",

@@ -63,7 +63,7 @@ class Job:
         text_field: str – field of a JSON line, or column of a table, that contains the text.
         format: str or None – format of all inputs; None: by name, or else by content.
         on_error: str – "raise" an error for a document that cannot be read, or "skip" it.
-        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
+        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
         header: str or None – header in front of the ids of a .bin, one of id_headers.HEADERS.
     """
 
@@ -205,7 +205,8 @@ class Run:
             The progress at the end.
 
         Raises:
-            Exception: the first error of reading or encoding; all batches before it have been written and noted.
+            Exception: the first error of reading or encoding. Before an error of reading, or a FormatError, all
+                earlier batches have been written and noted.
         """
         total = sum(path.stat().st_size for path in files)
         with (

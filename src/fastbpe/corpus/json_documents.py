@@ -88,6 +88,6 @@ class Lines:
         if isinstance(record, dict):
             if self.field in record:
                 return f"its field {self.field!r} is null, not a string"
-            found = f"its fields are {', '.join(map(repr, record))}"
+            found = f"its fields are {', '.join(map(repr, record))}" if record else "it is empty"
             return f"no object with a field {self.field!r}; {found}; {OTHER_FIELD}"
         return f"the line is not an object, so it has no field {self.field!r}{self._advice}"

@@ -50,8 +50,8 @@ SMALL_BLOCK = 1 << 16  # bytes: the documents of shorter blocks share a turn of 
 class ResolvedSource(NamedTuple):
     """Source after `resolve`: its files and its documents.
 
-    items: files as Path or RemotePath, and documents as str or bytes, in order; an iterator if the source is an
-            iterator.
+    items: files as Path or RemotePath, and documents as str or bytes, in order; a list if the source is a path or
+        a list of paths, otherwise an iterator.
     left_out: files in its folders that are not read. It grows when a folder among the items is listed.
     n_bytes: int or None – total size of the files; None: the source contains other items than files, or the amount
         of text in the files is not known before reading.
@@ -240,7 +240,7 @@ def read(
         cut: function that finds the places between the parts of a long document of a text file; None: it is kept
             whole in memory. With skip, documents between separators are also kept whole.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
-            errors="replace", it is in bytes of the replaced text.
+            errors="replace", the offset in a text file is in bytes of the replaced text.
         skip, errors: as for `documents`. With skip, a text file that is one document is read twice, so that it can
             be skipped whole.
         n_threads: int – threads that share the blocks of the file: for more threads, blocks are smaller.

@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError
 
 
 class Stretch(NamedTuple):
-    """Consecutive documents of a file, or a part of a document that is too long for memory.
+    """Consecutive documents of a file, or a part of a long document.
 
     texts: the documents, or a block that contains them. The first may continue the last document of the previous
         stretch.

@@ -149,7 +149,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
         token: str or None – bearer token; it is sent only to the host of url, not to hosts of redirects.
 
     Raises:
-        DownloadError: the download failed or is larger than 256 MB, or FASTBPE_OFFLINE forbids downloads.
+        DownloadError: the download failed or is larger than 268 MB, or FASTBPE_OFFLINE forbids downloads.
     """
     check_allowed(url)
     import urllib.request  # here: files in a cache are read without it

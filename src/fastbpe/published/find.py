@@ -1,12 +1,13 @@
 """Search for vocabularies by name in folders of this machine. Nothing is downloaded.
 
-The search covers, in this order:
+For the name of a published vocabulary, the search covers, in this order:
 
-1. the folders of FASTBPE_VOCAB_DIR and the user's cache, which `fastbpe fetch` fills, under readable file names;
-2. the cache of tiktoken;
-3. the cache of Hugging Face.
+1. the published file in the folders of FASTBPE_VOCAB_DIR and in the user's cache, which `fastbpe fetch` fills;
+2. the same file in the cache of tiktoken;
+3. NAME.fbpe, or a folder NAME, in the folders of 1.
 
-A published file is accepted only with its published SHA-256.
+For any other name, it covers 3, then the cache of Hugging Face. A published file is accepted only with its
+published SHA-256.
 """
 
 from __future__ import annotations

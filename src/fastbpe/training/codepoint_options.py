@@ -314,7 +314,7 @@ def _check(trainer: Spec) -> None:
         )
     for name in ("unk_piece", "bos_piece", "eos_piece", "pad_piece"):
         if not trainer[name]:
-            raise SpecError(f"{name} must not be empty", f"[!trainer_spec.{name}().empty()] ")
+            raise SpecError(f"{name}= must not be empty", f"[!trainer_spec.{name}().empty()] ")
     if trainer["auto_character_coverage"]:
         _refuse_auto_coverage(trainer)
     if trainer["input_format"] not in FORMATS:

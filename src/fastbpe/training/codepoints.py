@@ -50,7 +50,7 @@ class CodePointReport:
     """Statistics of one run of code-point training.
 
     Attributes:
-        n_bytes: int – size of the training text, in bytes.
+        n_bytes: int – size of the training text in bytes, without the lines that n_bytes_left_out counts.
         n_sentences: int – sentences that were learned from.
         n_empty: int – empty lines, left out.
         n_too_long: int – lines of more than max_sentence_length bytes, left out.

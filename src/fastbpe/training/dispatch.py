@@ -129,11 +129,12 @@ def train(
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: symbols, pieces, characters; "characters" learns all characters and no merges.
+            code-point mode: symbols, pieces, characters; "characters" learns no merges, and the
+            characters that character_coverage= keeps.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
-            unigram model, sentencepiece's default, which keeps the sentences in memory. None: the mode of the base
-            or of the `PieceCounts`; without them "byte".
+            unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
+            the `PieceCounts`; without them "byte".
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
             tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
             vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens

@@ -228,8 +228,8 @@ class PieceCounts(Mapping[bytes, int]):
         """Return the pieces that occur often enough.
 
         Training on them takes less memory and may lead to a different tokenizer. Add up shards first: a piece that
-        is rare in each shard may be frequent in all together. In code-point mode, the characters of all words
-        still count for the alphabet.
+        is rare in each shard may be frequent in all together. In code-point and unigram mode, the characters of
+        all words still count for the alphabet.
 
         Args:
             min_count: int – minimum number of occurrences of a piece that is kept; 1 or more.

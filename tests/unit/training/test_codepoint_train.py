@@ -305,7 +305,7 @@ def test_error_of_the_source_is_passed_on() -> None:
         ({"input_format": "csv"}, "choose 'text' or 'tsv'"),
         ({"colour": 1}, "'colour' is not an option"),
         ({"use_all_vocab": True}, "only for word and char models"),
-        ({"unk_piece": ""}, "unk_piece must not be empty"),
+        ({"unk_piece": ""}, "unk_piece= must not be empty"),
     ],
 )
 def test_invalid_options_raise_training_error(options: dict[str, Any], message: str) -> None:
