@@ -19,9 +19,9 @@ DETAILS = """
 
 All tokens keep their ids. If the format cannot store a part of the tokenizer, an error
 names it. Only the split pattern, the special tokens and the roles may be missing from the
-file; the summary line shows the options that load the first two. Before a file is replaced, the new one
-is read back and, unless --drop is given, must return the same ids for every token and
-for many pairs of tokens.
+file; the summary line shows the options that load the first two. Before a file is
+replaced, the new one is read back and, unless --drop is given, must return the same ids
+for every token and for many pairs of tokens.
 
 Unigram models can be converted between sentencepiece's .model and tokenizer.json. The
 command warns if texts with several equally good segmentations may get other ids."""

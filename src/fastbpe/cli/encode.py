@@ -26,7 +26,8 @@ treated as plain text unless --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
 it again: it continues where it stopped. Files are streamed; a text file that is one
-document is kept whole in memory if the tokenizer has no split pattern, or a normalizer.
+document is kept whole in memory if the tokenizer has a normalizer, or if its split
+pattern is not similar to gpt2, cl100k, o200k or llama3.
 With --shard I/N, N commands on one or several machines write one part each; a finished
 part is not written again.
 

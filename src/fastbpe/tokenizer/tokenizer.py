@@ -553,12 +553,12 @@ class Tokenizer(TokenizerBase):
         errors: ReadErrors = "strict",
         header: Header | None = None,
     ) -> FilesSummary:
-        r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
+        r"""Encode the documents of files into one file of ids. Files are streamed.
 
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
-        byte for byte the same. docs/corpus-to-bin.md says what must fit into memory; docs/many-machines.md
-        describes shards.
+        byte for byte the same. A text file that is one document may be kept whole in memory, if the tokenizer
+        normalizes text or its split pattern has no scanner (see its repr). docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
@@ -580,8 +580,8 @@ class Tokenizer(TokenizerBase):
                 progress("encoding", done, total) with bytes of the inputs as stored.
             overwrite: replace an existing output, and the remains of an unfinished run with other arguments.
             shard: (number, number of shards): encode one part of the inputs, numbered from 0, into
-                OUT-00003-of-00010.bin for (3, 10). Pass the same inputs to every call. `merge_shards` joins the
-                shards into one file.
+                train-00003-of-00010.bin for (3, 10) and out="train.bin". Pass the same inputs to every call.
+                `merge_shards` joins the shards into one file.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
             errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.

@@ -326,6 +326,11 @@ def test_missing_json_field_error_lists_the_fields(tmp_path: Path) -> None:
         FormatError, match=r"a\.jsonl:2: no object with a field 'text'; its fields are 'body', 'id'"
     ):
         texts(read(tmp_path / "a.jsonl"))
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{}\n')
+    with pytest.raises(
+        FormatError, match=r"a\.jsonl:2: no object with a field 'text'; it is empty; use text_field="
+    ):
+        texts(read(tmp_path / "a.jsonl"))
 
 
 @pytest.mark.parametrize("name", ["a.txt.bz2", "a.xz", "a.jsonl.zip", "a.parquet.gz"])
