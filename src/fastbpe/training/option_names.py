@@ -25,7 +25,7 @@ def check_names(mode: str, options: Iterable[str]) -> None:
 
     Raises:
         TrainingError: there is no such mode.
-        OptionError: the mode has no such option; the message suggests a similar one.
+        OptionError: the mode has no such option; the message says what to pass instead.
     """
     if mode not in _MODES:
         raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))

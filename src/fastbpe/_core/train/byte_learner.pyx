@@ -52,8 +52,8 @@ cdef class Learner(MergeLearner):
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would form the bytes of a token is then skipped.
     more_symbols: int – number of symbols of other sources whose merges share the ids.
-    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token is less as bytes; if
-        these are equal, whose right token is.
+    ties_bytes: bool – with limits: of pairs with equal counts, merge the one whose left token (then right token)
+        comes first in byte order.
     overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, the number that merging makes.
     shares: sequence of int – counts, in descending order, of other merges that also make ids up to max_ids, and
         that precede merges of an equal count. Learning ends when no more merges are needed.
