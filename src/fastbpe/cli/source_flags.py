@@ -18,7 +18,9 @@ _OF_PARITY = ("dev", "ratio", "window", "alpha", "global_merges")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add = parser.add_argument_group("several languages, or weighted texts").add_argument
+    add = parser.add_argument_group(
+        "several languages, or weighted texts, with --mode byte or codepoint"
+    ).add_argument
     add(
         "--source",
         metavar="NAME=FILE",
@@ -36,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--parity",
         action="store_true",
-        help="choose each merge for one source: the one whose --dev text has the most tokens, or whose text "
-        "shrank least relative to --ratio; without both, the one whose own text has the most tokens",
+        help="with --mode byte: choose each merge for one source: the one whose --dev text has the most tokens, "
+        "or whose text shrank least relative to --ratio; without both, the one whose own text has the most tokens",
     )
     add(
         "--dev",

@@ -131,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_superwords(parser: argparse.ArgumentParser) -> None:
     """Add the flags of superwords."""
-    add = parser.add_argument_group("tokens that span several words (superwords)").add_argument
+    add = parser.add_argument_group("tokens that span several words (superwords), with --mode byte").add_argument
     add(
         "--superwords",
         metavar="N",
