@@ -9,5 +9,4 @@ class QuickStream:
     _seen: int | None
     _known: dict[int, str | None]
     _last: int | None
-    def step(self, tokenizer: Any, id: Any) -> str | None:
-        """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
+    def step(self, tokenizer: Any, id: Any) -> str | None: ...

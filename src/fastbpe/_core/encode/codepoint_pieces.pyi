@@ -16,26 +16,17 @@ class Tokens:
     def __len__(self) -> int: ...
     def ids(self) -> list[int]: ...
     def to_array(self) -> Array: ...
-    def pieces(self, names: list[str]) -> list[str]:
-        """Return the pieces. names: the piece of each id."""
-
-    def byte_pieces(self, names: list[bytes]) -> list[bytes]:
-        """Return the pieces as bytes. names: the piece of each id."""
-
-    def offsets(self, *, in_characters: bool) -> list[tuple[int, int]]:
-        """Return (start, end) of each token in the text, in characters or in bytes."""
+    def pieces(self, names: list[str]) -> list[str]: ...
+    def byte_pieces(self, names: list[bytes]) -> list[bytes]: ...
+    def offsets(self, *, in_characters: bool) -> list[tuple[int, int]]: ...
 
 @final
 class TokenEncoder:
     def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
-    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0, seed: int = 0) -> Tokens:
-        """Encode a text in UTF-8; each invalid byte counts as U+FFFD."""
-
+    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0, seed: int = 0) -> Tokens: ...
     def encode_best(
         self, text: bytes, n_best: int, *, offsets: bool = False, milliseconds: int = 0
-    ) -> list[tuple[Tokens, float]]:
-        """Return the n best segmentations of a text, each with the total of its scores."""
-
+    ) -> list[tuple[Tokens, float]]: ...
     def sample(
         self,
         text: bytes,
@@ -45,7 +36,6 @@ class TokenEncoder:
         n_best: int = 0,
         offsets: bool = False,
         milliseconds: int = 0,
-    ) -> Tokens:
-        """Return the tokens of a random segmentation of a text, drawn according to its score."""
+    ) -> Tokens: ...
 
 def marks_spaces(encoder: Encoder) -> bool: ...

@@ -28,8 +28,6 @@ class _ChoosesSpecial(Protocol):
 
 @disjoint_base
 class Encoder:
-    """Encoder of text with one vocabulary, one splitter and one set of special tokens; base of Tokenizer."""
-
     def __init__(
         self,
         vocabulary: Vocabulary,

@@ -19,29 +19,17 @@ class CodePoints:
         splits: bool = False,
     ) -> Self: ...
     @property
-    def marks_spaces(self) -> bool:
-        """True if U+2581 becomes a space before merging."""
-
+    def marks_spaces(self) -> bool: ...
     @property
-    def by_words(self) -> bool:
-        """True if no piece has a space after another character, so that words are merged separately."""
-
+    def by_words(self) -> bool: ...
     @property
-    def n_pieces(self) -> int:
-        """Number of symbols that are pieces; the others are characters."""
-
+    def n_pieces(self) -> int: ...
     @property
-    def token_bytes(self) -> bytes:
-        """Bytes of the symbols, in the form that a Vocabulary accepts."""
-
+    def token_bytes(self) -> bytes: ...
     @property
-    def token_ends(self) -> bytes:
-        """Ends of the symbols in token_bytes, uint32."""
-
+    def token_ends(self) -> bytes: ...
     @property
-    def expanded(self) -> list[int]:
-        """Symbols that stand for several ids; `expand` sets these."""
-
+    def expanded(self) -> list[int]: ...
     def expand(self, expansions: list[list[int]]) -> None: ...
     def ids(self) -> list[int]: ...
 

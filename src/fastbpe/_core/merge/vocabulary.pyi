@@ -30,17 +30,11 @@ class Vocabulary:
     @property
     def n_tokens(self) -> int: ...
     @property
-    def drops_bytes(self) -> bool:
-        """True if some byte is not a token."""
-
+    def drops_bytes(self) -> bool: ...
     @property
-    def spelled(self) -> SpelledSymbols | None:
-        """Spelling of a piece before merging, or None."""
-
+    def spelled(self) -> SpelledSymbols | None: ...
     @property
-    def segmenter(self) -> Segmenter | None:
-        """Rules by which pieces are segmented without merging, or None."""
-
+    def segmenter(self) -> Segmenter | None: ...
     @property
     def whole_piece_first(self) -> bool: ...
     def find(self, token: bytes | str) -> int | None: ...

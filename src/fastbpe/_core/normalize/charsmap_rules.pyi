@@ -3,7 +3,6 @@ from typing import final
 @final
 class Rules:
     @property
-    def are_utf8(self) -> bool:
-        """True: each replacement is UTF-8."""
+    def are_utf8(self) -> bool: ...
 
 def words_stay(rules: Rules) -> bool: ...

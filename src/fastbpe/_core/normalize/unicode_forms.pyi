@@ -11,8 +11,4 @@ class Form(TextStep):
     @property
     def name(self) -> str: ...
     def normalize(self, text: str | bytes) -> bytes: ...
-    def sources(self, text: str | bytes) -> list[int] | None:
-        """Return, for each character of `normalize(text)`, the index of the character that it comes from.
-
-        None: the text does not change.
-        """
+    def sources(self, text: str | bytes) -> list[int] | None: ...

@@ -22,18 +22,13 @@ class Segmenter:
         longest: int = 0,
     ) -> Self: ...
     @property
-    def trie(self) -> Trie:
-        """Trie of the tokens that are found in text."""
-
+    def trie(self) -> Trie: ...
     @property
-    def kind(self) -> str:
-        """Kind of the vocabulary."""
+    def kind(self) -> str: ...
 
 @final
 class Trie:
     def __new__(cls, token_bytes: Buffer, token_ends: Buffer, ids: Buffer, scores: Buffer) -> Self: ...
     @property
-    def n_units(self) -> int:
-        """Number of units of the array."""
-
+    def n_units(self) -> int: ...
     def prefixes(self, text: bytes) -> list[tuple[int, int]]: ...

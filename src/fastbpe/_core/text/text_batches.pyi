@@ -9,8 +9,6 @@ class TextBatches:
 
 @final
 class TextRows:
-    """Texts in one UTF-8 buffer, read without creating an object for each."""
-
     def __new__(
         cls,
         data: Buffer | None,

@@ -12,24 +12,14 @@ from fastbpe.model import Buffer
 class DoubleUnigramLearner:
     def __new__(cls, pieces: list[bytes], scores: array[float], words: SentenceStore) -> Self: ...
     @property
-    def n_pieces(self) -> int:
-        """Number of remaining pieces, with the first one, which stands for unknown characters."""
-
+    def n_pieces(self) -> int: ...
     @property
-    def lowest(self) -> float:
-        """Lowest score of a piece."""
-
+    def lowest(self) -> float: ...
     def abandon(self) -> None: ...
-    def expect(self, first: int, end: int) -> array[float]:
-        """Return how often each piece is expected in the words from `first` to `end`."""
-
+    def expect(self, first: int, end: int) -> array[float]: ...
     def count_best(self, first: int, end: int) -> array[float]: ...
-    def maximize(self, expected: array[float]) -> None:
-        """Set the scores that explain the counts best; drop pieces that are expected less than 0.5 times."""
-
-    def alternatives(self, first: int, end: int) -> tuple[Buffer, array[int]]:
-        """Return the pieces that each of some pieces would become without it, end to end, and their numbers."""
-
+    def maximize(self, expected: array[float]) -> None: ...
+    def alternatives(self, first: int, end: int) -> tuple[Buffer, array[int]]: ...
     def prune(
         self,
         counts: array[float],

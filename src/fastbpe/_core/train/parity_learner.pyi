@@ -40,5 +40,4 @@ class Corpus(Learner):
 class TokenTexts:
     def __init__(self, texts: Iterable[bytes], prefix: bytes = b"") -> None: ...
     @property
-    def n(self) -> int:
-        """Number of texts."""
+    def n(self) -> int: ...
