@@ -17,12 +17,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Iterable, Iterator
 
 from fastbpe._utils import file_locks
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe(?:\.lock)?"  # [1]: of the target
 _LOCK = "lock"  # in a folder; on Windows also the suffix of the lock file next to a file

@@ -6,9 +6,7 @@ llama2 is not a misspelling of llama3.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 _CUTOFF = 0.7  # minimum ratio of difflib at which two names are similar
 _MAX_NAME = 100  # characters; a longer text is no name, and comparing it takes long

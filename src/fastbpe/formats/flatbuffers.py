@@ -7,10 +7,7 @@ distance of an object from the end of the buffer.
 from __future__ import annotations
 
 import struct
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 
 class Field:

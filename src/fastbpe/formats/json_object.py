@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 from fastbpe.errors import FormatError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _MAX_CONFIG_BYTES = 1 << 26
 

@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Mapping
 from functools import lru_cache
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from array import array
+from collections.abc import Sequence
 from itertools import pairwise
 
 from fastbpe._core.normalize.charsmap_builder import build_trie
@@ -17,10 +18,6 @@ from fastbpe.formats.flatbuffers import Builder, Field
 from fastbpe.formats.sentencepiece import protobuf
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
 from fastbpe.sentencepiece.sentencepiece_model_pb2 import ModelProto, NormalizerSpec, TrainerSpec
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = ModelProto.SentencePiece.Type.values()
 _INVISIBLE = (_UNKNOWN, _CONTROL, _UNUSED, _BYTE)  # types of pieces that no text matches

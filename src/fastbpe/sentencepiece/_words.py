@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import pairwise
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -11,10 +12,6 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece._messages import serialize
 from fastbpe.sentencepiece._model import LoadedModel, Text, to_bytes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _METASPACE = "\u2581".encode()
 

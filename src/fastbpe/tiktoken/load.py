@@ -5,6 +5,7 @@ from __future__ import annotations
 import binascii
 import os
 import warnings
+from typing import Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import CheckError, DownloadError, FormatError
@@ -12,10 +13,6 @@ from fastbpe.formats import atomic_files, rank_lines, tiktoken
 from fastbpe.formats.byte_level import bytes_of
 from fastbpe.model import N_BYTES
 from fastbpe.tiktoken._encoding_methods import ranks_of_tables
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def read_file(blobpath: str) -> bytes:

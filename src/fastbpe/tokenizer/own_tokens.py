@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import PAIR, ROLES, TEXT, Templates
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Names that published vocabularies give to these tokens, the likeliest first.
 KNOWN: Mapping[str, tuple[str, ...]] = {

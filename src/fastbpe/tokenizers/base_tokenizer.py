@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
 from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainer import Trainer
 from fastbpe.tokenizers.trainers import BpeTrainer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable, Mapping, Sequence
-    from typing import Any, ClassVar
 
 
 def _component(name: str) -> Any:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.components import ignore, number, of_type
 from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, number_or_none, option, text_or_none
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 
 def _progress_format(value: Any) -> str:

@@ -7,18 +7,14 @@ spaces with U+2581, `CharBPETokenizer` is the first GPT's, with a suffix at the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
 from fastbpe.tokenizers.base_tokenizer import BaseTokenizer, TrainedTokenizer
 from fastbpe.tokenizers.models import BPE
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.segmenting_implementations import BertWordPieceTokenizer, SentencePieceUnigramTokenizer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
 
 __all__ = [
     "BaseTokenizer",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.components import character, number, of_type, real, sequence
 from fastbpe.tokenizers.trainer import number_or_none, option, text_or_none
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 #: Keys of a state that may be missing.
 _OPTIONAL = (

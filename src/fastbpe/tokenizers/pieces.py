@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from fastbpe._utils.named_tuples import NamedTuple
+from collections.abc import Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from fastbpe._utils.named_tuples import NamedTuple
 
 Span = tuple[int, int]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers import decoders, normalizers, pre_tokenizers, processors
@@ -11,11 +13,6 @@ from fastbpe.tokenizers.components import Regex
 from fastbpe.tokenizers.models import Unigram, WordPiece
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 #: Options of training a WordPiece, in the order of the arguments.

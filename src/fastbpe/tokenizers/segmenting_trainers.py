@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 from fastbpe.tokenizers.components import Limits, ignore, number, of_type, real
 from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, option, text_or_none
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
 
 
 class WordPieceTrainer(Trainer):

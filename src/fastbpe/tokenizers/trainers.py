@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 from fastbpe.tokenizers.parity_trainer import ParityBpeTrainer
 from fastbpe.tokenizers.segmenting_trainers import UnigramTrainer, WordLevelTrainer, WordPieceTrainer
 from fastbpe.tokenizers.trainer import Trainer, of_pickled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 __all__ = [
     "BpeTrainer",

@@ -6,9 +6,11 @@ The slow counterpart of `_vocab_json`, which handles only plain files and leaves
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
+from typing import Any
 
 from fastbpe.errors import FormatWarning
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
@@ -16,11 +18,6 @@ from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, pack_merges
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import Any
 
 MAX_TOKENS = 1 << 21  # without added tokens; twice the largest vocabulary known
 _BATCH = 4096  # added tokens that `_take_all` checks at once

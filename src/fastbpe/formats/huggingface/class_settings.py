@@ -6,13 +6,11 @@ the steps of these and other classes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface import model_types
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 _END = "<|endoftext|>"
 _GPT2_ROLES = dict.fromkeys(("bos", "eos", "unk"), _END)

@@ -9,18 +9,15 @@ ignore the two older files.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import NEXT, ROLES, AddedToken
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from typing import Any
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 _NAMED = tuple(f"{role}_token" for role in ROLES)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable, Mapping
 from itertools import chain
+from typing import Any, TypeAlias
 
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, step_parts, templates
@@ -29,11 +31,6 @@ from fastbpe.model import (
     pack_merges,
     pack_pieces,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeAlias
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
+from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import _vocab_json, scored_vocab, step_parts, templates
@@ -31,11 +33,6 @@ from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import Buffer, Model, Spelling
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
 
 #: Types of models that merge nothing.
 TYPES = ("Unigram", "WordPiece", "WordLevel")

@@ -5,13 +5,11 @@ tests/conformance/test_folder_classes.py compares the prompts with transformers 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.class_settings import WAY_OUT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
 
 # Code and English name of each language, in the order of their tokens.
 _LANGUAGES = (

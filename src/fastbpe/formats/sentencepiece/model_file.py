@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import struct
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from math import isfinite
@@ -23,10 +24,6 @@ from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import TEXT_TYPES, AddedToken, Buffer, CodePointModel, PieceType
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece

@@ -6,11 +6,9 @@ and meanings of fields are left to the callers. Source: "Encoding" in the protob
 
 from __future__ import annotations
 
-from fastbpe._utils.named_tuples import NamedTuple
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from fastbpe._utils.named_tuples import NamedTuple
 
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable, Sequence
 
 from fastbpe._core.cache.two_phases import TwoPhases, superword_ids
 from fastbpe._core.merge.merge_piece import recover_merges
@@ -10,10 +11,6 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Buffer, Model, Supermerges, pack_merges
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _LEAST_SHARE = 8  # the first phase has at least 1/8 of the merges; with fewer it saves nothing
 

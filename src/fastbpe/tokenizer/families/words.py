@@ -5,15 +5,13 @@ Every piece has a number, even if it has no ids.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import word_ends
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.special_token_rules import SpecialTokens
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
 
 
 class Words(NamedTuple):
