@@ -92,17 +92,6 @@ def first_of_round(repeat: Repeat, follow: First) -> First:
     return first(repeat.child, follow if repeat.maximum == 1 else ANYTHING)
 
 
-def always_matches(node: Node) -> bool:
-    """Tell whether the node matches wherever it is tried; then a repetition before it need not backtrack."""
-    if isinstance(node, Concat):
-        return all(map(always_matches, node.parts))
-    if isinstance(node, Alternation):
-        return any(map(always_matches, node.branches))
-    if isinstance(node, Repeat):
-        return node.minimum == 0 or always_matches(node.child)
-    return isinstance(node, Atomic | Group) and always_matches(node.child)
-
-
 def width(node: Node) -> int | None:
     """Return the number of characters that the node matches; None if it varies."""
     if isinstance(node, Chars):

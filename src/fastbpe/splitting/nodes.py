@@ -7,6 +7,7 @@ groups, so plain recursion over a tree is safe.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -164,17 +165,13 @@ def runs_of(node: Node) -> list[tuple[CharSet, bool]] | None:
 
 def can_match(node: Node) -> bool:
     """Return False if the node never matches, such as `[^\\s\\S]`; True if it may match."""
-    if isinstance(node, Chars):
-        return bool(node.characters)
-    if isinstance(node, Concat):
-        return all(map(can_match, node.parts))
-    if isinstance(node, Alternation):
-        return any(map(can_match, node.branches))
-    if isinstance(node, Repeat):
-        return node.minimum == 0 or can_match(node.child)
-    if isinstance(node, Look):
-        return not _always_empty_match(node.child) if node.negative else can_match(node.child)
-    return all(map(can_match, children(node)))
+
+    def leaf_can_match(leaf: Node) -> bool:
+        if isinstance(leaf, Look):
+            return not always_matches(leaf.child) if leaf.negative else can_match(leaf.child)
+        return not isinstance(leaf, Chars) or bool(leaf.characters)
+
+    return _holds(node, leaf_can_match)
 
 
 def can_match_empty(node: Node) -> bool:
@@ -183,27 +180,25 @@ def can_match_empty(node: Node) -> bool:
     The answer is exact except for back-references and zero-width parts that exclude one another, as in
     `(?=a)(?=b)`, for which it is True.
     """
-    if isinstance(node, Chars) or not can_match(node):
-        return False
-    if isinstance(node, Concat):
-        return all(map(can_match_empty, node.parts))
-    if isinstance(node, Alternation):
-        return any(map(can_match_empty, node.branches))
-    if isinstance(node, Repeat):
-        return node.minimum == 0 or can_match_empty(node.child)
-    if isinstance(node, Group | Atomic):
-        return can_match_empty(node.child)
-    return True
+    return _holds(node, lambda leaf: not isinstance(leaf, Chars) and can_match(leaf))
 
 
-def _always_empty_match(node: Node) -> bool:
-    """Tell whether the node matches the empty string wherever it is tried, so that `(?!node)` always fails."""
+def always_matches(node: Node) -> bool:
+    """Tell whether the node matches wherever it is tried: `(?!node)` fails, no repetition before it backtracks."""
+    return _holds(node, lambda leaf: False)
+
+
+def _holds(node: Node, of_leaf: Callable[[Node], bool]) -> bool:
+    """Tell whether a node matches in some way that each part of it must, and that no rounds of a repetition do.
+
+    of_leaf: function that tells this of a node without parts, or of a look-around.
+    """
     if isinstance(node, Concat):
-        return all(map(_always_empty_match, node.parts))
+        return all(_holds(part, of_leaf) for part in node.parts)
     if isinstance(node, Alternation):
-        return any(map(_always_empty_match, node.branches))
+        return any(_holds(branch, of_leaf) for branch in node.branches)
     if isinstance(node, Repeat):
-        return node.minimum == 0 or _always_empty_match(node.child)
+        return node.minimum == 0 or _holds(node.child, of_leaf)
     if isinstance(node, Group | Atomic):
-        return _always_empty_match(node.child)
-    return False
+        return _holds(node.child, of_leaf)
+    return of_leaf(node)

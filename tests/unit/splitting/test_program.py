@@ -15,7 +15,8 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.errors import PatternError
 from fastbpe.splitting import engine_of, make_splitter
 from fastbpe.splitting.charset import ANY, CharSet
-from fastbpe.splitting.firsts import ANYTHING, First, always_matches, first, first_bytes, width
+from fastbpe.splitting.firsts import ANYTHING, First, first, first_bytes, width
+from fastbpe.splitting.nodes import always_matches
 from fastbpe.splitting.program import Op, Program, compile_program
 from fastbpe.splitting.simplify import simplified
 from fastbpe.splitting.syntax import parse
