@@ -23,7 +23,7 @@ from fastbpe.training.base_vocabulary import (
     byte_vocabulary,
     vocabulary_of_base,
 )
-from fastbpe.training.options import ByteOptions, Run, check_special_tokens, whole_number_of_ids
+from fastbpe.training.options import ByteOptions, Run, check_special_tokens, too_few_merges, whole_number_of_ids
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, added_up, counts_of_table, table_of
 
@@ -276,21 +276,9 @@ def _warn_of_few(
     n_learned: int, learner: Learner | ParityLearner, start: BaseVocabulary, options: ByteOptions
 ) -> None:
     """Warn if fewer merges were learned than requested."""
-    if n_learned >= options.vocab_size - start.n_known:
-        return
-    limits = [
-        f"{name}={getattr(options, name)}"
-        for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
-        if met
-    ]
-    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-    way_out = f"{'change that limit, ' if limits else ''}train on more text, or ask for fewer"
-    warnings.warn(
-        f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + n_learned} entries, not the "
-        f"{options.vocab_size} asked for; {way_out}",
-        TrainingWarning,
-        stacklevel=_CALLER,
-    )
+    if n_learned < options.vocab_size - start.n_known:
+        text = too_few_merges(options, "max_token_bytes", learner.limits_met(), start.n_known + n_learned, "text")
+        warnings.warn(text, TrainingWarning, stacklevel=_CALLER)
 
 
 def byte_level_ranks() -> list[int]:

@@ -20,10 +20,10 @@ from fastbpe.tokenizer.internals import vocabulary_of_sequences
 from fastbpe.tokenizer.sequences.sequence_batches import dimensions, each_sequence
 from fastbpe.tokenizer.sequences.sequence_models import MAX_BASE_SIZE, model_of_merges
 from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
-from fastbpe.training.options import Run, number_of_ids
+from fastbpe.training.options import Run, number_of_ids, too_few_merges
 
 _TIES = ("pair", "first")
-_CALLER = 4  # stacklevel of warnings: the line that calls `train`
+_CALLER = 3  # stacklevel of warnings: the line that calls `train`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,9 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
         learner.learn(lambda n_ids: phase.update(n_ids - n_known - phase.n))
     merges = learner.merges()
     if len(merges) < n_merges:
-        _warn(options, learner, n_known + len(merges) + n_special)
+        n_tokens = n_known + len(merges) + n_special
+        text = too_few_merges(options, "max_token_length", learner.limits_met(), n_tokens, "sequences")
+        warnings.warn(text, TrainingWarning, stacklevel=_CALLER)
     report = asdict(options) | {
         "special_tokens": [*options.special_tokens],
         "library": __version__,
@@ -204,20 +206,3 @@ def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
 
 
 _SEQUENCES_PER_REPORT = 1024
-
-
-def _warn(options: SequenceOptions, learner: Learner, n_tokens: int) -> None:
-    """Warn that fewer merges were learned than requested."""
-    limits = [
-        f"{name}={getattr(options, name)}"
-        for name, met in zip(("min_count", "max_token_length"), learner.limits_met(), strict=True)
-        if met
-    ]
-    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
-    way_out = f"{'change that limit, ' if limits else ''}train on more sequences, or ask for fewer"
-    warnings.warn(
-        f"no pair is left to merge{allowed}: the vocabulary has {n_tokens} entries, not the "
-        f"{options.vocab_size} asked for; {way_out}",
-        TrainingWarning,
-        stacklevel=_CALLER,
-    )

@@ -371,3 +371,26 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
             f"vocab_size={vocab_size!r} needs a base to add to; pass base=, or a number without '+'"
         )
     return n_of_base + int(vocab_size)
+
+
+def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, source: str) -> str:
+    """Return the text of the warning that fewer merges were learned than requested.
+
+    Args:
+        options: the options, with vocab_size, min_count and a limit of the length of tokens.
+        length: name of that limit.
+        met: whether the learner met min_count, and the limit of the length.
+        n_ids: number of entries of the vocabulary.
+        source: what to train on.
+    """
+    limits = [
+        f"{name}={getattr(options, name)}"
+        for name, is_met in zip(("min_count", length), met, strict=True)
+        if is_met
+    ]
+    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+    way_out = f"{'change that limit, ' if limits else ''}train on more {source}, or ask for fewer"
+    return (
+        f"no pair is left to merge{allowed}: the vocabulary has {n_ids} entries, not the {options.vocab_size} "
+        f"asked for; {way_out}"
+    )

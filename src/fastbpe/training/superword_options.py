@@ -105,16 +105,11 @@ def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
 
 def _start(start: float | None) -> float | None:
     """Check a start: an integer, or a fraction."""
-    if isinstance(start, float):
-        if not 0 < start < 1:
-            raise TrainingError(
-                f"start={start}: must be an integer, the first superword's id, or a fraction between 0 and 1"
-            )
-        return start
     if start is None:
         return None
-    start = integer("start", start)
-    if start < 1:
+    is_fraction = isinstance(start, float)
+    start = start if is_fraction else integer("start", start)
+    if not (0 < start < 1 if is_fraction else start >= 1):
         raise TrainingError(
             f"start={start}: must be an integer, the first superword's id, or a fraction between 0 and 1"
         )

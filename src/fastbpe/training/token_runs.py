@@ -159,14 +159,7 @@ def words_of_stage(first: Tokenizer, start: BaseVocabulary) -> Vocabulary:
     vocabulary = vocabulary_of(first)
     if start.model is None:
         return vocabulary
-    return Vocabulary(
-        **vocabulary.sections(),
-        whole_piece_first=False,
-        drops_bytes=start.model.drops_bytes,
-        code_points=None,
-        spelled=None,
-        segmenter=None,
-    )
+    return Vocabulary(**vocabulary.sections(), whole_piece_first=False, drops_bytes=start.model.drops_bytes)
 
 
 # Documents of lines

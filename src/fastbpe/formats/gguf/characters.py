@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from fastbpe.formats.gguf.keys import Keys
+from fastbpe.formats.gguf.keys import Keys, added_tokens
 from fastbpe.formats.huggingface import read_characters, templates
 from fastbpe.formats.huggingface.write import document
-from fastbpe.model import METASPACE, AddedToken, Model, PieceType, around
+from fastbpe.model import METASPACE, AddedToken, Model, around
 
 #: Kind of a file, and the name of its steps in files of the kind "gpt2".
 GEMMA = "gemma4"
@@ -64,7 +64,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
         keys.fail("tokens", f"{lacking[0]} is not a token: expected tokens of all bytes, <0x00> to <0xFF>")
     types = keys.types(len(texts))
     keys.check_bytes(listed, types)
-    added = _added_tokens(texts, types)
+    added = added_tokens(texts, types)
     lines = [keys.decoded("merges", line) for line in keys.items("merges", bytes, None)]
     merges = [*dict.fromkeys(lines)]  # of two equal merges, the first counts
     _check_bytes(keys, merges)
@@ -85,15 +85,6 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
     )
     model = read_characters.parse(json.dumps(described).encode(), keys.where, special_tokens=special_tokens)
     return model._replace(roles={role: texts[token_id] for role, token_id in roles.items()})
-
-
-def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
-    special = (PieceType.CONTROL, PieceType.UNKNOWN)
-    return [
-        AddedToken(text, i, special=kind in special)
-        for i, (text, kind) in enumerate(zip(texts, types, strict=True))
-        if kind in special or kind == PieceType.USER_DEFINED
-    ]
 
 
 def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:

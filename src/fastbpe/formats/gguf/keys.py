@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.model import PieceType
+from fastbpe.model import AddedToken, PieceType
 
 PREFIX = "tokenizer.ggml."
 #: Role → key of its id.
@@ -107,3 +107,13 @@ class Keys:
         flags = {"bos": self.flag("add_bos_token", adds_bos), "eos": self.flag("add_eos_token", adds_eos)}
         before, behind = ([roles[role]] if flags[role] and role in roles else [] for role in ("bos", "eos"))
         return before, behind
+
+
+def added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
+    """List the tokens that are found in text by name. types: type of each token."""
+    special = (PieceType.CONTROL, PieceType.UNKNOWN)
+    return [
+        AddedToken(text, i, special=kind in special)
+        for i, (text, kind) in enumerate(zip(texts, types, strict=True))
+        if text and (kind in special or kind == PieceType.USER_DEFINED)
+    ]

@@ -7,14 +7,14 @@ file into a tokenizer.json of BERT, which `read_segmented` reads. Words may have
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.gguf.keys import ROLES, Keys
+from fastbpe.formats.gguf.keys import ROLES, Keys, added_tokens
 from fastbpe.formats.huggingface import read_segmented, templates
 from fastbpe.formats.huggingface.write import document
-from fastbpe.model import METASPACE, PAIR, TEXT, AddedToken, Model, PieceType, Templates
+from fastbpe.model import METASPACE, PAIR, TEXT, Model, PieceType, Templates
 
 KIND = "bert"
 CONTINUES = "##"  # before a token that continues a word
@@ -50,7 +50,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
     bos, sep = roles["bos"], roles["sep"]
     lowers = keys.flag("normalizer.lowercase", True)
     described = document(
-        added_tokens=_added_tokens(texts, types),
+        added_tokens=added_tokens(texts, types),
         normalizer=normalizer(lowers, keys.flag("normalizer.strip_accents", lowers)),
         pre_tokenizer=_PRE_TOKENIZER,
         post_processor=templates.describe(Templates((bos, TEXT, sep), (bos, TEXT, sep, PAIR, sep)), texts),
@@ -97,15 +97,6 @@ def normalizer(lowers: bool, strips: bool) -> dict[str, Any]:
         "strip_accents": strips,
         "lowercase": lowers,
     }
-
-
-def _added_tokens(texts: Sequence[str], types: Sequence[int]) -> list[AddedToken]:
-    special = (PieceType.CONTROL, PieceType.UNKNOWN)
-    return [
-        AddedToken(text, i, special=kind in special)
-        for i, (text, kind) in enumerate(zip(texts, types, strict=True))
-        if text and (kind in special or kind == PieceType.USER_DEFINED)
-    ]
 
 
 def settings_of(model: Model) -> tuple[bool, bool]:
