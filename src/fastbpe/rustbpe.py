@@ -217,7 +217,7 @@ class _Learned:
     def _vocabulary(self) -> Vocabulary:
         listed = [(left, right, N_BYTES + i) for i, (left, right) in enumerate(self.merges)]
         tables = build_tables(self.tokens, listed)
-        return Vocabulary(**tables, whole_piece_first=False, code_points=None, spelled=None, drops_bytes=False)
+        return Vocabulary(**tables, whole_piece_first=False, drops_bytes=False)
 
     @cached_property
     def _encoder(self) -> Encoder:

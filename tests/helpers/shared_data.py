@@ -146,9 +146,7 @@ def vocabulary(tokens: Mapping[bytes, int], merges: list[tuple[int, int, int]] |
     for token, token_id in tokens.items():
         listed[token_id] = token
     tables = build_tables(listed, merges)
-    return Vocabulary(
-        **tables, whole_piece_first=merges is None, code_points=None, spelled=None, drops_bytes=False
-    )
+    return Vocabulary(**tables, whole_piece_first=merges is None, drops_bytes=False)
 
 
 @lru_cache

@@ -165,9 +165,7 @@ class Tokenizer(Methods):
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
-        vocabulary = Vocabulary(
-            **tables, whole_piece_first=False, code_points=None, spelled=None, drops_bytes=False
-        )
+        vocabulary = Vocabulary(**tables, whole_piece_first=False, drops_bytes=False)
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)

@@ -102,9 +102,7 @@ class Encoding(Methods):
         self._pat_str = pat_str
         self._special_tokens = special_tokens
         self._special_token_values = set(special_tokens.values())
-        self._vocabulary = Vocabulary(
-            **tables, whole_piece_first=True, code_points=None, spelled=None, drops_bytes=bool(missing)
-        )
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, drops_bytes=bool(missing))
         self._empty = empty
         self.max_token_value = max(
             self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0), -1 if empty is None else empty
@@ -354,9 +352,7 @@ def _with_bytes(vocabulary: Vocabulary, missing: Sequence[bytes], first: int) ->
     """
     tokens = vocabulary.tokens()
     tokens += [b""] * (first - len(tokens)) + [*missing]
-    return Vocabulary(
-        **build_tables(tokens), whole_piece_first=True, code_points=None, spelled=None, drops_bytes=False
-    )
+    return Vocabulary(**build_tables(tokens), whole_piece_first=True, drops_bytes=False)
 
 
 class CoreBPE:

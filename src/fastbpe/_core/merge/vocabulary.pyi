@@ -2,7 +2,6 @@ from typing import Any, Final, final
 
 from typing_extensions import Self
 
-from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe.model import Buffer
 
@@ -20,9 +19,9 @@ class Vocabulary:
         pairs: Buffer | None = None,
         pair_lines: Buffer | None = None,
         whole_piece_first: bool = True,
-        code_points: CodePoints | None = None,
-        spelled: SpelledSymbols | None = None,
-        segmenter: Any = None,  # Segmenter or None; callers pass their tables by **
+        code_points: Any = None,
+        spelled: Any = None,
+        segmenter: Any = None,
         drops_bytes: bool = False,
     ) -> Self: ...
     @property

@@ -61,7 +61,6 @@ class ByteFamily(Family):
             **tables,
             whole_piece_first=model.whole_piece_first,
             drops_bytes=model.drops_bytes,
-            code_points=None,
             spelled=step_objects.spelled(model.spelling),
             segmenter=step_objects.segmenter(model, tables["token_bytes"], tables["token_ends"]),
         )

@@ -50,22 +50,14 @@ def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | 
         return None
     ranked, unmade = found
     if unmade:
-        vocabulary = Vocabulary(
-            **ranked, whole_piece_first=True, code_points=None, spelled=None, drops_bytes=False
-        )
+        vocabulary = Vocabulary(**ranked, whole_piece_first=True, drops_bytes=False)
         if not left_apart(vocabulary, unmade):
             return None
     return ranked
 
 
 def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
-    return Vocabulary(
-        **look_ups,
-        whole_piece_first=model.whole_piece_first,
-        code_points=None,
-        spelled=None,
-        drops_bytes=model.drops_bytes,
-    )
+    return Vocabulary(**look_ups, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes)
 
 
 def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:

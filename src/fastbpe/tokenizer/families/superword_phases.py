@@ -115,14 +115,7 @@ def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer)
     """Return the vocabulary of the second phase: only its merges and their tokens, for a small table of pairs."""
     kept = {token_id for merge in merges for token_id in merge}
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
-    return Vocabulary(
-        **build_tables(tokens, packed),
-        whole_piece_first=False,
-        drops_bytes=vocabulary.drops_bytes,
-        code_points=None,
-        spelled=None,
-        segmenter=None,
-    )
+    return Vocabulary(**build_tables(tokens, packed), whole_piece_first=False, drops_bytes=vocabulary.drops_bytes)
 
 
 def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Vocabulary:
@@ -131,10 +124,5 @@ def _words(vocabulary: Vocabulary, model: Model, merges: Iterable[Merge]) -> Voc
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
     listed = pack_merges(merges) if model.merges_rule == "merges" else None
     return Vocabulary(
-        **build_tables(tokens, listed),
-        whole_piece_first=model.whole_piece_first,
-        drops_bytes=model.drops_bytes,
-        code_points=None,
-        spelled=None,
-        segmenter=None,
+        **build_tables(tokens, listed), whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes
     )

@@ -107,11 +107,7 @@ class ByteJoining:
         if self._by_ranks:
             tables = build_tables(tokens)
             vocabulary = Vocabulary(
-                **tables,
-                whole_piece_first=model.whole_piece_first,
-                code_points=None,
-                spelled=None,
-                drops_bytes=model.drops_bytes,
+                **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes
             )
             made = recover_merges(vocabulary)
             if model.merges_rule == "merges":

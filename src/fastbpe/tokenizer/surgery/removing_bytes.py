@@ -136,8 +136,6 @@ class ByteRemoval:
         return Vocabulary(
             **build_tables(tokens),
             whole_piece_first=self._model.whole_piece_first,
-            code_points=None,
-            spelled=None,
             drops_bytes=self._model.drops_bytes,
         )
 
