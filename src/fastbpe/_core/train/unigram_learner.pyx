@@ -46,6 +46,13 @@ cdef enum:
     WORDS_PER_LOOK = 1 << 8  # words between two checks of the clock
 
 
+cdef struct Piece:
+    size_t start  # in the bytes of all pieces
+    uint32_t length
+    uint32_t node  # its node in the trie
+    float score
+
+
 cdef struct Work:
     # Memory of one thread
     Lattice lattice
@@ -64,10 +71,7 @@ cdef class UnigramLearner:
 
     cdef bytes _piece_bytes
     cdef const uint8_t* _text_of_pieces
-    cdef size_t* _starts  # start of each piece in it
-    cdef uint32_t* _lengths
-    cdef float* _scores
-    cdef uint32_t* _nodes  # node of each piece in the trie
+    cdef Piece* _pieces
     cdef readonly size_t n_pieces
     cdef size_t _n_in_trie
     cdef Trie _trie
@@ -80,23 +84,17 @@ cdef class UnigramLearner:
         self._piece_bytes = b"".join(pieces)
         self._text_of_pieces = <const uint8_t*> <const char*> self._piece_bytes
         self._words = words
-        self._starts = <size_t*> malloc((n + 1) * sizeof(size_t))
-        self._lengths = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        self._scores = <float*> malloc((n + 1) * sizeof(float))
-        self._nodes = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        if self._starts == NULL or self._lengths == NULL or self._scores == NULL or self._nodes == NULL:
+        self._pieces = <Piece*> malloc((n + 1) * sizeof(Piece))
+        if self._pieces == NULL:
             raise MemoryError(f"no memory for {n} pieces")
         for i in range(n):
-            self._starts[i], self._lengths[i], self._scores[i] = at, <uint32_t> len(pieces[i]), scores[i]
-            at += self._lengths[i]
+            self._pieces[i] = Piece(at, <uint32_t> len(pieces[i]), 0, scores[i])
+            at += self._pieces[i].length
         self.n_pieces = n
         self._build()
 
     def __dealloc__(self):
-        free(self._starts)
-        free(self._lengths)
-        free(self._scores)
-        free(self._nodes)
+        free(self._pieces)
 
     def abandon(self):
         """Make the threads that use this learner stop soon, with an error."""
@@ -112,7 +110,7 @@ cdef class UnigramLearner:
         cdef const uint8_t[::1] all_bytes = self._piece_bytes if self._piece_bytes else b"\0"
         cdef uint8_t[::1] to
         for i in range(self.n_pieces):
-            at += self._lengths[i]
+            at += self._pieces[i].length
             ends.data.as_uints[i] = <uint32_t> at
         if at >= NONE:
             raise MemoryError(f"{at} bytes of pieces: the limit is 2**32 - 2; lower seed_sentencepiece_size=")
@@ -120,14 +118,14 @@ cdef class UnigramLearner:
         to = text
         at = 0
         for i in range(self.n_pieces):
-            memcpy(&to[at], &all_bytes[self._starts[i]], self._lengths[i])
-            at += self._lengths[i]
+            memcpy(&to[at], &all_bytes[self._pieces[i].start], self._pieces[i].length)
+            at += self._pieces[i].length
         self._trie = Trie(
             text, ends, array.array("I", range(self.n_pieces)), array.array("f", bytes(4 * self.n_pieces))
         )
         for i in range(self._trie.n_units):
             if self._trie.units[i].id != NONE:
-                self._nodes[self._trie.units[i].id] = <uint32_t> i
+                self._pieces[self._trie.units[i].id].node = <uint32_t> i
         self._n_in_trie = self.n_pieces
         return self._use_scores()
 
@@ -138,49 +136,43 @@ cdef class UnigramLearner:
         if self.n_pieces == 0:
             raise SpecError("no piece is left: the text is too short; pass more text", "no pieces are loaded.")
         for i in range(self.n_pieces):
-            self._trie.units[self._nodes[i]].score = self._scores[i]
-            self._trie.units[self._nodes[i]].id = <uint32_t> i
-            least = min(least, self._scores[i])
+            self._trie.units[self._pieces[i].node].score = self._pieces[i].score
+            self._trie.units[self._pieces[i].node].id = <uint32_t> i
+            least = min(least, self._pieces[i].score)
         self._segmenting.units = self._trie.units
         self._segmenting.unknown = least - PENALTY
         return 0
 
     cdef int _keep(self, const uint32_t* kept, size_t n) except -1:
         """Keep these pieces, in their order."""
-        cdef size_t i, k
-        cdef size_t* starts = <size_t*> malloc((n + 1) * sizeof(size_t))
-        cdef uint32_t* lengths = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        cdef float* scores = <float*> malloc((n + 1) * sizeof(float))
-        cdef uint32_t* nodes = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        if starts == NULL or lengths == NULL or scores == NULL or nodes == NULL:
-            free(starts)
-            free(lengths)
-            free(scores)
-            free(nodes)
+        cdef size_t i
+        cdef Piece* pieces = <Piece*> malloc((n + 1) * sizeof(Piece))
+        if pieces == NULL:
             raise MemoryError(f"no memory for {n} pieces")
         for i in range(self.n_pieces):
-            self._trie.units[self._nodes[i]].id = NONE
+            self._trie.units[self._pieces[i].node].id = NONE
         for i in range(n):
-            k = kept[i]
-            starts[i], lengths[i], scores[i], nodes[i] = (
-                self._starts[k], self._lengths[k], self._scores[k], self._nodes[k]
-            )
-        free(self._starts)
-        free(self._lengths)
-        free(self._scores)
-        free(self._nodes)
-        self._starts, self._lengths, self._scores, self._nodes, self.n_pieces = starts, lengths, scores, nodes, n
+            pieces[i] = self._pieces[kept[i]]
+        free(self._pieces)
+        self._pieces, self.n_pieces = pieces, n
         if 2 * n < self._n_in_trie:  # a smaller trie is faster to walk
             return self._build()
         return self._use_scores()
 
     def pieces(self):
         """List (piece, score)."""
-        cdef size_t i
+        cdef Piece piece
         return [
-            (self._piece_bytes[self._starts[i]:self._starts[i] + self._lengths[i]], self._scores[i])
-            for i in range(self.n_pieces)
+            (self._piece_bytes[piece.start:piece.start + piece.length], piece.score)
+            for piece in self._pieces[:self.n_pieces]
         ]
+
+    cdef int _fill_with_piece(self, Lattice* lattice, size_t i) except -1 nogil:
+        """Make the lattice of the text of a piece."""
+        cdef const Piece* piece = &self._pieces[i]
+        lattice_fill(lattice, &self._segmenting, self._text_of_pieces + piece.start, piece.length)
+        lattice_link(lattice)
+        return 0
 
     # Expectation
 
@@ -237,7 +229,7 @@ cdef class UnigramLearner:
                 total += counts[i]
             log_total = <float> digamma(total)
             for i in range(n):
-                self._scores[kept[i]] = <float> (digamma(counts[kept[i]]) - log_total)
+                self._pieces[kept[i]].score = <float> (digamma(counts[kept[i]]) - log_total)
             self._keep(kept, n)
         finally:
             free(kept)
@@ -265,8 +257,7 @@ cdef class UnigramLearner:
         try:
             with nogil:
                 for i in range(first, end):
-                    lattice_fill(&work.lattice, &self._segmenting, self._text_of_pieces + self._starts[i], self._lengths[i])
-                    lattice_link(&work.lattice)
+                    self._fill_with_piece(&work.lattice, i)
                     best_paths(&work.lattice, 2, 0, &work.search, &work.paths)
                     n_paths = work.paths.n
                     if n_paths > 1 and work.paths.ends[0] != 1:
@@ -343,10 +334,9 @@ cdef class UnigramLearner:
         memset(&work, 0, sizeof(work))
         try:
             for i in range(self.n_pieces):
-                lattice_fill(&work.lattice, &self._segmenting, self._text_of_pieces + self._starts[i], self._lengths[i])
-                lattice_link(&work.lattice)
+                self._fill_with_piece(&work.lattice, i)
                 if _leave_whole_out(&work.lattice, <uint32_t> i):
-                    if not find_best(&work.lattice, &last) > self._scores[i]:
+                    if not find_best(&work.lattice, &last) > self._pieces[i].score:
                         kept.append(i)
         finally:
             _work_free(&work)
