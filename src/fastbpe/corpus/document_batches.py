@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from fastbpe.corpus.document_formats import DEFAULT_FIELD, check_format, check_text_field
 from fastbpe.corpus.source_kinds import Cut, Document
-from fastbpe.corpus.sources import Source, check_separator, documents, resolve
+from fastbpe.corpus.sources import Source, blocks, check_separator, each_document, resolve
 from fastbpe.errors import OptionError
 
 _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the first document that reaches this size
@@ -17,7 +17,7 @@ class Corpus:
 
     Args:
         source: paths or texts, as for `train`.
-        separator, text_field, format: options for reading, as for `documents`.
+        separator, text_field, format: options for reading, as for `blocks`.
 
     Attributes:
         n_bytes: int or None – size of its files; None: not known before they are read.
@@ -54,11 +54,9 @@ class Corpus:
         return None
 
     def batches(self, cut: Cut | None = None) -> Iterator[list[Document]]:
-        """Yield the documents in batches. cut: as for `documents`."""
-        texts = documents(
-            self._resolved, separator=self._separator, field=self._field, format=self._format, cut=cut
-        )
-        return document_batches(texts)
+        """Yield the documents in batches. cut: as for `blocks`."""
+        texts = blocks(self._resolved, separator=self._separator, field=self._field, format=self._format, cut=cut)
+        return document_batches(each_document(texts))
 
 
 def document_batches(texts: Iterable[Document]) -> Iterator[list[Document]]:

@@ -1,6 +1,6 @@
 """Reading of documents from files (text, JSON lines, parquet, Arrow; also compressed), and from str or bytes.
 
-`resolve` distinguishes paths from texts and lists the files, once per call; `documents` reads what it found.
+`resolve` distinguishes paths from texts and lists the files, once per call; `blocks` reads what it found.
 `read` returns the documents of one file together with the position to resume from, which `encode_files` needs.
 """
 
@@ -85,7 +85,7 @@ def resolve(
     Args:
         source: a path, folder or pattern of paths (see `Listing`), or an iterable of these and of documents;
             see `items_of` for the rule that decides which strings are paths.
-        format, text_field, separator: options for reading, as for `documents`.
+        format, text_field, separator: options for reading, as for `blocks`.
 
     Raises:
         FileNotFoundError: a path does not exist.
@@ -138,7 +138,7 @@ def _total_size(files: Iterable[AnyPath]) -> int | None:
         return None
 
 
-def documents(
+def blocks(
     source: ResolvedSource,
     *,
     format: str | None = None,
@@ -147,8 +147,8 @@ def documents(
     cut: Cut | None = None,
     skip: Skip | None = None,
     errors: str = "strict",
-) -> Iterator[Document]:
-    """Yield the documents of a source in order.
+) -> Iterator[Document | Block]:
+    """Read the documents of a source in order; documents of long files come in blocks, which any thread may read.
 
     A text file is one document, or several that end with a separator; a file of JSON lines has one per line, a
     table one per row. With cut, a document of a text file that is longer than BLOCK is yielded in several parts.
@@ -166,28 +166,9 @@ def documents(
             documents that are bytes are not checked.
 
     Raises:
-        FormatError: a file cannot be read; the message contains the line or offset.
+        FormatError: a file cannot be read; the message contains the line or offset. The blocks also raise it.
         OSError: the system cannot open or read a file.
         TypeError: an item is not a path or a document.
-    """
-    return each_document(
-        blocks(source, format=format, field=field, separator=separator, cut=cut, skip=skip, errors=errors)
-    )
-
-
-def blocks(
-    source: ResolvedSource,
-    *,
-    format: str | None = None,
-    field: str = DEFAULT_FIELD,
-    separator: str | None = None,
-    cut: Cut | None = None,
-    skip: Skip | None = None,
-    errors: str = "strict",
-) -> Iterator[Document | Block]:
-    """Read the documents of a source; documents of long files come in blocks, which any thread may read.
-
-    Accepts the arguments of `documents`. This function and the blocks raise the same errors.
     """
     ends = None if separator is None else to_utf8(separator)
     for item in source.items:
@@ -233,7 +214,7 @@ def read(
 
     Args:
         path: the file, or a part of it.
-        format: str or None – as for `documents`.
+        format: str or None – as for `blocks`.
         separator: bytes or None – bytes between the documents of a text file, which are dropped; b"\\n" also drops
             a "\\r" before it. None: the file is one document.
         field: str – field of a JSON line, or column of a table, that contains the text.
@@ -241,7 +222,7 @@ def read(
             whole in memory. With skip, documents between separators are also kept whole.
         offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
             errors="replace", the offset in a text file is in bytes of the replaced text.
-        skip, errors: as for `documents`. With skip, a text file that is one document is read twice, so that it can
+        skip, errors: as for `blocks`. With skip, a text file that is one document is read twice, so that it can
             be skipped whole.
         n_threads: int – threads that share the blocks of the file: for more threads, blocks are smaller.
 

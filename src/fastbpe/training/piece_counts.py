@@ -76,24 +76,6 @@ class PieceCounts(Mapping[bytes, int]):
         self._words: WordFacts | None = None
         self._runs_of: str | None = None
 
-    @classmethod
-    def _of(
-        cls,
-        table: PieceCounter,
-        pattern: Pattern,
-        special_tokens: tuple[str, ...],
-        n_bytes: int,
-        n_skipped: int = 0,
-        n_pruned: int = 0,
-        words: WordFacts | None = None,
-        runs_of: str | None = None,
-    ) -> PieceCounts:
-        made = cls.__new__(cls)
-        made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
-        made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
-        made._runs_of = runs_of
-        return made
-
     @property
     def mode(self) -> str:
         """The mode of training for these counts: "byte", "codepoint" or "unigram".
@@ -252,8 +234,16 @@ class PieceCounts(Mapping[bytes, int]):
         kept.finish()
         n_pruned = self._n_pruned + dropped.total()[0]
         words = None if self._words is None else self._words.without(dropped)
-        numbers = self._n_bytes, self._n_skipped, n_pruned
-        return PieceCounts._of(kept, self._pattern, self._special_tokens, *numbers, words, self._runs_of)
+        return counts_of_table(
+            kept,
+            self._pattern,
+            self._special_tokens,
+            n_bytes=self._n_bytes,
+            n_skipped=self._n_skipped,
+            n_pruned=n_pruned,
+            words=words,
+            runs_of=self._runs_of,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
@@ -408,6 +398,7 @@ def counts_of_table(
     *,
     n_bytes: int,
     n_skipped: int = 0,
+    n_pruned: int = 0,
     words: WordFacts | None = None,
     runs_of: str | None = None,
 ) -> PieceCounts:
@@ -419,11 +410,16 @@ def counts_of_table(
         special_tokens: names, checked.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
+        n_pruned: int – sum of the counts of the pieces that were pruned.
         words: the description of the words in code-point or unigram mode; None: byte mode.
         runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
             pieces.
     """
-    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped, 0, words, runs_of)
+    made = PieceCounts.__new__(PieceCounts)
+    made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
+    made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
+    made._runs_of = runs_of
+    return made
 
 
 def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
@@ -463,15 +459,15 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
             words = words.plus(other._words)
         table.add_table(other._table)
     table.finish()
-    return PieceCounts._of(
+    return counts_of_table(
         table,
         first._pattern,
         first._special_tokens,
-        sum(each._n_bytes for each in counts),
-        sum(each._n_skipped for each in counts),
-        sum(each._n_pruned for each in counts),
-        words,
-        first._runs_of,
+        n_bytes=sum(each._n_bytes for each in counts),
+        n_skipped=sum(each._n_skipped for each in counts),
+        n_pruned=sum(each._n_pruned for each in counts),
+        words=words,
+        runs_of=first._runs_of,
     )
 
 
@@ -487,8 +483,15 @@ def _parse(data: Any, where: str) -> PieceCounts:
         from fastbpe.training.codepoint_counts import WordFacts  # imported here: byte mode does not need it
 
         words = WordFacts.of_plain(counted.words, where)
-    return PieceCounts._of(
-        table, counted.pattern, tuple(counted.special_tokens), *counted[2:5], words, counted.runs_of
+    return counts_of_table(
+        table,
+        counted.pattern,
+        tuple(counted.special_tokens),
+        n_bytes=counted.n_bytes,
+        n_skipped=counted.n_skipped,
+        n_pruned=counted.n_pruned,
+        words=words,
+        runs_of=counted.runs_of,
     )
 
 

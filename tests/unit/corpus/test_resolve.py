@@ -9,7 +9,7 @@ import pytest
 
 import fastbpe
 from fastbpe.corpus.listing import Listing
-from fastbpe.corpus.sources import documents, resolve
+from fastbpe.corpus.sources import blocks, each_document, resolve
 
 
 @pytest.fixture
@@ -50,12 +50,12 @@ def test_missing_file_raises_when_it_is_read(folder: Path) -> None:
     resolved = resolve([folder / "a.txt", folder / "no.txt"])
     assert resolved.n_bytes is None
     with pytest.raises(FileNotFoundError) as raised:
-        list(documents(resolved))
+        list(each_document(blocks(resolved)))
     assert os.fspath(raised.value.filename) == os.fspath(folder / "no.txt")
 
 
 def test_paths_among_documents_are_listed_when_their_turn_comes(folder: Path) -> None:
-    read = documents(resolve(iter(["first", folder / "later.txt"])))
+    read = each_document(blocks(resolve(iter(["first", folder / "later.txt"]))))
     assert next(read) == "first"
     (folder / "later.txt").write_bytes(b"second")
     assert list(read) == [b"second"]
