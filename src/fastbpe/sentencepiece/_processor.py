@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from fastbpe.sentencepiece._binding import Binding
+from functools import partialmethod
+
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._errors import ArgumentTypeError
 from fastbpe.sentencepiece._normalizer import normalize
 from fastbpe.sentencepiece._processor_methods import Methods
+from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    _Batch = Sequence[Any]
     from typing import Any
 
 SETTINGS = (
@@ -113,3 +119,51 @@ class SentencePieceProcessor(Encodes, Decodes):
     IsUnused = Methods.is_unused
     IsByte = Methods.is_byte
     Normalize = normalize
+
+
+class Binding:
+    """Batch decoding methods of a processor, with the names and arguments of sentencepiece's binding.
+
+    Each method reads the length of the batch once and then its items by number, so a container that changes its
+    length during the call leads to a result or to the container's own error.
+
+    Args of each method:
+        batch: sequences of ids, or of pieces (str or bytes).
+        num_threads, thread_pool: as for `decode`; both are checked.
+    """
+
+    def __init__(self, processor: Decodes) -> None:
+        self._processor = processor
+
+    def _decoded(
+        self,
+        are_pieces: bool | None,
+        return_type: Any,
+        return_bytes: bool,
+        batch: _Batch,
+        num_threads: int,
+        thread_pool: ThreadPool | None,
+    ) -> list[Any]:
+        """Decode a batch. are_pieces: None: the first item that is not empty decides."""
+        self._processor._threads(num_threads)
+        if thread_pool is not None:
+            pool_threads(thread_pool)
+        sequences = [batch[i] for i in range(len(batch))]
+        first = next((item[0] for item in sequences if isinstance(item, (list, tuple)) and item), None)
+        if are_pieces is None:
+            are_pieces = isinstance(first, (str, bytes))
+        as_bytes = return_bytes or (are_pieces and isinstance(first, bytes))
+        return [self._processor._decode_one(item, are_pieces, return_type, as_bytes) for item in sequences]
+
+    _DecodeIdsBatch = partialmethod(_decoded, False, str, False)
+    _DecodeIdsAsBytesBatch = partialmethod(_decoded, False, bytes, False)
+    _DecodeIdsAsSerializedProtoBatch = partialmethod(_decoded, False, "serialized_proto", False)
+    _DecodePiecesBatch = partialmethod(_decoded, True, str, False)  # bytes if the first piece is bytes
+    _DecodePiecesAsBytesBatch = partialmethod(_decoded, True, bytes, False)
+    _DecodePiecesAsSerializedProtoBatch = partialmethod(_decoded, True, "serialized_proto", False)
+
+    def _DecodeAsOffsetMappingBatch(
+        self, batch: _Batch, num_threads: int, thread_pool: ThreadPool | None, return_bytes: bool
+    ) -> list[dict[str, Any]]:
+        """Decode ids or pieces to offset mappings; return_bytes: with text and pieces as bytes."""
+        return self._decoded(None, "offset_mapping", return_bytes, batch, num_threads, thread_pool)

@@ -193,7 +193,6 @@ def _finished(
 
 
 def _learn_words(counts: PieceCounts, n_merges: int, options: ByteOptions, reporter: Reporter) -> list[Merge]:
-    """Learn merges of bytes in pieces."""
     with reporter.phase("learning words", n_merges, unit=" merges") as phase:
         learner = Learner(
             table_of(counts),

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.sources import Source
-from fastbpe.errors import TrainingError
+from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import check_mode, mode_of
 from fastbpe.training.named_sources import check_named, check_not_named, weights_of
-from fastbpe.training.option_names import check_names
 from fastbpe.training.options import (
+    ByteKeywords,
     ByteRun,
     CodePointRun,
     ReadingOptions,
     Run,
+    RunKeywords,
     SequenceRun,
     TrainingKeywords,
     UnigramRun,
@@ -37,6 +40,16 @@ if sys.version_info >= (3, 11):
     from typing import Unpack
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
+
+_MODES = ("byte", "codepoint", "unigram", "ids")
+# Names of options in other libraries → their names here, for suggestions in errors.
+_NAMES_ELSEWHERE = {
+    "min_frequency": "min_count",
+    "max_token_length": "max_token_bytes",
+    "pat_str": "pattern",
+    "split_pattern": "pattern",
+    "show_progress": "progress",
+}
 
 _META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # names in code-point mode, by role
 
@@ -330,3 +343,47 @@ def _names_of(
     found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
     of_counts = [counts.special_tokens for counts in counted]
     return {*named, *chain.from_iterable([*found, *of_counts]), *(() if base is None else base.special_tokens)}
+
+
+def check_names(mode: str, options: Iterable[str]) -> None:
+    """Check the names of options.
+
+    Raises:
+        TrainingError: there is no such mode.
+        OptionError: the mode has no such option; the message says what to pass instead.
+    """
+    if mode not in _MODES:
+        raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
+    of_bytes = {*ByteKeywords.__annotations__}
+    if mode == "byte" and of_bytes.issuperset(options):
+        return
+    from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
+
+    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM, WITHOUT_EFFECT
+    from fastbpe.training.codepoint_options import NAMES
+    from fastbpe.training.ids import SequenceOptions
+
+    of_modes = {
+        "byte": of_bytes,
+        "codepoint": NAMES,
+        "unigram": {*NAMES, *OF_UNIGRAM},
+        "ids": {field.name for field in fields(SequenceOptions)},
+    }
+    of_mode = of_modes[mode]
+    for name in options:
+        if name in of_mode:
+            continue
+        if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
+            raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
+        if others := [other for other in _MODES if name in of_modes[other]]:
+            near = f"it is available only with {' or '.join(f'mode={other!r}' for other in others)}"
+            if name == "special_tokens" and mode in ("codepoint", "unigram"):
+                near += "; use control_symbols= or user_defined_symbols= here"
+        else:
+            alike = {*of_mode, *RunKeywords.__annotations__, "vocab_size", "mode", "base", "base_special", "roles"}
+            matches = (
+                [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
+            )
+            listed = ", ".join(sorted(of_mode))
+            near = f"did you mean {' or '.join(matches)}?" if matches else f"the options are {listed}"
+        raise OptionError(f"{name!r} is not an option of training in {mode} mode: {near}")

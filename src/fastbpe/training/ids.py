@@ -183,7 +183,6 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
 
 
 def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
-    """Read all sequences of a source."""
     sequences = Sequences(base_size, is_one=dimensions(source) == 1)
     if isinstance(source, Mapping):
         for sequence, count in source.items():

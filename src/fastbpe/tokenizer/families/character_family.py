@@ -119,7 +119,7 @@ class CharacterFamily(ByteFamily):
         return character_speller(self._vocabulary, self.spelling)
 
     def _removal_class(self) -> type[ByteRemoval]:
-        from fastbpe.tokenizer.surgery.removing_characters import CharacterRemoval
+        from fastbpe.tokenizer.surgery.removing_bytes import CharacterRemoval
 
         return CharacterRemoval
 

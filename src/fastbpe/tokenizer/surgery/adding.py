@@ -265,7 +265,6 @@ def _is_piece(token: AddedToken, known: Mapping[bytes, int], model: CodePointMod
 
 
 def _piece_of(token: AddedToken, model: CodePointModel) -> bytes:
-    """Return the piece of an added token."""
     if model.conventions is not None or token.special or not model.normalizer["escape_whitespaces"]:
         return token.content.encode()
     return token.content.replace(" ", METASPACE).encode()

@@ -14,8 +14,7 @@ from fastbpe.tokenizer.internals import (
     remade,
     vocabulary_of,
 )
-from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining
-from fastbpe.tokenizer.surgery.joining_characters import CharacterJoining
+from fastbpe.tokenizer.surgery.joining_bytes import ByteJoining, CharacterJoining
 from fastbpe.tokenizer.surgery.joining_pieces import PieceJoining
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.changes import Change, MergeReport
