@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Progress
-from fastbpe.tokenizers.added_token import AddedToken, checked
-from fastbpe.tokenizers.components import ignore, number, of_type
-from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, number_or_none, option, text_or_none
+from fastbpe.tokenizers import trainer
+from fastbpe.tokenizers.added_token import AddedToken
+from fastbpe.tokenizers.components import ignore, of_type
+from fastbpe.tokenizers.trainer import Trainer, first_characters, option
 
 
 def _progress_format(value: Any) -> str:
@@ -95,28 +96,16 @@ class BpeTrainer(Trainer):
         self.end_of_word_suffix = end_of_word_suffix
         self.max_token_length = max_token_length
 
-    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
-    min_frequency = option("min_frequency", "Minimum number of occurrences of a pair that is merged.", number)
-    show_progress = option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
+    vocab_size = trainer.VOCAB_SIZE
+    min_frequency = trainer.MIN_FREQUENCY
+    show_progress = trainer.SHOW_PROGRESS
     progress_format = option("progress_format", "Form of the progress.", _progress_format)
-    special_tokens = option(
-        "special_tokens", "Special tokens, which get the first ids.", lambda value: checked(value, special=True)
-    )
-    limit_alphabet = option(
-        "limit_alphabet", "Maximum number of characters that become tokens, or None.", number_or_none
-    )
-    initial_alphabet = option(
-        "initial_alphabet", "Characters that become tokens even if no text has them.", characters
-    )
-    continuing_subword_prefix = option(
-        "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
-    )
-    end_of_word_suffix = option(
-        "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
-    )
-    max_token_length = option(
-        "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
-    )
+    special_tokens = trainer.SPECIAL_TOKENS
+    limit_alphabet = trainer.LIMIT_ALPHABET
+    initial_alphabet = trainer.INITIAL_ALPHABET
+    continuing_subword_prefix = trainer.CONTINUING_SUBWORD_PREFIX
+    end_of_word_suffix = trainer.END_OF_WORD_SUFFIX
+    max_token_length = trainer.MAX_TOKEN_LENGTH
 
     def progress(self) -> Progress:
         if self.progress_format == "json":

@@ -349,7 +349,6 @@ class DecodeStream(id_stream.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         seen = n_changes[0]
         found = tokenizer._stream_texts(skips) if hasattr(tokenizer, "_stream_texts") else None
         if found is None:

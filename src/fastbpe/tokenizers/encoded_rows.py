@@ -14,7 +14,7 @@ from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words, id_without_name, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.tokenizers.components import needs_tokenizers
-from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.tokenizers.encoding import Encoding, of_tokens
 from fastbpe.tokenizers.processors import PostProcessor, process
 from fastbpe.tokenizers.written import WrittenEngine
 
@@ -133,7 +133,7 @@ def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | 
 
 
 def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
-    probe = [_encoding([0], [""], [None], [(0, 0)], 0 if fast else i) for i in range(1 + pair)]
+    probe = [of_tokens([0], [""], [None], [(0, 0)], 0 if fast else i) for i in range(1 + pair)]
     frame = frame_of(process(setup.post, probe, adds_special), pair=pair, n_probe=1)
     if frame is None or isinstance(setup.native, WrittenEngine):
         return None
@@ -261,28 +261,11 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
         return _ids_alone(ids, type_id)
     tokens, found = words_of(setup, one, ids)
     numbers = found.numbers if word is None else [word] * len(ids)
-    return _encoding(ids, tokens, numbers, spans, type_id)
+    return of_tokens(ids, tokens, numbers, spans, type_id)
 
 
 def _ids_alone(ids: list[int], type_id: int) -> Encoding:
-    return _encoding(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
-
-
-def _encoding(
-    ids: list[int], tokens: list[str], numbers: list[Any], spans: list[tuple[int, int]], type_id: int
-) -> Encoding:
-    n = len(ids)
-    return of_columns(
-        {
-            "ids": ids,
-            "type_ids": [type_id] * n,
-            "tokens": tokens,
-            "words": numbers,
-            "offsets": spans,
-            "special_tokens_mask": [0] * n,
-            "attention_mask": [1] * n,
-        }
-    )
+    return of_tokens(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
 
 
 def _truncate(encodings: list[Encoding], setup: Setup, adds_special: bool) -> None:

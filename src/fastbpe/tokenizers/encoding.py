@@ -329,6 +329,24 @@ def of_columns(columns: dict[str, list[Any]]) -> Encoding:
     return made
 
 
+def of_tokens(
+    ids: list[int], tokens: list[str], words: list[Any], offsets: list[Any], type_id: int, *, special: int = 0
+) -> Encoding:
+    """Return an encoding that owns these columns, without padding. special: mask of special tokens for each id."""
+    n = len(ids)
+    return of_columns(
+        {
+            "ids": ids,
+            "type_ids": [type_id] * n,
+            "tokens": tokens,
+            "words": words,
+            "offsets": offsets,
+            "special_tokens_mask": [special] * n,
+            "attention_mask": [1] * n,
+        }
+    )
+
+
 def of_described(described: dict[str, Any]) -> Encoding:
     """Restore an encoding from its pickled form."""
     columns = {name: [*described[name]] for name in COLUMNS}

@@ -181,18 +181,15 @@ class BPE(CachingModel):
         n_changes[0] += 1
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model."""
         return {**self.outline(), "merges": self.merges}
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model, without merges if `entries` has them."""
         is_unique = len(self.names) == len(self.vocab)
         vocab = self.vocab if is_unique else {token: i for i, token in self.names.items()}
         return {**self._state, "vocab": vocab, "merges": [] if self.entries is not None else self.merges}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> BPE:
-        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         part = Part(dict(described), "BPE", "model")
         made = cls.__new__(cls)
         listed = part.get("merges", list)
@@ -238,7 +235,6 @@ class BPE(CachingModel):
         return described | {"merges": [], "ignore_merges": False} if self._state["dropout"] else described
 
     def get_trainer(self) -> Any:
-        """Return a trainer of this model with default options."""
         from fastbpe.tokenizers.trainers import BpeTrainer  # here: few programs train
 
         return BpeTrainer()

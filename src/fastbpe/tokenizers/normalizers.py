@@ -243,7 +243,6 @@ class Precompiled(Normalizer):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Precompiled:
-        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         made = super().from_state(described)
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 

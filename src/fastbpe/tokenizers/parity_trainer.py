@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Progress
+from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.components import character, number, of_type, real, sequence
-from fastbpe.tokenizers.trainer import number_or_none, option, text_or_none
+from fastbpe.tokenizers.trainer import option
 
 #: Keys of a state that may be missing.
 _OPTIONAL = (
@@ -108,7 +109,7 @@ class ParityBpeTrainer:
         self.max_token_length = max_token_length
 
     num_merges = option("num_merges", "Number of merges to learn.", number)
-    min_frequency = option("min_frequency", "Minimum number of occurrences of a pair that is merged.", number)
+    min_frequency = trainer.MIN_FREQUENCY
     global_merges = option(
         "global_merges", "Number of first merges, chosen by the counts of all languages.", number
     )
@@ -116,24 +117,16 @@ class ParityBpeTrainer:
     alpha = option("alpha", "Maximum share of the window for one language, times the number of languages.", real)
     total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
     special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
-    show_progress = option("show_progress", "Show a bar on a terminal.", _boolean)
-    limit_alphabet = option(
-        "limit_alphabet", "Maximum number of characters that become tokens, or None.", number_or_none
-    )
+    show_progress = trainer.SHOW_PROGRESS
+    limit_alphabet = trainer.LIMIT_ALPHABET
     initial_alphabet = option(
         "initial_alphabet",
         "Characters that become tokens even if no text has them.",
         lambda value: [character(one) for one in sequence(value)],
     )
-    continuing_subword_prefix = option(
-        "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
-    )
-    end_of_word_suffix = option(
-        "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
-    )
-    max_token_length = option(
-        "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
-    )
+    continuing_subword_prefix = trainer.CONTINUING_SUBWORD_PREFIX
+    end_of_word_suffix = trainer.END_OF_WORD_SUFFIX
+    max_token_length = trainer.MAX_TOKEN_LENGTH
 
     @property
     def variant(self) -> str:

@@ -20,7 +20,6 @@ class Piece(NamedTuple):
     spans: list[Span]
 
     def part(self, start: int, end: int) -> Piece:
-        """Return a part of the piece."""
         return Piece(self.text[start:end], self.spans[start:end])
 
 

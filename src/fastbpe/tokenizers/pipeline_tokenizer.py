@@ -66,7 +66,6 @@ class Tokenizer:
 
     @staticmethod
     def _of(definition: Definition) -> Tokenizer:
-        """Return a tokenizer with this definition."""
         made = Tokenizer.__new__(Tokenizer)
         made._definition = definition
         return made

@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 
 from fastbpe.tokenizers.components import WRITTEN, call_written, of_type, sequence
 from fastbpe.tokenizers.components import token_id as _number
-from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.tokenizers.encoding import Encoding, of_tokens
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.token import Token
@@ -118,18 +118,7 @@ class PreTokenizedString:
             values += [token.value for token in tokens]
             words += [i if word is None else word] * len(tokens)
             spans += piece.places(token.offsets for token in tokens)
-        n = len(ids)
-        return of_columns(
-            {
-                "ids": ids,
-                "type_ids": [type_id] * n,
-                "tokens": values,
-                "words": words,
-                "offsets": spans,
-                "special_tokens_mask": [0] * n,
-                "attention_mask": [1] * n,
-            }
-        )
+        return of_tokens(ids, values, words, spans, type_id)
 
     def get_splits(
         self, offset_referential: str = "original", offset_type: str = "char"

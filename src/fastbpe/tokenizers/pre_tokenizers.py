@@ -262,7 +262,6 @@ class Metaspace(PreTokenizer):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Metaspace:
-        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         return super().from_state(metaspace(described, "pre_tokenizer"))
 
     replacement = field("replacement", "Character that represents a space.", character)

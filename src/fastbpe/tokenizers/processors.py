@@ -8,7 +8,7 @@ from fastbpe._utils import late_json as json
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.tokenizers.components import Component, Indexed, field, n_changes, number, of_type
-from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.tokenizers.encoding import Encoding, of_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ class PostProcessor(Component):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Any:
-        """Create the component that a tokenizer.json describes. Raises FormatError if it is invalid."""
         return super().from_state(canonical(described))
 
     def process(
@@ -99,19 +98,8 @@ def _trim(encoding: Encoding, prefixed: bool) -> None:
 
 
 def _added(ids: list[int], tokens: list[str], type_id: int) -> Encoding:
-    """Return the encoding of ids that are added."""
     n = len(ids)
-    return of_columns(
-        {
-            "ids": [*ids],
-            "type_ids": [type_id] * n,
-            "tokens": [*tokens],
-            "words": [None] * n,
-            "offsets": [(0, 0)] * n,
-            "special_tokens_mask": [1] * n,
-            "attention_mask": [1] * n,
-        }
-    )
+    return of_tokens([*ids], [*tokens], [None] * n, [(0, 0)] * n, type_id, special=1)
 
 
 class ByteLevel(PostProcessor):
@@ -143,7 +131,6 @@ class ByteLevel(PostProcessor):
     use_regex = field("use_regex", "Has no effect here.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Trim offsets."""
         for i, encoding in enumerate(encodings):
             if self.trim_offsets:
                 _trim(encoding, self.add_prefix_space)
@@ -176,7 +163,6 @@ class _Pair(PostProcessor):
     cls = _token_field("cls", "Token and id before the first text.")
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Put the tokens around each text."""
         if not adds_special:
             return encodings
         made = []
@@ -258,7 +244,6 @@ class RobertaProcessing(_Pair):
         return 1
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Trim offsets, and put the tokens around each text."""
         for encoding in encodings:
             if self.trim_offsets:
                 _trim(encoding, self.add_prefix_space)
@@ -322,7 +307,6 @@ class TemplateProcessing(PostProcessor):
         n_changes[0] += 1
 
     def n_added(self, is_pair: bool) -> int:
-        """Return the number of ids that are added to a text, or to two."""
         items = self._state["pair" if is_pair else "single"]
         return sum(len(self._special(item)["ids"]) for item in items if "SpecialToken" in item)
 
@@ -397,11 +381,9 @@ class Sequence(Indexed, PostProcessor):
         super().__init__(processors_py)
 
     def n_added(self, is_pair: bool) -> int:
-        """Return the number of ids that are added to a text, or to two."""
         return sum(step.n_added(is_pair) for step in self._steps)
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Apply the steps in order."""
         for step in self._steps:
             encodings = step.around(encodings, adds_special)
         return encodings

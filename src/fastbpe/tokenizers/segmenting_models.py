@@ -110,7 +110,6 @@ class Unigram(CachingModel):
         return next((name for name, value in self._sampling.items() if value is not None), "")
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model."""
         unknown, falls_back = self._state["unk_id"], self._state["byte_fallback"]
         return {"type": "Unigram", "unk_id": unknown, "vocab": self.scored, "byte_fallback": falls_back}
 
@@ -132,7 +131,6 @@ class Unigram(CachingModel):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Unigram:
-        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         made = cls.__new__(cls)
         made._sampling = {"alpha": None, "nbest_size": None}
         try:
@@ -203,12 +201,10 @@ class WordPiece(Model):
         changed()
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model."""
         return {**self._state, "vocab": {token: i for i, token in self.names.items()}}
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> WordPiece:
-        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         names = ("vocab", "unk_token", "max_input_chars_per_word", "continuing_subword_prefix")
         try:
             _refuse_flag(described["max_input_chars_per_word"], "max_input_chars_per_word")
@@ -269,7 +265,6 @@ class WordLevel(Model):
         changed()
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the model."""
         vocab = {token: i for i, token in self.names.items()}
         return {"type": "WordLevel", "vocab": vocab, "unk_token": self._state["unk_token"]}
 
@@ -284,7 +279,6 @@ class WordLevel(Model):
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> WordLevel:
-        """Create the model that a tokenizer.json describes. Raises FormatError if it is invalid."""
         try:
             return cls(of_type(described["vocab"], dict), of_type(described["unk_token"], str))
         except KeyError as error:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastbpe.tokenizers.added_token import AddedToken, checked
+from fastbpe.tokenizers import trainer
+from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
-from fastbpe.tokenizers.components import Limits, ignore, number, of_type, real
-from fastbpe.tokenizers.trainer import Trainer, characters, first_characters, option, text_or_none
+from fastbpe.tokenizers.components import Limits, ignore, number, real
+from fastbpe.tokenizers.trainer import Trainer, first_characters, option, text_or_none
 
 
 class WordPieceTrainer(Trainer):
@@ -95,15 +96,6 @@ for _name in (
     setattr(WordPieceTrainer, _name, _of_bpe(_name))
 
 
-def _flag(value: Any) -> bool:
-    found: bool = of_type(value, bool)
-    return found
-
-
-def _special(value: Any) -> list[AddedToken]:
-    return checked(value, special=True)
-
-
 class WordLevelTrainer(Trainer):
     """Options for training a WordLevel model: the most frequent words become tokens.
 
@@ -140,9 +132,9 @@ class WordLevelTrainer(Trainer):
     min_frequency = option(
         "min_frequency", "Minimum number of occurrences of a word that becomes a token.", number
     )
-    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
-    show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
-    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
+    vocab_size = trainer.VOCAB_SIZE
+    show_progress = trainer.SHOW_PROGRESS
+    special_tokens = trainer.SPECIAL_TOKENS
 
 
 class UnigramTrainer(Trainer):
@@ -196,9 +188,7 @@ class UnigramTrainer(Trainer):
         self._options["max_piece_length"] = number(max_piece_length)
         self._options["seed_size"] = number(seed_size)
 
-    show_progress = option("show_progress", "Show a bar on a terminal.", _flag)
-    vocab_size = option("vocab_size", "Target vocabulary size, including special tokens.", number)
-    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
-    initial_alphabet = option(
-        "initial_alphabet", "Characters that become tokens even if no text has them.", characters
-    )
+    show_progress = trainer.SHOW_PROGRESS
+    vocab_size = trainer.VOCAB_SIZE
+    special_tokens = trainer.SPECIAL_TOKENS
+    initial_alphabet = trainer.INITIAL_ALPHABET

@@ -6,7 +6,7 @@ import json
 
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
-from fastbpe.tokenizers.added_token import AddedToken
+from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.components import (
     REPR,
     STR,
@@ -69,7 +69,6 @@ class Trainer(Component):
         return cls(**{name: value for name, value in options.items() if name != "words"})
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the trainer."""
         return {type(self).__name__: self.options()}
 
     @classmethod
@@ -131,12 +130,10 @@ def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
 
 
 def number_or_none(value: Any) -> int | None:
-    """Check a number, or None."""
     return None if value is None else number(value)
 
 
 def text_or_none(value: Any) -> str | None:
-    """Check a str, or None."""
     found: str | None = of_type(value, (str, type(None)))
     return found
 
@@ -153,3 +150,28 @@ def first_characters(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str):
         raise TypeError("Can't extract `str` to `Vec`")
     return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]
+
+
+# Options that several trainers have
+
+VOCAB_SIZE = option("vocab_size", "Target vocabulary size, including special tokens.", number)
+MIN_FREQUENCY = option("min_frequency", "Minimum number of occurrences of a pair that is merged.", number)
+SHOW_PROGRESS = option("show_progress", "Show a bar on a terminal.", lambda value: of_type(value, bool))
+SPECIAL_TOKENS = option(
+    "special_tokens", "Special tokens, which get the first ids.", lambda value: checked(value, special=True)
+)
+LIMIT_ALPHABET = option(
+    "limit_alphabet", "Maximum number of characters that become tokens, or None.", number_or_none
+)
+INITIAL_ALPHABET = option(
+    "initial_alphabet", "Characters that become tokens even if no text has them.", characters
+)
+CONTINUING_SUBWORD_PREFIX = option(
+    "continuing_subword_prefix", "Text before each character of a word but the first, or None.", text_or_none
+)
+END_OF_WORD_SUFFIX = option(
+    "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
+)
+MAX_TOKEN_LENGTH = option(
+    "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
+)

@@ -27,7 +27,6 @@ class DecodeStream(id_stream.DecodeStream):
 
     @staticmethod
     def texts_of(tokenizer: Any, *, skips: bool) -> Texts | None:
-        """Return the texts of a tokenizer's ids; None: the slow stream must decode all ids."""
         engine, seen = engine_for(tokenizer), EPOCH[0]
         native = None if engine is None else engine.ready()
         if engine is None or native is None or not engine.decodes:
