@@ -84,7 +84,6 @@ _COLUMNS: Mapping[str, tuple[str, str]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to compare on (default: standard input)")
     documents.add_arguments(parser)
@@ -265,7 +264,6 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
 
 
 def _texts(args: argparse.Namespace) -> Iterator[Text]:
-    """Yield the texts of all files."""
     for argument in args.files or [streams.STDIN]:
         for name in documents.files_of(argument, args):
             yield from _texts_of(name, argument, args)

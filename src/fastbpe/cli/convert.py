@@ -41,7 +41,6 @@ _CHOICES = (*FORMATS, "sentencepiece")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add_model(parser, as_flag=False)
     parser.add_argument(
         "out",

@@ -53,7 +53,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
     add_model(parser, several=True)

@@ -59,7 +59,6 @@ _DEFAULT_BYTES = 1 << 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to count, or count files to merge")
     add("-o", "--output", metavar="OUT", required=True, help="count file to write")

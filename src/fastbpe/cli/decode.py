@@ -47,7 +47,6 @@ _LONGEST_ID = 18  # digits; int() refuses thousands of them with a message about
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add_input(parser)
     add_model(parser)
     parser.add_argument(

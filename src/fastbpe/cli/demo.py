@@ -63,7 +63,6 @@ class Corpus:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("--text", metavar="FILE", help="use this UTF-8 text instead of Python's standard library")
     add(

@@ -72,7 +72,6 @@ _PLAIN, _JSON = _Form(b"", " ", b"\n"), _Form(b"[", ", ", b"]\n")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
     add_model(parser)
     special = parser.add_argument_group("special tokens in the text")

@@ -39,7 +39,6 @@ _SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges", "word_counts")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add_model(parser, as_flag=False)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
@@ -123,7 +122,6 @@ def _facts_of_sequences(path: str, tokenizer: SequenceTokenizer) -> dict[str, An
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (label, value) for display."""
     yield "file", facts["file"]
     if facts["name"]:
         yield "name", facts["name"]

@@ -36,7 +36,6 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add(
         "runs",

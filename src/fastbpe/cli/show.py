@@ -41,7 +41,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to show (default: standard input)")
     add("-t", "--text", metavar="TEXT", help="show this text instead of files")
@@ -142,7 +141,6 @@ def _shown(
 
 
 def _texts(args: argparse.Namespace) -> Iterator[tuple[str | None, Document]]:
-    """Yield the texts with the name of each."""
     if args.text is not None:
         yield None, args.text
         return

@@ -75,7 +75,6 @@ _OPTIONS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to learn from, or count files of `fastbpe count-pieces`")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)

@@ -57,7 +57,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("paths", metavar="PATH", nargs="+", help="file of ids, folder of shards, or vocabulary")
     add("--dtype", choices=READABLE, help="type of the ids in a .bin file that has no .json file next to it")

@@ -58,7 +58,6 @@ _N_SCRIPTS = 15  # scripts that get a separate bar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="texts in which to count the tokens (default: none)")
     add_model(parser)

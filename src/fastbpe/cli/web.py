@@ -35,7 +35,6 @@ MAX_PORT = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
     add = parser.add_argument
     add("--port", metavar="N", type=_port, default=0, help="port to serve the page on (default: a free one)")
     add("--no-browser", action="store_true", help="print the address of the page, but open no browser")

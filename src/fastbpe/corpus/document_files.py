@@ -129,7 +129,6 @@ def _teller(stored: Any) -> Callable[[], int]:
 
 
 def _tail(stored: IO[bytes]) -> bytes:
-    """Return the last bytes of a file."""
     stored.seek(max(stored.seek(0, 2) - HEAD_BYTES, 0))
     return stored.read(HEAD_BYTES)
 

@@ -93,7 +93,6 @@ class RemotePath(os.PathLike[str]):
         return bool(files.isdir(place))
 
     def is_file(self) -> bool:
-        """Tell whether it is a file."""
         files, place = self._opened()
         return bool(files.isfile(place))
 

@@ -125,7 +125,6 @@ def _blocks(offsets: Path) -> Iterator[Sequence[int]]:
 
 
 def _read(file: Any, n: int) -> array[int]:
-    """Read up to n offsets."""
     block: array[int] = array("q", file.read(_OFFSET_BYTES * n))
     if sys.byteorder == "big":
         block.byteswap()

@@ -422,7 +422,6 @@ def _without_nulls(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sync(path: Path) -> None:
-    """Write a file's data to the disk."""
     with open(path, "rb+") as file, _adding_filename(path):
         os.fsync(file.fileno())
 

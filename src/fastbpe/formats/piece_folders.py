@@ -356,7 +356,6 @@ def as_template(template: tuple[str, ...], token: Callable[[str], tuple[str, int
 
 
 def as_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
-    """Return added tokens as in a tokenizer.json."""
     return [
         {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
         for token in added

@@ -179,7 +179,6 @@ class _Folder:
         return _LANGUAGES[value]
 
     def model(self) -> CodePointModel:
-        """Return the model."""
         pieces = dict(
             zip(
                 (piece.decode("utf-8", "surrogateescape") for piece in self._pieces.pieces),

@@ -181,7 +181,6 @@ class ByteFallback(Step):
 
     @staticmethod
     def is_byte(token: str) -> bool:
-        """Tell whether a token is a byte token."""
         return len(token) == 6 and _BYTE.fullmatch(token) is not None
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:

@@ -229,7 +229,6 @@ class _Each:
         return {code: self.replacement(chr(code)) for code in range(128)}
 
     def replacement(self, character: str) -> str:
-        """Return the replacement of a character."""
         found = self.table.get(ord(character))
         if found is not None:
             return found

@@ -49,7 +49,6 @@ class Precompiled:
         self.compiled = GraphemeRules(data, _classes(), self.parts, self.sources)
 
     def __call__(self, text: str) -> str:
-        """Normalize a text."""
         if not _several().search(text):
             return text.translate(self._characters)
         return "".join(target for _, target in self.parts(text))

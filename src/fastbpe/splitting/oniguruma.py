@@ -170,7 +170,6 @@ class _Translation:
         raise PatternError(f"the split pattern {shown!r} at position {self.at}: {what}; {way_out}")
 
     def give(self, taken: str, given: str) -> None:
-        """Read `taken` and write `given`."""
         self.at += len(taken)
         self.out.append(given)
 

@@ -32,7 +32,6 @@ def check_tokenizers(**arguments: object) -> None:
 
 
 def family_of(tokenizer: Tokenizer) -> Family:
-    """Return the family of a tokenizer."""
     return tokenizer._family
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 def of_ranks(
     ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
 ) -> Model:
-    """Return the model for `Tokenizer.from_ranks`."""
     facts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
     return Model(_tokens_of_ranks(ranks), pattern, special_tokens or {}, name=name, huggingface=facts)
 
@@ -30,7 +29,6 @@ def of_merges(
     special_tokens: Mapping[str, int] | None,
     name: str | None,
 ) -> Model:
-    """Return the model for `Tokenizer.from_merges`."""
     tokens, packed = _tokens_of_merges(merges)
     rules: dict[str, Any] = {"merges": packed, "merges_rule": "merges", "whole_piece_first": False}
     return Model(tokens, pattern, special_tokens or {}, name=name, **rules)

@@ -224,7 +224,6 @@ _STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 
 def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool = False) -> Step:
-    """Return the steps of Llama and Code Llama."""
     prefixes = config.get("add_prefix_space")
     prefixes = True if prefixes is None else prefixes
     is_old = config.get("legacy", False) and not is_code

@@ -34,13 +34,11 @@ class SentencePieceDecoding:
         self._parts, self._decoder, self._rules = parts, parts.decoder, rules
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
-        """Decode ids to text."""
         return self._ruled(self._decoder.decode(ids, _handler(errors), num_threads, unknown_ids))
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        """Decode each sequence of ids."""
         texts = self._decoder.decode_batch(batch, _handler(errors), num_threads, unknown_ids)
         return texts if self._rules is None else [*map(self._ruled, texts)]
 
@@ -98,7 +96,6 @@ class HuggingFaceDecoding:
             self._first_texts = dict(_odd_first_texts(model))
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
-        """Decode ids to text. With errors="replace", bytes that are not UTF-8 decode as in tokenizers."""
         if unknown_ids == "skip":
             ids = self._decoder.known(ids)
         first, rest, decoder = self._begin(ids, unknown_ids)
@@ -112,7 +109,6 @@ class HuggingFaceDecoding:
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        """Decode each sequence of ids."""
         listed = [ids if hasattr(ids, "__len__") else [*ids] for ids in batch]
         if not self._first_texts or not listed:
             with contextlib.suppress(UnicodeDecodeError):
@@ -216,7 +212,6 @@ class StretchDecoding:
         self._skips = skips
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
-        """Decode ids to text."""
         out: list[str] = []
         stretch: list[int] = []
         for token_id in ids:
@@ -230,7 +225,6 @@ class StretchDecoding:
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        """Decode each sequence of ids."""
         return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
 
     def decode_bytes(self, ids: Ids) -> bytes:

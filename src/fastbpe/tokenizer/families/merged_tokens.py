@@ -79,7 +79,6 @@ def of_spelled(
 
 
 def of_characters(model: CodePointModel, parts: Parts) -> MergedTokens:
-    """Return the tokens of code-point mode."""
     apart = {i for i, kind in enumerate(model.types) if kind != PieceType.NORMAL} | {parts.unknown}
     space = b" " if parts.marks_spaces else METASPACE_UTF8
     tokens = [piece.replace(METASPACE_UTF8, space) for piece in model.pieces]

@@ -93,7 +93,6 @@ class StepDecoding:
         unknown_ids: UnknownIds = "raise",
         skip: bool = False,
     ) -> str:
-        """Decode ids to text."""
         _check(errors, num_threads)
         if type(ids) is not list:
             ids = _listed(ids)
@@ -115,7 +114,6 @@ class StepDecoding:
         unknown_ids: UnknownIds = "raise",
         skip: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids."""
         _check(errors, num_threads)
         listed = batch if type(batch) is list and {*map(type, batch)} == {list} else [*map(_listed, batch)]
         if self._table is not None:
@@ -464,13 +462,11 @@ class SkippingDecoding:
         self._whole = whole
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
-        """Decode ids to text."""
         return self._whole.decode(ids, errors, num_threads, unknown_ids, skip=True)
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        """Decode each sequence of ids."""
         return self._whole.decode_batch(batch, errors, num_threads, unknown_ids, skip=True)
 
     def decode_bytes(self, ids: Ids) -> bytes:
