@@ -81,6 +81,15 @@ def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
     assert loaded.model_type == "Char"
     assert loaded.encode_with_template("ab \u4e2d\u56fd") == [2, 3, 4, 2, 0, 1]
     assert loaded.decode([2, 3, 2, 4, 1, 2]) == "a b</s>"
+    data = model_of(
+        [piece for piece in PIECES if len(piece[0].decode()) != 2],
+        {"model_type": "char"},
+        {"add_dummy_prefix": False, "remove_extra_whitespaces": False},
+    )
+    folder_grid.write({"spm_char.model": data}, tmp_path)
+    loaded = fastbpe.load(tmp_path)
+    assert loaded.encode("acc") == loaded.encode("acc", allowed_special="all") == [3, 0]
+    assert loaded.encode_batch(["ccb"]) == [[0, 4]]
     folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
     with pytest.raises(FormatError, match="with normalize or without legacy, the class changes texts"):
         fastbpe.load(tmp_path)

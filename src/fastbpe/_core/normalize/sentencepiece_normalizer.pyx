@@ -457,4 +457,6 @@ cdef class Normalizing:
         self.symbols = symbols
         self.cuttable = cuttable
         self.fused = NONE if fused is None else fused
-        self.only_prefixes = normalizer is None and not prefix and symbols is None and fused is None
+        self.only_prefixes = (
+            normalizer is None and not prefix and symbols is None and fused is None and table is None
+        )
