@@ -272,7 +272,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 
 #: Classes of transformers for which a table gives the ids of pieces.
-TABLE_DECODERS = ("M2M100", "Marian", "Speech2Text", "SpeechT5")
+TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Speech2Text", "SpeechT5")
 
 
 class Conventions(NamedTuple):

@@ -1,4 +1,4 @@
-"""Folders of M2M100, Marian, Speech2Text and SpeechT5: the files that make them, and what is refused."""
+"""Folders of BARTpho, M2M100, Marian, Speech2Text and SpeechT5: the files that make them, and what is refused."""
 
 from __future__ import annotations
 
@@ -93,6 +93,39 @@ def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
     folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
     with pytest.raises(FormatError, match="with normalize or without legacy, the class changes texts"):
         fastbpe.load(tmp_path)
+
+
+def fill_bartpho(folder: Path, dictionary: bytes = b"\xe2\x96\x81a 9\r\na 8\n", **config: Any) -> Path:
+    files = {"sentencepiece.bpe.model": model_of(PIECES, {"model_type": "unigram"}), "dict.txt": dictionary}
+    config = {"tokenizer_class": "BartphoTokenizer", **config}
+    folder_grid.write({**files, "tokenizer_config.json": config}, folder)
+    return folder
+
+
+def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill_bartpho(tmp_path, "\u2581a 9\na 8\n\u4e2d\u56fd 1".encode()))
+    assert [loaded.id_to_token(i) for i in range(4, 8)] == [b" a", b"a", "\u4e2d\u56fd".encode(), b"<mask>"]
+    assert loaded.encode_with_template("aab\u4e2d\u56fd", "a") == [0, 4, 5, 3, 6, 2, 2, 4, 2]
+    assert loaded.decode([4, 7, 3, 4]) == "a<mask><unk> a"
+    assert loaded.roles["mask"] == "<mask>"
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"dictionary": b"a 1\n\nb 1\n"}, r"dict\.txt: line 2 has no token"),
+        ({"dictionary": b"a 1\na 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
+        ({"dictionary": b"a 1\n</s> 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
+        ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: it must be UTF-8, but the byte 1 is not"),
+        ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),
+        ({"legacy": False}, "without legacy, the class changes texts before the .model does"),
+        ({"additional_special_tokens": ["<x>"]}, "dict.txt lacks the token '<x>'"),
+        ({"added_tokens_decoder": {"8": {"content": "<x>"}}}, "the token '<s>' would share the id 8 with another"),
+    ],
+)
+def test_unsupported_folder_of_bartpho_names_the_reason(files: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(fill_bartpho(tmp_path, **files))
 
 
 def test_native_file_keeps_the_table(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Folders of M2M100, Marian and Speech2Text: a unigram `.model`, and a vocab.json with the ids of its pieces.
 
-SpeechT5 has only a `.model`, of type char, but the same rules for added tokens and white space.
+BARTpho has a dict.txt instead, with the pieces by id. SpeechT5 has only a `.model`, of type char, but the same
+rules for added tokens and white space.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
@@ -9,6 +10,7 @@ token. tests/conformance/test_table_folders.py compares folders with transformer
 
 from __future__ import annotations
 
+import io
 import os
 from array import array
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
-from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
 from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import model_file, specs
@@ -33,9 +35,8 @@ from fastbpe.model import (
     pack_pieces,
 )
 
-_VOCABULARY = "vocab.json"
-
-
+_VOCABULARY, _DICTIONARY = "vocab.json", "dict.txt"
+_FIRST = ("bos", "pad", "eos", "unk", "sep", "cls")  # roles of the tokens before those of dict.txt
 _ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
 
 
@@ -61,6 +62,7 @@ CLASSES: Mapping[str, _Kind] = {
     ),
     "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm", _VOCABULARY)),
     "Speech2Text": _Kind(_ROLES, ("sentencepiece.bpe.model", _VOCABULARY)),
+    "Bartpho": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model", _DICTIONARY)),
     "SpeechT5": _Kind(_ROLES, ("spm_char.model",), "char"),  # the model itself gives the ids
 }
 _M2M100 = (
@@ -117,6 +119,9 @@ class _Folder:
         self._pieces = self._read_pieces(kind.model_type)
         if _VOCABULARY in kind.files:
             self._vocab = self._read_vocabulary()
+        elif _DICTIONARY in kind.files:
+            self._vocab = self._read_dictionary(os.path.join(folder, _DICTIONARY))
+            self._check_places()
         else:
             self._vocab = {
                 piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(self._pieces.pieces)
@@ -136,6 +141,40 @@ class _Folder:
             )
         return dict(sorted(found.items(), key=lambda item: item[1]))
 
+    def _read_dictionary(self, path: str) -> dict[str, int]:
+        """Read dict.txt: the tokens by id, after those of roles, and before the mask token."""
+        roles = self.named.roles
+        if missing := [role for role in (*_FIRST, "mask") if role not in roles]:
+            self._fail(f"the class {self._class_name}Tokenizer needs a {missing[0]}_token")
+        data = map_file(path)
+        limits.check_entries(data, path, b"\n")
+        try:
+            text = bytes(data).decode()
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{path}: it must be UTF-8, but the byte {error.start} is not") from None
+        listed = [line.split()[:1] for line in io.StringIO(text, newline=None)]
+        if [] in listed:
+            raise FormatError(f"{path}: line {listed.index([]) + 1} has no token")
+        first = dict.fromkeys(roles[role] for role in _FIRST)
+        found = {token: i for i, token in enumerate([*first, *(token for [token] in listed)])}
+        if len(found) < len(first) + len(listed):
+            raise FormatError(f"{path}: it lists a token twice, or one of {', '.join(first)}")
+        found.setdefault(roles["mask"], len(found))
+        return found
+
+    def _check_places(self) -> None:
+        """Raise FormatError for tokens that the class loses: their first ids are those of the `.model`."""
+        known = {token.content for token in self.named.decoder.values()}
+        following = len({*self._vocab, *known})
+        named = (*self.named.named.values(), *self.named.extra)
+        for content in dict.fromkeys(token.content for token in named if token.content not in known):
+            if content not in self._vocab:
+                self._fail(f"{_DICTIONARY} lacks the token {content!r:.60}")
+            place = self._pieces.ids.get(content.encode("utf-8", "surrogatepass"), following)
+            following += place == following
+            if place in self.named.decoder:
+                self._fail(f"the token {content!r:.60} would share the id {place} with another token")
+
     def _read_pieces(self, model_type: str) -> CodePointModel:
         """Read the `.model`. Raises FormatError if it has an option that this module does not support."""
         if self._config.get("separate_vocabs"):
@@ -146,9 +185,8 @@ class _Folder:
             self._fail("with lang_codes, the class takes ids of the .model for languages")
         if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
             self._fail("with do_upper_case, the class decodes to upper case")
-        if self._class_name == "SpeechT5" and (
-            self._config.get("normalize") or not self._config.get("legacy", True)
-        ):
+        changes = self._class_name == "SpeechT5" and self._config.get("normalize")
+        if changes or (self._class_name in ("SpeechT5", "Bartpho") and not self._config.get("legacy", True)):
             self._fail("with normalize or without legacy, the class changes texts before the .model does")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
@@ -210,6 +248,7 @@ class _Folder:
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
+        between = behind * 2 if self._class_name == "Bartpho" else ()
         return self._pieces._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
@@ -231,7 +270,7 @@ class _Folder:
             serialized=b"",
             added_tokens=added,
             template=(before, behind),
-            pair_template=(*before, TEXT, PAIR, *behind),
+            pair_template=(*before, TEXT, *between, PAIR, *behind),
             conventions=Conventions(decoder=self._class_name),
             unnumbered=[
                 (name, score)
@@ -242,6 +281,8 @@ class _Folder:
 
     def _around(self, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids before and after a text."""
+        if self._class_name == "Bartpho":
+            return (ids[self.named.roles["cls"]],), (ids[self.named.roles["sep"]],)
         eos = self.named.roles.get("eos", "")
         if eos not in ids:
             self._fail(

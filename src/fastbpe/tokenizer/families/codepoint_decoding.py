@@ -171,9 +171,9 @@ class HuggingFaceDecoding:
 class StretchDecoding:
     """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
 
-    Marian and Speech2Text put a space behind a special token. Marian and SpeechT5 have no U+2581 in decoded text.
-    SpeechT5 drops no space at the beginning of such a text, and decodes control symbols to their text. White space
-    at both ends of the whole text is left out.
+    Marian and Speech2Text put a space behind a special token. Marian, BARTpho and SpeechT5 have no U+2581 in
+    decoded text. BARTpho and SpeechT5 drop no space at the beginning of such a text, and decode control symbols to
+    their text. White space at both ends of the whole text is left out.
 
     Args:
         model: the model, which has a table.
@@ -184,7 +184,8 @@ class StretchDecoding:
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         assert model.conventions is not None
         name = model.conventions.decoder
-        has_spaces = name in ("Marian", "SpeechT5")
+        is_joined = name in ("Bartpho", "SpeechT5")
+        has_spaces = is_joined or name == "Marian"
         behind = " " if name in ("Marian", "Speech2Text") else ""
         self._special = {
             token.id: (token.content.replace(METASPACE, " ") if has_spaces else token.content) + behind
@@ -200,7 +201,7 @@ class StretchDecoding:
             (i for i, kind in enumerate(model.types) if kind == PieceType.CONTROL and i not in self._special), b""
         )
         leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, None)
-        if name == "SpeechT5":
+        if is_joined:
             silent = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in silent}
             leading = None
         self._decoder = Decoder(
