@@ -271,8 +271,10 @@ class PieceType(IntEnum):
 TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED})
 
 
-#: Classes of transformers for which a table gives the ids of pieces.
+#: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Speech2Text", "SpeechT5")
+#: Such classes, and others with rules of their own.
+PYTHON_DECODERS = (*TABLE_DECODERS, "ByT5")
 
 
 class Conventions(NamedTuple):
@@ -285,8 +287,7 @@ class Conventions(NamedTuple):
         splits: bool – a U+2581 begins a new piece.
         fuses: bool – consecutive unknown characters become one id.
         decoder: str – "ByteFallback": ids of bytes are decoded; "Metaspace": they are written by name, such as
-            <0x0A>; one of TABLE_DECODERS: a table gives the ids of pieces, and text between special tokens is
-            decoded by itself, as the class of this name does.
+            <0x0A>; one of PYTHON_DECODERS: as the class of this name does.
         strips: bool – decoding removes a space at the start.
         symbols: bool – pieces of type USER_DEFINED that are not added tokens are found in normalized text.
     """
@@ -358,6 +359,11 @@ class CodePointModel(_CodePointFields):
     def has_table(self) -> bool:
         """Tell whether a table gives the ids of pieces."""
         return self.conventions is not None and self.conventions.decoder in TABLE_DECODERS
+
+    @property
+    def runs_in_python(self) -> bool:
+        """Tell whether the rules are those of a class that transformers runs in Python."""
+        return self.conventions is not None and self.conventions.decoder in PYTHON_DECODERS
 
     @property
     def finds_symbols(self) -> bool:

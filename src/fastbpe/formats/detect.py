@@ -73,6 +73,11 @@ def _read_folder(
         if table_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return table_folders.read(where, config, name, special_tokens)
+    if name == "ByT5" and not os.path.isfile(os.path.join(where, folder.ALONE[0])):
+        from fastbpe.formats import byte_folders  # here: other folders do not need it
+
+        _check_no_pattern(pattern, where)
+        return byte_folders.read(where, config, special_tokens)
     try:
         paths = folder.find(where)
     except FormatError as error:

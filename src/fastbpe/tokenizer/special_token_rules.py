@@ -50,6 +50,7 @@ class SpecialTokens:
             such token.
         every: Python code for the set of all special tokens, which errors suggest; None: the code for a
             `Tokenizer`.
+        python_blanks: the flags lstrip and rstrip count white space as Python does.
 
     Raises:
         SpecialTokenError: a token breaks the rules.
@@ -66,6 +67,7 @@ class SpecialTokens:
         decodes_stand_ins: bool = True,
         empty: int | None = None,
         every: str | None = None,
+        python_blanks: bool = False,
     ) -> None:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
@@ -77,6 +79,7 @@ class SpecialTokens:
         self._normalize = normalize
         self._decodes_stand_ins = decodes_stand_ins
         self._every = every
+        self._more_flags = python_blanks << 4
         self._empty = {} if empty is None else {empty: b""}
         self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
@@ -241,8 +244,8 @@ class SpecialTokens:
             # If several become the same text, a special one counts. (tokenizers takes any of them.)
             for token in sorted(normalized, key=lambda token: (not token.special, token.id)):
                 texts.setdefault(normalize(token.content), token)
-            then = _finder_of(list(texts), list(texts.values()), allowed)
-        return _finder_of([token.content for token in raw], raw, allowed, then)
+            then = _finder_of(list(texts), list(texts.values()), allowed, self._more_flags)
+        return _finder_of([token.content for token in raw], raw, allowed, self._more_flags, then)
 
 
 def is_blank(token: AddedToken) -> bool:
@@ -284,6 +287,7 @@ def _finder_of(
     texts: Sequence[str],
     tokens: Sequence[AddedToken],
     allowed: Collection[str],
+    more: int,
     then: SpecialMatcher | None = None,
 ) -> SpecialMatcher:
     """Return a matcher for added tokens.
@@ -292,11 +296,16 @@ def _finder_of(
         texts: text by which each token is found.
         tokens: the tokens.
         allowed: names of the special tokens to find.
+        more: further flags of tokens with the flag lstrip or rstrip.
         then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
     flags = bytes(
         [
-            lstrip | rstrip << 1 | single_word << 2 | (special and content not in allowed) << 3
+            lstrip
+            | rstrip << 1
+            | single_word << 2
+            | (special and content not in allowed) << 3
+            | (more if lstrip or rstrip else 0)
             for content, _, special, _, lstrip, rstrip, single_word in tokens
         ]
     )

@@ -28,6 +28,7 @@ cdef enum:
     RSTRIP = 2  # the match includes the white space after it
     SINGLE_WORD = 4  # no match next to a word character
     PASSED_OVER = 8  # no match, and tokens that begin inside it do not match either
+    PYTHON_BLANKS = 16  # U+001C to U+001F are white space, too, as in Python
 
 cdef extern from "simd/prefixes.h" nogil:
     void fb_prefixes_clear(fb_prefixes* p)
@@ -59,7 +60,7 @@ cdef class SpecialMatcher:
     ids: the id of each.
     flags: a byte for each token, the sum of 1 (includes the white space before it), 2 (includes the white space
         after it), 4 (found only if no word character is next to it), 8 (passed over: neither the token nor tokens
-        inside it are found);
+        inside it are found), 16 (U+001C to U+001F are white space);
         empty: no token has flags.
     then: matcher of the tokens to find in the rest of the text after it is normalized; None: no such tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
@@ -217,9 +218,9 @@ cdef class SpecialMatcher:
             if flags & PASSED_OVER or flags & SINGLE_WORD and self._is_within_word(data, n, match):
                 continue
             if flags & LSTRIP:
-                match.start = max(_blanks_begin(data, match.start), floor)
+                match.start = max(_blanks_begin(data, match.start, flags & PYTHON_BLANKS), floor)
             if flags & RSTRIP:
-                match.end = _blanks_end(data, n, match.end)
+                match.end = _blanks_end(data, n, match.end, flags & PYTHON_BLANKS)
             if match.start < match.end:  # otherwise the previous match includes all of it
                 return True
         return False
@@ -293,22 +294,30 @@ cdef class SpecialMatcher:
             utf8_release(&view)
 
 
-cdef size_t _blanks_begin(const uint8_t* data, size_t at) noexcept nogil:
+cdef inline bint _is_blank(const uint8_t* data, bint in_python, size_t* n_bytes) noexcept nogil:
+    """Tell whether a character is white space, and store its length in bytes."""
+    if in_python and 0x1C <= data[0] <= 0x1F:
+        n_bytes[0] = 1
+        return True
+    return FB_IS(fb_class_at(data, n_bytes), FB_BLANKS)
+
+
+cdef size_t _blanks_begin(const uint8_t* data, size_t at, bint in_python) noexcept nogil:
     """Return the offset at which the white space before data[at] begins."""
     cdef size_t before, n_bytes
     while at:
         before = at - 1
         while data[before] & 0xC0 == 0x80:
             before -= 1
-        if not FB_IS(fb_class_at(data + before, &n_bytes), FB_BLANKS):
+        if not _is_blank(data + before, in_python, &n_bytes):
             break
         at = before
     return at
 
 
-cdef size_t _blanks_end(const uint8_t* data, size_t n, size_t at) noexcept nogil:
+cdef size_t _blanks_end(const uint8_t* data, size_t n, size_t at, bint in_python) noexcept nogil:
     """Return the offset at which the white space from data[at] on ends."""
     cdef size_t n_bytes
-    while at < n and FB_IS(fb_class_at(data + at, &n_bytes), FB_BLANKS):
+    while at < n and _is_blank(data + at, in_python, &n_bytes):
         at += n_bytes
     return at

@@ -136,7 +136,7 @@ _REASONS: Mapping[str, str] = {
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
     "Bertweet": f"{_LACKS}, and may replace emoji and links",
     "BlenderbotSmall": f"{_LACKS}, and puts spaces around punctuation",
-    **dict.fromkeys(("ByT5", "Dia", "MyT5", "Perceiver"), "its ids are those of bytes, without a vocabulary"),
+    **dict.fromkeys(("Dia", "MyT5", "Perceiver"), "its ids are those of bytes, without a vocabulary"),
     "CTRL": _LACKS,
     "Canine": "its ids are code points, without a vocabulary",
     **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),

@@ -18,7 +18,7 @@ _FLAGS = ("lstrip", "rstrip", "single_word")
 
 
 def added_tokens(
-    named: NamedTokens, vocab: Mapping[str, int], fail: Callable[[str], NoReturn]
+    named: NamedTokens, vocab: Mapping[str, int], fail: Callable[[str], NoReturn], *, may_strip: bool = False
 ) -> list[AddedToken]:
     """Return the added tokens by id. A token is special if it has a role, or is an extra special token.
 
@@ -26,13 +26,15 @@ def added_tokens(
         named: tokens that the files of the folder name.
         vocab: token → id.
         fail: function that raises an error: two tokens would have one id, or a token has a flag.
+        may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
     """
     special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra))
     special.pop("", None)
     ids = {token.content: i for i, token in sorted(named.decoder.items())}
+    known = {token.content: token for token in named.decoder.values()}
     for token in named.decoder.values():
         for flag in _FLAGS:
-            if getattr(token, flag):
+            if getattr(token, flag) and not (may_strip and flag != "single_word"):
                 fail(f"the token {token.content!r:.60} has the flag {flag}, which is not supported here")
     new = len({*vocab} | {*ids})
     for content in special:
@@ -44,5 +46,8 @@ def added_tokens(
         if own.get(i, content) != content or vocab.get(content, i) != i:
             fail(f"the token {content!r:.60} would share the id {i} with another token")
         own[i] = content
-    found = [AddedToken(content, i, special=content in special) for content, i in ids.items()]
+    found = [
+        AddedToken(content, i, content in special, False, *known[content][3:5] if content in known else ())
+        for content, i in ids.items()
+    ]
     return sorted(found, key=lambda token: token.id)

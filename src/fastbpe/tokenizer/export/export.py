@@ -222,11 +222,11 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
     """Return the files of a code-point model. Raises FormatError if the format cannot store it."""
     if format == "native":
         return native.dump_code_points(model)
-    if model.has_table and format in (*FORMATS, *_CODE_POINT_FORMATS):
-        raise FormatError(
-            f"format={format!r} cannot store a table of ids, which may give one id to several pieces; export this "
-            "tokenizer as native"
+    if model.runs_in_python and format in (*FORMATS, *_CODE_POINT_FORMATS):
+        what = (
+            "a table of ids, which may give one id to several pieces" if model.has_table else "the rules of ByT5"
         )
+        raise FormatError(f"format={format!r} cannot store {what}; export this tokenizer as native")
     if format == "sentencepiece":
         return model_file.dump(model)
     is_unigram = model.trainer["model_type"] == "unigram"

@@ -30,16 +30,19 @@ class SentencePieceDecoding:
         rules: rules for decoded text; None: no rules.
     """
 
+    _replacing: DecodeErrors = EACH_BYTE  # what errors="replace" means
+    _joins = False
+
     def __init__(self, parts: Parts, rules: Normalizer | None) -> None:
         self._parts, self._decoder, self._rules = parts, parts.decoder, rules
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
-        return self._ruled(self._decoder.decode(ids, _handler(errors), num_threads, unknown_ids))
+        return self._ruled(self._decoder.decode(ids, self._handler(errors), num_threads, unknown_ids))
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
     ) -> list[str]:
-        texts = self._decoder.decode_batch(batch, _handler(errors), num_threads, unknown_ids)
+        texts = self._decoder.decode_batch(batch, self._handler(errors), num_threads, unknown_ids)
         return texts if self._rules is None else [*map(self._ruled, texts)]
 
     def decode_bytes(self, ids: Ids) -> bytes:
@@ -53,9 +56,9 @@ class SentencePieceDecoding:
         parts = self._parts
         return StreamDecoder(
             self._decoder,
-            _handler(errors),
+            self._handler(errors),
             unknown_ids,
-            joins=False,
+            joins=self._joins,
             leading=parts.leading,
             space_keepers=parts.space_keepers,
         )
@@ -63,10 +66,28 @@ class SentencePieceDecoding:
     def _ruled(self, text: str) -> str:
         return text if self._rules is None else self._rules.normalize(text.encode()).decode()
 
+    def _handler(self, errors: DecodeErrors) -> DecodeErrors:
+        return self._replacing if errors == "replace" else errors
 
-def _handler(errors: DecodeErrors) -> DecodeErrors:
-    handler: DecodeErrors = EACH_BYTE
-    return handler if errors == "replace" else errors
+
+class ByteDecoding(SentencePieceDecoding):
+    """Decoding of ByT5: bytes that belong to no character are left out, as by errors="ignore".
+
+    Args:
+        model: the model: byte pieces, and added tokens.
+        parts: tables of the model.
+        skips: bool – drop special tokens before any other step.
+    """
+
+    _replacing = "ignore"
+    _joins = True
+
+    def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
+        super().__init__(parts, None)
+        texts = [
+            (token.id, b"" if skips and token.special else token.content.encode()) for token in model.added_tokens
+        ]
+        self._decoder = Decoder(parts.surfaces, texts, joins=True)
 
 
 class HuggingFaceDecoding:
@@ -128,7 +149,7 @@ class HuggingFaceDecoding:
         """
         return StreamDecoder(
             self._decoder,
-            _handler(errors),
+            EACH_BYTE if errors == "replace" else errors,
             unknown_ids,
             joins=True,
             leading=self._parts.leading,

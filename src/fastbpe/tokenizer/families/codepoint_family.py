@@ -25,6 +25,7 @@ from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, Te
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import codepoint_properties
 from fastbpe.tokenizer.families.codepoint_decoding import (
+    ByteDecoding,
     HuggingFaceDecoding,
     SentencePieceDecoding,
     StretchDecoding,
@@ -78,6 +79,7 @@ class CodePointFamily(Family):
             NoTokens(),
             model.added_tokens,
             None if is_plain else _NameNormalizer(self),
+            python_blanks=model.runs_in_python,
         )
         # Check the model now.
         if model.normalizer["precompiled_charsmap"]:
@@ -154,6 +156,8 @@ class CodePointFamily(Family):
         return self._decoding_of(skips)
 
     def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding:
+        if self._model.conventions is not None and self._model.conventions.decoder == "ByT5":
+            return ByteDecoding(self._model, self.parts, skips=skips)
         if self._model.has_table:
             return StretchDecoding(self._model, self.parts, skips=skips)
         if self._model.conventions is None:  # control symbols decode to nothing

@@ -101,9 +101,9 @@ def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str
 def special_tokens_of(model: CodePointModel) -> dict[str, int]:
     """Map control symbols that are UTF-8, and the special tokens of a tokenizer.json, to their ids.
 
-    In a model with a table, control symbols are found in text only if they are added tokens.
+    In a class that runs in Python, control symbols are found in text only if they are added tokens.
     """
-    pieces = {} if model.has_table else pieces_of(model, PieceType.CONTROL)
+    pieces = {} if model.runs_in_python else pieces_of(model, PieceType.CONTROL)
     special = {piece.decode(): i for i, piece in pieces.items() if _is_utf8(piece)}
     return special | {token.content: token.id for token in model.added_tokens if token.special}
 

@@ -333,7 +333,7 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
     """Yield the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
-    if model.conventions is None or model.conventions.decoder != "ByteFallback":
+    if model.conventions is None or model.conventions.decoder not in ("ByteFallback", "ByT5"):
         return
     ends = memoryview(model.piece_ends).cast("I")
     for match in re.finditer(_BYTE_NAME, model.piece_bytes):

@@ -1,0 +1,81 @@
+"""Folders of ByT5: which files make them, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError
+from helpers import folder_grid
+
+
+def fill(folder: Path, **config: Any) -> Path:
+    config = {"tokenizer_class": "ByT5Tokenizer", **config}
+    folder_grid.write({"tokenizer_config.json": config}, folder)
+    return folder
+
+
+def test_ids_are_those_of_bytes(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path))
+    assert (loaded.mode, loaded.model_type, loaded.n_vocab) == ("codepoint", "Char", 3 + 256 + 125)
+    assert loaded.encode_with_template("aé", "\0") == [100, 198, 172, 1, 3, 1]
+    assert loaded.encode("<extra_id_124><extra_id_125", allowed_special="all")[:2] == [383, 63]
+    assert loaded.encode("a \x1c</s>\n\x1fb", allowed_special="all") == [100, 1, 101]
+    assert loaded.roles == {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}
+    for again in (loaded, fastbpe.load(loaded.save(tmp_path / "a.fbpe") or tmp_path / "a.fbpe")):
+        assert again == loaded
+        assert again.decode([100, 198, 1, 172, 101, 382]) == "a</s>b<extra_id_123>"
+        assert again.decode([100, 198, 1, 172, 101], skip_special_tokens=True) == "aéb"
+        assert again.decode_bytes([198, 101]) == b"\xc3b"
+    with pytest.raises(UnicodeDecodeError):
+        loaded.decode([198], errors="strict")
+
+
+def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
+    folder_grid.write({"config.json": {"model_type": "byt5"}}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("a") == [100]
+
+
+@pytest.mark.parametrize("format", ["huggingface", "sentencepiece", "gguf", "tiktoken"])
+def test_other_formats_refuse_it(format: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"cannot store the rules of ByT5; export this tokenizer as native"):
+        fastbpe.load(fill(tmp_path)).export(tmp_path / "x.json", format=format)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"extra_ids": "3"}, "extra_ids must be an integer up to 65536, not '3'"),
+        (
+            {"extra_special_tokens": ["<x>"], "additional_special_tokens": ["<extra_id_0>"]},
+            "additional_special_tokens has 1 tokens <extra_id_…>, but extra_ids is 125",
+        ),
+        ({"pad_token": None}, "the class ByT5Tokenizer needs a pad_token"),
+        ({"pad_token": "</s>"}, "two ids have the same token"),
+        ({"bos_token": "a"}, "the token 'a' is one character"),
+        ({"bos_token": " a"}, "the token ' a' is one character"),
+        ({"bos_token": "<0x41>"}, "the token '<0x41>' is one character, a byte, or"),
+        (
+            {"added_tokens_decoder": {"400": {"content": "<x>"}}},
+            "no token has the id 259, but '<extra_id_0>' has the id 260",
+        ),
+        (
+            {"added_tokens_decoder": {"259": {"content": "<x>", "single_word": True}}},
+            "the token '<x>' has the flag single_word, which is not supported here",
+        ),
+    ],
+)
+def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(fill(tmp_path, **config))
+
+
+def test_arguments_that_the_class_decides_are_refused(tmp_path: Path) -> None:
+    fill(tmp_path)
+    with pytest.raises(FormatError, match="contains its own split pattern"):
+        fastbpe.load(tmp_path, pattern="gpt2")
+    with pytest.raises(FormatError, match="the class has its own special tokens"):
+        fastbpe.load(tmp_path, special_tokens={"<x>": 9})
