@@ -274,7 +274,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Speech2Text", "SpeechT5")
 #: Such classes, and others with rules of their own.
-PYTHON_DECODERS = (*TABLE_DECODERS, "ByT5")
+PYTHON_DECODERS = (*TABLE_DECODERS, "ByT5", "GPTSw3")
 
 
 class Conventions(NamedTuple):
@@ -364,6 +364,21 @@ class CodePointModel(_CodePointFields):
     def runs_in_python(self) -> bool:
         """Tell whether the rules are those of a class that transformers runs in Python."""
         return self.conventions is not None and self.conventions.decoder in PYTHON_DECODERS
+
+    @property
+    def changes_texts(self) -> bool:
+        """Tell whether texts change before sentencepiece encodes them: see `normalization.gpt_sw3_texts`."""
+        return self.conventions is not None and self.conventions.decoder == "GPTSw3"
+
+    def as_sentencepiece(self) -> CodePointModel:
+        """Return the model that encodes texts between added tokens, if the rules there are sentencepiece's."""
+        if not self.changes_texts:
+            return self
+        types = bytearray(self.types)
+        for token in self.added_tokens:
+            if not token.special and types[token.id] == PieceType.USER_DEFINED:
+                types[token.id] = PieceType.CONTROL  # found before sentencepiece sees the text
+        return self._replace(types=bytes(types), conventions=None, added_tokens=())
 
     @property
     def finds_symbols(self) -> bool:

@@ -41,7 +41,9 @@ def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["huggingface", "sentencepiece", "gguf", "tiktoken"])
 def test_other_formats_refuse_it(format: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"cannot store the rules of ByT5; export this tokenizer as native"):
+    with pytest.raises(
+        FormatError, match=r"cannot store the rules of the class ByT5Tokenizer; export this tokenizer as native"
+    ):
         fastbpe.load(fill(tmp_path)).export(tmp_path / "x.json", format=format)
 
 

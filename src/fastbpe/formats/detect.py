@@ -78,6 +78,11 @@ def _read_folder(
 
         _check_no_pattern(pattern, where)
         return byte_folders.read(where, config, special_tokens)
+    if name == "GPTSw3" and os.path.isfile(os.path.join(where, folder.SPIECE)):
+        from fastbpe.formats import sw3_folders  # here: other folders do not need it
+
+        _check_no_pattern(pattern, where)
+        return sw3_folders.read(where, config, special_tokens)
     try:
         paths = folder.find(where)
     except FormatError as error:

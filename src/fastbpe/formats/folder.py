@@ -7,13 +7,14 @@ from pathlib import Path
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 
+SPIECE = "spiece.model"
 #: Files that hold a tokenizer, in the order of preference.
 ALONE = (
     "tokenizer.json",
     "tokenizer.model",
     "tekken.json",
     "tiktoken.model",
-    "spiece.model",
+    SPIECE,
     "sentencepiece.bpe.model",
     "sentencepiece.model",
     "spm.model",

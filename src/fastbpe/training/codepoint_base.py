@@ -48,6 +48,11 @@ class CodePointBase:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.model = code_point_model_of(tokenizer)
+        if self.model.changes_texts:
+            raise TrainingError(
+                "base= changes texts before the rules of its model (GPT-SW3), as training cannot; train without "
+                "base="
+            )
         if not self.model.normalizer["escape_whitespaces"]:
             raise TrainingError(
                 "base= keeps spaces as they are (escape_whitespaces=False), but pieces can only be learned where "

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint32_t, uint8_t
 
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.places cimport Places
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans
 from fastbpe._core.merge.vocabulary cimport Tables
@@ -12,6 +13,7 @@ cdef int merge_characters_with_spans(
 ) except -1 nogil
 cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil
 cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normalized) noexcept nogil
+cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, size_t n) noexcept nogil
 cdef void spans_as_tokenizers(
     Spans* spans, size_t first, const uint8_t* text, size_t n, const Ids* prefixed, bint removes_spaces
 ) noexcept nogil

@@ -13,6 +13,7 @@ from libc.string cimport memchr
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.places cimport Places
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
@@ -86,6 +87,19 @@ cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normali
         span = &spans.items[i]
         span.start = normalized.offsets[span.start]
         span.end = normalized.offsets[span.end]
+
+
+cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, size_t n) noexcept nogil:
+    """Convert spans of a changed text, from index first on, to spans of the text of n bytes that it comes from.
+
+    What the change removes belongs to the span before it.
+    """
+    cdef size_t i
+    cdef Span* span
+    for i in range(first, spans.n):
+        span = &spans.items[i]
+        span.start = places.items[span.start] if span.start < places.n else n
+        span.end = places.items[span.end] if span.end < places.n else n
 
 
 cdef void spans_as_tokenizers(

@@ -73,4 +73,7 @@ cdef class Pipeline:
     cdef bint wants_prefix(
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
     ) noexcept nogil
+    cdef int _change_code_points(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
+    ) except -1 nogil
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil

@@ -32,7 +32,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.utf8 cimport fb_char_bytes
-from fastbpe._core.encode.codepoint_spans cimport spans_at_offsets
+from fastbpe._core.encode.codepoint_spans cimport spans_at_offsets, spans_at_sources
 from fastbpe._core.encode.piece_spans cimport (
     add_found, n_spans, shift_spans, spans_at_places, spans_without_prefix,
 )
@@ -61,7 +61,8 @@ cdef class Pipeline:
 
     pieces: the last steps, which split text and merge its pieces.
     cache_bytes: bytes that the piece caches of all threads together may take.
-    front: the normalizer in byte mode, which also puts a space before a text; None: no normalizer.
+    front: the normalizer in byte mode, which also puts a space before a text; in code-point mode, changes before
+        those of `normalizing`. None: no such steps.
     always: matcher of the added tokens that are found in any text, without the special tokens; None: no such tokens.
     pool: buffers and caches of another pipeline with the same vocabulary; None: create a pool.
     """
@@ -83,7 +84,7 @@ cdef class Pipeline:
         )
         self.only_prefixes = self.phases is None and (
             self.is_plain or self.normalizing is not None and always is None and self.normalizing.only_prefixes
-            and not pieces.is_sentence
+            and not pieces.is_sentence and front is None
         )
         self.may_defer = not pieces.is_sentence and self.phases is None and (
             self.normalizing is None or self.normalizing.fused == NONE
@@ -265,6 +266,8 @@ cdef class Pipeline:
         if self.normalizing is not None:
             if self.normalizing.table is not None and is_first:
                 return self._normalize_with_table(data, n, then, is_last, scratch)
+            if self.front is not None:
+                return self._change_code_points(data, n, then, scratch)
             return self._normalize_code_points(data, n, then, is_first, is_last, scratch)
         if self.stages is not None and self.stages.needs_first:
             self.note_first(data, n, scratch)
@@ -277,6 +280,19 @@ cdef class Pipeline:
         self._find_normalized_tokens(scratch.changed.items, scratch.changed.n, then, is_first, scratch)
         if scratch.spans != NULL:
             spans_at_places(scratch.spans, first, &scratch.places)
+        return 0
+
+    cdef int _change_code_points(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch
+    ) except -1 nogil:
+        """Do the work of _normalize_code_points() for a whole text between tokens, which the front changes first."""
+        cdef size_t first = n_spans(scratch)
+        if not self.front.apply(data, n, &scratch.changed, NULL if scratch.spans == NULL else &scratch.places):
+            return self._normalize_code_points(data, n, then, True, True, scratch)
+        scratch.ends.text = scratch.changed.items
+        self._normalize_code_points(scratch.changed.items, scratch.changed.n, then, True, True, scratch)
+        if scratch.spans != NULL:
+            spans_at_sources(scratch.spans, first, &scratch.places, n)
         return 0
 
     cdef int note_first(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:

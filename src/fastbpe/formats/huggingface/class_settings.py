@@ -145,7 +145,6 @@ _REASONS: Mapping[str, str] = {
     **dict.fromkeys(("FastSpeech2Conformer", "Wav2Vec2PhonemeCTC"), "its tokens are phonemes"),
     "Clvp": "it changes numbers and abbreviations into words",
     "GPTNeoXJapanese": "it matches the longest entry of a list that gives several spellings one id",
-    "GPTSw3": "it changes white space and removes control characters before it encodes",
     "PLBart": "it removes white space at the ends of decoded text, and spaces before punctuation",
     "Phobert": _LACKS,
     "ProphetNet": "it reads prophetnet.tokenizer, and finds words with functions of Python",

@@ -90,10 +90,7 @@ class NamedTokens(NamedTuple):
         decided = self.settings is not None and "pad" in self.settings.roles
         if not content or decided or "pad_token" in self.named or "pad" in self.silenced:
             return self
-        named = {**self.named, "pad_token": Definition(content, is_text=True)}
-        others = [name for name in named if name not in _NAMED]
-        order = [*(name for name in _NAMED if name in named), *others]
-        return self._replace(named={name: named[name] for name in order})
+        return self._replace(named=in_order({**self.named, "pad_token": Definition(content, is_text=True)}))
 
     def names(self) -> list[str]:
         """List the texts of all tokens that the files name."""
@@ -159,6 +156,12 @@ class NamedTokens(NamedTuple):
                 token = known.get(token.content, token)
             yield token.token(special=True)
         yield from (token.token(special=True) for token in self.extra if token.content)
+
+
+def in_order(named: Mapping[str, Definition]) -> dict[str, Definition]:
+    """Return named tokens in transformers' order: roles first."""
+    roles = {name: named[name] for name in _NAMED if name in named}
+    return {**roles, **named}
 
 
 def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False) -> NamedTokens:

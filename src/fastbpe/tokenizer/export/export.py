@@ -223,9 +223,10 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
     if format == "native":
         return native.dump_code_points(model)
     if model.runs_in_python and format in (*FORMATS, *_CODE_POINT_FORMATS):
-        what = (
-            "a table of ids, which may give one id to several pieces" if model.has_table else "the rules of ByT5"
-        )
+        what = "a table of ids, which may give one id to several pieces"
+        if not model.has_table:
+            assert model.conventions is not None
+            what = f"the rules of the class {model.conventions.decoder}Tokenizer"
         raise FormatError(f"format={format!r} cannot store {what}; export this tokenizer as native")
     if format == "sentencepiece":
         return model_file.dump(model)

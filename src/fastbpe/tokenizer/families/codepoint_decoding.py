@@ -194,7 +194,8 @@ class StretchDecoding:
 
     Marian and Speech2Text put a space behind a special token. Marian, BARTpho and SpeechT5 have no U+2581 in
     decoded text. BARTpho and SpeechT5 drop no space at the beginning of such a text, and decode control symbols to
-    their text. White space at both ends of the whole text is left out.
+    their text. White space at both ends of the whole text is left out. GPT-SW3 keeps it, and puts a space before
+    the text that precedes special tokens.
 
     Args:
         model: the model, which has a table.
@@ -213,15 +214,22 @@ class StretchDecoding:
             for token in model.added_tokens
             if token.special
         }
+        self._is_sw3 = model.changes_texts
+        kinds = [PieceType.NORMAL, PieceType.CONTROL]
+        if self._is_sw3:  # the model's own pieces decode as in sentencepiece
+            kinds += [PieceType.BYTE, PieceType.UNUSED, PieceType.USER_DEFINED]
         names = {
             i: piece.replace(METASPACE_UTF8, b" ") if has_spaces else piece
             for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
-            if kind not in (PieceType.NORMAL, PieceType.CONTROL) and i not in self._special
+            if kind not in kinds and i not in self._special
         }
+        if self._is_sw3:
+            own = [token for token in model.added_tokens if not token.special]
+            names = {token.id: token.content.encode() for token in own if model.types[token.id] not in kinds[:1]}
         silent = dict.fromkeys(
             (i for i, kind in enumerate(model.types) if kind == PieceType.CONTROL and i not in self._special), b""
         )
-        leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, None)
+        leading, keepers = leading_of(model._replace(conventions=None), parts.unknown, parts.byte_ids)
         if is_joined:
             silent = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in silent}
             leading = None
@@ -236,13 +244,17 @@ class StretchDecoding:
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
         out: list[str] = []
         stretch: list[int] = []
+        handler = EACH_BYTE if errors == "replace" else errors
         for token_id in ids:
             if token_id not in self._special:
                 stretch.append(token_id)
             elif not self._skips:
-                out += [self._decoder.decode(stretch, errors, num_threads, unknown_ids), self._special[token_id]]
+                if self._is_sw3 and (stretch or not out):
+                    out.append(" ")
+                out += [self._decoder.decode(stretch, handler, num_threads, unknown_ids), self._special[token_id]]
                 stretch = []
-        return "".join([*out, self._decoder.decode(stretch, errors, num_threads, unknown_ids)]).strip()
+        text = "".join([*out, self._decoder.decode(stretch, handler, num_threads, unknown_ids)])
+        return text if self._is_sw3 else text.strip()
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
@@ -251,11 +263,14 @@ class StretchDecoding:
 
     def decode_bytes(self, ids: Ids) -> bytes:
         """Decode ids to the UTF-8 of their text."""
-        return self.decode(ids, "strict", None, "raise").encode()
+        return self.decode(ids, "surrogateescape", None, "raise").encode("utf-8", "surrogateescape")
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
-        """Raise ValueError: white space at the end of the text is left out."""
-        raise ValueError("this model leaves out white space at the end of the decoded text: use decode")
+        """Raise ValueError: the beginning or the end of the text depends on later ids."""
+        does = "puts a space before text that precedes a special token"
+        if not self._is_sw3:
+            does = "leaves out white space at the end of the decoded text"
+        raise ValueError(f"this model {does}: use decode")
 
 
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:

@@ -16,6 +16,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
@@ -117,7 +118,16 @@ class CodePointFamily(Family):
                     special=self.special,
                     cache_bytes=cache_bytes,
                     normalizing=parts.normalizing,
+                    front=self._front(),
                 )
+
+    def _front(self) -> Front | None:
+        """Return the changes before the model's own normalization; None: there are none."""
+        if not self._model.changes_texts:
+            return None
+        from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
+
+        return gpt_sw3_texts.front()
 
     @cached_property
     def normalizer(self) -> Normalizer:
@@ -125,6 +135,14 @@ class CodePointFamily(Family):
         # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
         marks = self._model.conventions is not None or self.parts.marks_spaces
         return make_normalizer(self._model, marks_to_spaces=marks)
+
+    def normalized(self, text: str) -> str:
+        """Change a text between added tokens as encoding does."""
+        if self._model.changes_texts:
+            from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
+
+            text = gpt_sw3_texts.change(text)
+        return self.normalizer.normalize(text.encode()).decode()
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
         n = len(text if isinstance(text, str) else to_utf8(text).decode())
@@ -138,7 +156,7 @@ class CodePointFamily(Family):
             code_point_cuts,  # here, as the others: few programs need them
         )
 
-        return code_point_cuts(encoder._pipeline, self._model)
+        return None if self._model.changes_texts else code_point_cuts(encoder._pipeline, self._model)
 
     def spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.families.untrusted_text import spelled_characters
@@ -158,7 +176,7 @@ class CodePointFamily(Family):
     def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding:
         if self._model.conventions is not None and self._model.conventions.decoder == "ByT5":
             return ByteDecoding(self._model, self.parts, skips=skips)
-        if self._model.has_table:
+        if self._model.has_table or self._model.changes_texts:
             return StretchDecoding(self._model, self.parts, skips=skips)
         if self._model.conventions is None:  # control symbols decode to nothing
             return SentencePieceDecoding(self.parts, self.denormalizer)
@@ -331,4 +349,4 @@ class _NameNormalizer:
 
     def __call__(self, name: str) -> str:
         family = self._family() or CodePointFamily(self._model)
-        return family.normalizer.normalize(name.encode()).decode()
+        return family.normalized(name)

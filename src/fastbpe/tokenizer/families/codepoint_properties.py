@@ -27,6 +27,10 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
     """
     spec = model.normalizer
     steps: list[dict[str, Any]] = []
+    if model.changes_texts:
+        from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
+
+        steps += gpt_sw3_texts.described()
     if spec["precompiled_charsmap"]:
         charsmap = binascii.b2a_base64(spec["precompiled_charsmap"], newline=False).decode()
         steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})

@@ -74,6 +74,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         model: the model.
         may_mark_spaces: symbols may contain a space in place of U+2581.
     """
+    model = model.as_sentencepiece()
     unknown, byte_ids = _fallback_ids(model)
     extended = unigram_tables.extend(model) if model.has_table else None
     merging = by_scores(model) if extended is None else extended.model
@@ -296,6 +297,7 @@ def make_normalizer(
         marks_to_spaces: replace U+2581 by spaces.
         add_dummy_prefix: put a space before text; None: as in the model.
     """
+    model = model.as_sentencepiece()
     spec = model.normalizer
     return Normalizer(
         spec["precompiled_charsmap"],

@@ -132,7 +132,7 @@ def _merged_characters(family: CodePointFamily, text: str) -> list[MergedPiece]:
             found.append(_merged(run, parts.vocabulary, ids, None))
             run.clear()
 
-    for character in family.normalizer.normalize(text.encode()).decode():
+    for character in family.normalized(text):
         data = character.encode()
         symbol = parts.vocabulary.find(data)
         if symbol is not None:

@@ -1,0 +1,83 @@
+"""Folders of GPT-SW3: a sentencepiece model with byte fallback, and rules of the class for texts around it.
+
+transformers runs this class in Python: it looks for special tokens in the original text, changes the text between
+them (`normalization.gpt_sw3_texts`), and lets sentencepiece encode the result. For added tokens, see
+`python_backend`. tests/conformance/test_sw3_folders.py compares folders with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.folder import SPIECE
+from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import PAIR, TEXT, CodePointModel, Conventions, Model, PieceType, pack_pieces
+
+
+def read(
+    folder: str, config: Mapping[str, Any], special_tokens: Mapping[str, int] | None = None
+) -> Model | CodePointModel:
+    """Read the model of a folder, which has a spiece.model.
+
+    Args and errors: as for `table_folders.read`.
+    """
+    where = os.path.join(folder, SPIECE)
+
+    def fail(what: str) -> NoReturn:
+        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
+
+    if special_tokens is not None:
+        raise FormatError(f"{where}: the file contains its own special tokens; load it without special_tokens=")
+    if config.get("sp_model_kwargs"):
+        fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
+    if not config.get("legacy", True):
+        fail("without legacy, the class changes the options of the .model")
+    model = model_file.parse(map_file(where), where)
+    if not model.trainer["byte_fallback"]:
+        fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
+    named = _with_roles(named_tokens.read(folder, Settings({})), "gpt-sw3-7b" in folder)
+    pieces = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
+    added = python_backend.added_tokens(named, {piece: i for i, piece in enumerate(pieces)}, fail)
+    kinds = bytearray(model.types)
+    for token in added:
+        if token.id < len(model.types):
+            if not token.special and kinds[token.id] != PieceType.NORMAL:
+                fail(f"the token {token.content!r:.60} is no special token, but is a special piece of the .model")
+        elif token.id > len(pieces):
+            fail(f"no token has the id {len(pieces)}, but {token.content!r:.60} has the id {token.id}")
+        else:
+            pieces.append(token.content)
+            kinds.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+    piece_bytes, piece_ends = pack_pieces(piece.encode("utf-8", "surrogateescape") for piece in pieces)
+    made = model._replace(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + bytes(4 * (len(pieces) - len(model.types))),
+        types=bytes(kinds),
+        serialized=b"",
+        added_tokens=added,
+        template=((), ()),
+        pair_template=(TEXT, PAIR),
+        conventions=Conventions(decoder="GPTSw3"),
+    )
+    return tokenizer_config.with_own_tokens(made, folder, named, is_bare=False)
+
+
+def _with_roles(named: NamedTokens, is_7b: bool) -> NamedTokens:
+    """Add the tokens of roles that no file names. The model gpt-sw3-7b, known by its path, has others."""
+    found = {"eos_token": "<|endoftext|>", "unk_token": "<unk>"}
+    found |= {name: token.content for name, token in named.named.items() if name in found}
+    found = {
+        "bos_token": found["eos_token"] if is_7b else "<s>",
+        **found,
+        "pad_token": found["unk_token"] if is_7b else "<pad>",
+    }
+    default = {name: Definition(content, is_text=True) for name, content in found.items()}
+    return named._replace(named=named_tokens.in_order({**default, **named.named}))
