@@ -272,7 +272,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
-TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Speech2Text", "SpeechT5")
+TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
 #: Such classes, and others with rules of their own.
 PYTHON_DECODERS = (*TABLE_DECODERS, "ByT5", "GPTSw3")
 
@@ -367,12 +367,17 @@ class CodePointModel(_CodePointFields):
 
     @property
     def changes_texts(self) -> bool:
-        """Tell whether texts change before sentencepiece encodes them: see `normalization.gpt_sw3_texts`."""
-        return self.conventions is not None and self.conventions.decoder == "GPTSw3"
+        """Tell whether texts change before the rules of the model: see `normalization.text_rules`."""
+        return self.conventions is not None and self.conventions.decoder in ("GPTSw3", "Siglip")
+
+    @property
+    def is_behind_unknown(self) -> bool:
+        """Tell whether texts are encoded behind the unknown token, whose ids are dropped then: SigLIP."""
+        return self.conventions is not None and self.conventions.decoder == "Siglip"
 
     def as_sentencepiece(self) -> CodePointModel:
         """Return the model that encodes texts between added tokens, if the rules there are sentencepiece's."""
-        if not self.changes_texts:
+        if not self.changes_texts or self.has_table:
             return self
         types = bytearray(self.types)
         for token in self.added_tokens:

@@ -168,7 +168,7 @@ def difference(ours: Any, theirs: Any, rng: random.Random) -> str:
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, which transformers 5 does not call
-@pytest.mark.parametrize("name", table_folders.CLASSES)
+@pytest.mark.parametrize("name", sorted(table_folders.CLASSES.keys() - {"Siglip"}))
 def test_random_folders_have_the_ids_of_transformers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     counts: Counter[str] = Counter()

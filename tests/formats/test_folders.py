@@ -408,14 +408,14 @@ def test_tokenizer_json_beside_the_model_that_its_class_reads_is_ignored(tmp_pat
         tmp_path,
         tokenizer={"added_tokens": [], "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
     )
-    for name in ("Siglip", "BertGeneration"):
+    for name in ("PLBart", "BertGeneration"):
         fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})
         assert fastbpe.load(tmp_path).n_vocab == 1
     spiece.write_bytes(model_file.dump(unigram_model(FAIRSEQ, {"unk_id": 0}, None)))
     assert fastbpe.load(tmp_path).n_vocab == len(FAIRSEQ)
-    fill(tmp_path, tokenizer_config={"tokenizer_class": "SiglipTokenizer"})
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "PLBartTokenizer"})
     with pytest.raises(
-        FormatError, match=r"the class SiglipTokenizer gives other ids than this model \(it removes punctuation"
+        FormatError, match=r"the class PLBartTokenizer gives other ids than this model \(it removes white space"
     ):
         fastbpe.load(tmp_path)
 

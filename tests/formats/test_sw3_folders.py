@@ -111,11 +111,11 @@ def test_arguments_that_the_files_decide_are_refused(tmp_path: Path) -> None:
 
 
 def test_described_changes_are_the_changes(tmp_path: Path) -> None:
-    described = make_change(gpt_sw3_texts.described())
+    described = make_change(gpt_sw3_texts.rules().described)
     assert described is not None
     for code in [*range(0xD800), *range(0xE000, 0x10000)]:
         text = f"a{chr(code)}"
-        changed = gpt_sw3_texts.change(text)
+        changed = gpt_sw3_texts.rules().change(text)
         assert changed == unicodedata.normalize("NFC", changed)
         if unicodedata.ucd_3_2_0.category(chr(code)) != "Cn":
             assert described(text) == changed, text

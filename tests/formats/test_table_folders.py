@@ -1,4 +1,4 @@
-"""Folders of BARTpho, M2M100, Marian, Speech2Text and SpeechT5: the files that make them, and what is refused."""
+"""Folders of BARTpho, M2M100, Marian, SigLIP, Speech2Text and SpeechT5: which files make them, what is refused."""
 
 from __future__ import annotations
 
@@ -126,6 +126,46 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
 def test_unsupported_folder_of_bartpho_names_the_reason(files: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=said):
         fastbpe.load(fill_bartpho(tmp_path, **files))
+
+
+def fill_siglip(folder: Path, normalizer: Any = (), **config: Any) -> Path:
+    pieces = [*PIECES, (b"<", -4.0, NORMAL), (b">b", -1.0, NORMAL), (b">", -2.0, NORMAL)]
+    data = model_of(pieces, {"model_type": "unigram"}, dict(normalizer))
+    config = {"tokenizer_class": "SiglipTokenizer", **config}
+    folder_grid.write({"spiece.model": data, "tokenizer_config.json": config}, folder)
+    return folder
+
+
+def test_siglip_encodes_each_text_behind_the_unknown_token(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill_siglip(tmp_path))
+    assert (loaded.n_vocab, loaded.roles) == (9, {"eos": "</s>", "unk": "<unk>", "pad": "</s>"})
+    assert loaded.encode_with_template("A, (b) a!", "\u2581A") == [3, 2, 5, 3, 1, 2, 3, 1]
+    assert loaded.encode_with_offsets("A, (b) a!") == ([3, 2, 5, 3], [(0, 2), (2, 4), (4, 6), (6, 9)])
+    # The pieces of <unk> are the space, <, one unknown run and >: behind a token, the last of them is ">b".
+    assert loaded.encode("</s>ba", allowed_special="all") == [1, 4]
+    assert loaded.encode("</s> a", allowed_special="all") == [1, 4]
+    assert loaded.encode("") == loaded.encode("!?") == []
+    assert loaded.decode([3, 1, 3, 0]) == "a</s> a<unk>"
+    assert loaded.decode([3, 1, 3, 0], skip_special_tokens=True) == "a a"
+    loaded.save(tmp_path / "a.fbpe")
+    assert fastbpe.load(tmp_path / "a.fbpe").encode("</s>ba", allowed_special="all") == [1, 4]
+    assert [step["type"] for step in fastbpe.steps(loaded)["normalizers"]][:2] == ["Lowercase", "Replace"]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"do_lower_case": False}, "without do_lower_case, the class does not make texts lower case"),
+        ({"normalizer": {"remove_extra_whitespaces": False}}, "a model that keeps spaces at the ends is not"),
+        ({"unk_token": "a"}, "the unk_token 'a' is not the unknown piece of the .model"),
+        ({"bos_token": "a b"}, "the token 'a b' contains white space, or U"),
+        ({"bos_token": "\u2581a"}, "contains white space, or U"),
+        ({"legacy": False}, "without legacy, the class changes texts before the .model does"),
+    ],
+)
+def test_unsupported_folder_of_siglip_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(fill_siglip(tmp_path, **config))
 
 
 def test_native_file_keeps_the_table(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -26,8 +26,10 @@ from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
 from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import (
+    METASPACE,
     PAIR,
     TEXT,
+    AddedToken,
     CodePointModel,
     Conventions,
     Model,
@@ -63,6 +65,7 @@ CLASSES: Mapping[str, _Kind] = {
     "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm", _VOCABULARY)),
     "Speech2Text": _Kind(_ROLES, ("sentencepiece.bpe.model", _VOCABULARY)),
     "Bartpho": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model", _DICTIONARY)),
+    "Siglip": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "</s>"}, ("spiece.model",)),  # as for SpeechT5
     "SpeechT5": _Kind(_ROLES, ("spm_char.model",), "char"),  # the model itself gives the ids
 }
 _M2M100 = (
@@ -186,7 +189,9 @@ class _Folder:
         if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
             self._fail("with do_upper_case, the class decodes to upper case")
         changes = self._class_name == "SpeechT5" and self._config.get("normalize")
-        if changes or (self._class_name in ("SpeechT5", "Bartpho") and not self._config.get("legacy", True)):
+        if changes or (
+            self._class_name in ("Bartpho", "Siglip", "SpeechT5") and not self._config.get("legacy", True)
+        ):
             self._fail("with normalize or without legacy, the class changes texts before the .model does")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
@@ -224,7 +229,10 @@ class _Folder:
                 strict=True,
             )
         )
-        added = python_backend.added_tokens(self.named, self._vocab, self._fail)
+        is_siglip = self._class_name == "Siglip"
+        added = python_backend.added_tokens(self.named, self._vocab, self._fail, may_strip=is_siglip)
+        if is_siglip:
+            self._check_siglip(added)
         rows = [*self._vocab]
         languages = [f"__{code}__" for code in self._codes()]
         for i, name in enumerate(languages, len(rows)):
@@ -248,7 +256,7 @@ class _Folder:
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
-        between = behind * 2 if self._class_name == "Bartpho" else ()
+        between = behind * {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
@@ -278,6 +286,19 @@ class _Folder:
                 if kind == PieceType.NORMAL and name not in self._vocab
             ],
         )
+
+    def _check_siglip(self, added: Sequence[AddedToken]) -> None:
+        """Raise FormatError for options and tokens with which SigLIP's class changes texts in another way."""
+        if not self._config.get("do_lower_case", True):
+            self._fail("without do_lower_case, the class does not make texts lower case")
+        if not self._pieces.normalizer["remove_extra_whitespaces"]:
+            self._fail("a model that keeps spaces at the ends is not supported for the class SiglipTokenizer")
+        unknown = self._vocab.get(self.named.roles.get("unk", ""), -1)
+        if unknown >= 0 and self._pieces.types[unknown] != PieceType.UNKNOWN:
+            self._fail(f"the unk_token {self.named.roles['unk']!r:.60} is not the unknown piece of the .model")
+        for token in added:
+            if METASPACE in token.content or any(map(str.isspace, token.content)):
+                self._fail(f"the token {token.content!r:.60} contains white space, or U+2581")
 
     def _around(self, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids before and after a text."""

@@ -7,33 +7,28 @@ runs in Python, so NFC is that of Python's Unicode version.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 from unicodedata import category, is_normalized, normalize
 
 from fastbpe._core.normalize.text_steps import Changed, Front, Mapped
+from fastbpe.normalization.text_rules import TextRules
 
 _GONE = ((0x00, 0x08), (0x0B, 0x1F), (0x7F, 0xA0), (0xAD, 0xAD), (0x200B, 0x200B))
 _SPACES = "\u2002\u2003\u2005\u2008\u2009\u200a\u202f\u3000\ufffc"
 
 
 @cache
-def front() -> Front:
-    """Return the compiled object that changes texts."""
-    return Front([Mapped(dict.fromkeys(map(ord, _SPACES), " "), _GONE, ()), Changed(_compose, _sources)])
-
-
-def change(text: str) -> str:
-    """Change a text."""
-    table = {code: None for first, last in _GONE for code in range(first, last + 1)}
-    return _compose(text.translate(table | dict.fromkeys(map(ord, _SPACES), " ")))
-
-
-def described() -> list[dict[str, Any]]:
-    """Describe the changes as normalizers of a tokenizer.json."""
+def rules() -> TextRules:
+    """Return the rules."""
+    spaces = dict.fromkeys(map(ord, _SPACES), " ")
+    table = {code: None for first, last in _GONE for code in range(first, last + 1)} | spaces
     gone = "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in _GONE)
     replaces = [(f"[{gone}]", ""), (f"[{_SPACES}]", " ")]
     steps = [{"type": "Replace", "pattern": {"Regex": regex}, "content": content} for regex, content in replaces]
-    return [*steps, {"type": "NFC"}]
+    return TextRules(
+        Front([Mapped(spaces, _GONE, ()), Changed(_compose, _sources)]),
+        lambda text: _compose(text.translate(table)),
+        [*steps, {"type": "NFC"}],
+    )
 
 
 def _compose(text: str) -> str:

@@ -13,7 +13,7 @@ from libc.string cimport memchr
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.common.places cimport Places
+from fastbpe._core.common.places cimport FB_NOWHERE, Places
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
@@ -89,6 +89,13 @@ cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normali
         span.end = normalized.offsets[span.end]
 
 
+cdef inline size_t _source(const Places* places, size_t at, size_t n) noexcept nogil:
+    """Return the offset in a text of n bytes of the character from which the byte `at` of the changed text comes."""
+    if at >= places.n:
+        return n
+    return 0 if places.items[at] == FB_NOWHERE else places.items[at]
+
+
 cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, size_t n) noexcept nogil:
     """Convert spans of a changed text, from index first on, to spans of the text of n bytes that it comes from.
 
@@ -98,8 +105,8 @@ cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, siz
     cdef Span* span
     for i in range(first, spans.n):
         span = &spans.items[i]
-        span.start = places.items[span.start] if span.start < places.n else n
-        span.end = places.items[span.end] if span.end < places.n else n
+        span.start = _source(places, span.start, n)
+        span.end = _source(places, span.end, n)
 
 
 cdef void spans_as_tokenizers(

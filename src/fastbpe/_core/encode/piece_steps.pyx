@@ -26,7 +26,7 @@ from fastbpe._core.encode.codepoint_spans cimport (
 from fastbpe._core.encode.piece_spans cimport merge_with_spans, n_spans, spans_at_places
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
-from fastbpe._core.encode.spans cimport add_span_of_id
+from fastbpe._core.encode.spans cimport Span, add_span_of_id
 from fastbpe._core.encode.superwords cimport n_complete
 from fastbpe._core.encode.table_ids cimport resolve
 from fastbpe._core.ids.id_lists cimport move_ids
@@ -167,7 +167,7 @@ cdef class PieceSteps:
             return self._split_runs(data, n, scratch)
         if self.normalizing is not None and self.normalizing.table is not None:
             scratch.ends.n = 0
-            while start < n:  # all pieces at once: a group may end within a run of unknown characters
+            while start < n:  # all pieces at once: a group may end within a run of unknown characters, or ids to drop
                 start = self.splitter.split(data, n, start, &scratch.ends)
                 check_signals(&scratch.watch)
             return self._merge(data, n, 0, n, scratch)
@@ -225,6 +225,7 @@ cdef class PieceSteps:
             merge_characters_with_spans(tables, self.widths, self.normalizing.fused, data, n, start, scratch)
             if self.normalizing.table is not None:
                 resolve(self.normalizing.table, scratch, n_before)
+                _drop(scratch, n_before, self.normalizing.dropped)
             return 0
         if scratch.spans != NULL:
             if self.vocabulary.spelled is not None:
@@ -240,6 +241,7 @@ cdef class PieceSteps:
             _fuse(scratch, n_before, self.normalizing.fused)
         elif self.normalizing is not None and self.normalizing.table is not None:
             resolve(self.normalizing.table, scratch, n_before)
+            _drop(scratch, n_before, self.normalizing.dropped)
         if scratch.counts_only:  # the next group overwrites these ids while they are in the first-level cache
             scratch.n_counted += scratch.ids.n
             scratch.ids.n = 0
@@ -297,6 +299,19 @@ cdef int _add_symbol(Scratch* scratch, const Match* match) except -1 nogil:
     add_id(scratch, match.id)
     scratch.after_fused = False
     return 0 if scratch.spans == NULL else add_span_of_id(scratch.spans, match.start, match.end)
+
+
+cdef void _drop(Scratch* scratch, size_t start, size_t n) noexcept nogil:
+    """Drop n ids, and their spans, from scratch.ids.items[start] on; do nothing if there are fewer."""
+    cdef size_t n_ids = scratch.ids.n - start, first
+    if n == 0 or n_ids < n:
+        return
+    memmove(scratch.ids.items + start, scratch.ids.items + start + n, (n_ids - n) * sizeof(uint32_t))
+    scratch.ids.n -= n
+    if scratch.spans != NULL:
+        first = scratch.spans.n - n_ids
+        memmove(scratch.spans.items + first, scratch.spans.items + first + n, (n_ids - n) * sizeof(Span))
+        scratch.spans.n -= n
 
 
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:

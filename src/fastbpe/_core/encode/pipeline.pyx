@@ -31,6 +31,7 @@ from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.places cimport Places
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.codepoint_spans cimport spans_at_offsets, spans_at_sources
 from fastbpe._core.encode.piece_spans cimport (
@@ -264,10 +265,10 @@ cdef class Pipeline:
         """
         cdef size_t first
         if self.normalizing is not None:
-            if self.normalizing.table is not None and is_first:
-                return self._normalize_with_table(data, n, then, is_last, scratch)
             if self.front is not None:
                 return self._change_code_points(data, n, then, scratch)
+            if self.normalizing.table is not None and is_first:
+                return self._normalize_with_table(data, n, then, is_last, scratch)
             return self._normalize_code_points(data, n, then, is_first, is_last, scratch)
         if self.stages is not None and self.stages.needs_first:
             self.note_first(data, n, scratch)
@@ -287,7 +288,15 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Do the work of _normalize_code_points() for a whole text between tokens, which the front changes first."""
         cdef size_t first = n_spans(scratch)
-        if not self.front.apply(data, n, &scratch.changed, NULL if scratch.spans == NULL else &scratch.places):
+        cdef Places* places = NULL if scratch.spans == NULL else &scratch.places
+        cdef bint changes
+        if n == 0:
+            return 0
+        if scratch.at_start and self.front.first is not None:
+            changes = self.front.first.apply(data, n, &scratch.changed, places)
+        else:
+            changes = self.front.apply(data, n, &scratch.changed, places)
+        if not changes:
             return self._normalize_code_points(data, n, then, True, True, scratch)
         scratch.ends.text = scratch.changed.items
         self._normalize_code_points(scratch.changed.items, scratch.changed.n, then, True, True, scratch)

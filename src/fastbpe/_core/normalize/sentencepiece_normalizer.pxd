@@ -65,5 +65,6 @@ cdef class Normalizing:
     cdef readonly bint as_tokenizers  # return the spans of tokenizers; False: sentencepiece's
     cdef readonly bint removes_spaces  # the normalizer makes one space of several
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change
+    cdef public size_t dropped  # ids to drop at the beginning of each text between tokens, if it has as many
     cdef PieceIdTable table  # a table of the ids of pieces; None: they have the ids of the model
     cdef uint32_t fused  # several of this id in a row become one; NONE: no id

@@ -40,6 +40,7 @@ class Normalizing:
         removes_spaces: bool,
         table: PieceIdTable | None = None,
     ) -> Self: ...
+    dropped: int
     @property
     def normalizer(self) -> Normalizer | None: ...
     @property

@@ -440,6 +440,9 @@ cdef class Normalizing:
     as_tokenizers: bool – return the spans of tokenizers; False: sentencepiece's.
     removes_spaces: bool – the normalizer makes one space of several.
     table: PieceIdTable or None – a table of the ids of pieces.
+
+    dropped: int – ids to drop at the beginning of each text between tokens, if it has as many; set it before the
+        first text.
     """
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,

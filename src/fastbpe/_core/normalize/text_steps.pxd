@@ -35,6 +35,7 @@ cdef class Link:
 cdef class Front:
     cdef readonly list steps
     cdef readonly object form  # Form; None unless it is the only step
+    cdef readonly Front first  # to use at the beginning of a whole text; None: this one
     cdef readonly bint prefix_space
     cdef Link _first
     cdef uint8_t _ascii[0x80]  # result of all steps for each ASCII character; LOOK: not one ASCII character

@@ -30,10 +30,19 @@ class Link:
 
 @final
 class Front:
-    def __new__(cls, steps: list[TextStep], *, form: Form | None = None, prefix_space: bool = False) -> Self: ...
+    def __new__(
+        cls,
+        steps: list[TextStep],
+        *,
+        form: Form | None = None,
+        prefix_space: bool = False,
+        first: Front | None = None,
+    ) -> Self: ...
     @property
     def steps(self) -> list[TextStep]: ...
     @property
     def form(self) -> Form | None: ...
     @property
     def prefix_space(self) -> bool: ...
+    @property
+    def first(self) -> Front | None: ...

@@ -216,11 +216,12 @@ cdef class Front:
     steps: list of TextStep – the changes, one after another.
     form: Form or None – the only step, if it is a Unicode form.
     prefix_space: bool – the caller puts a space before text that does not begin with one.
+    first: Front or None – the caller uses it instead at the beginning of a whole text.
     """
 
-    def __cinit__(self, list steps not None, *, form=None, bint prefix_space=False):
+    def __cinit__(self, list steps not None, *, form=None, bint prefix_space=False, Front first=None):
         cdef int c
-        self.steps, self.form, self.prefix_space = steps, form, prefix_space
+        self.steps, self.form, self.prefix_space, self.first = steps, form, prefix_space, first
         for step in reversed(steps):
             self._first = Link(step, self._first)
         for c in range(0x80):

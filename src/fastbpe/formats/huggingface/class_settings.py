@@ -128,7 +128,7 @@ _PYTHON_NAMES = (
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
-WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Speech2Text", "SpeechT5")
+WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
 _LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {

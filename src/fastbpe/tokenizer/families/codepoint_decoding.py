@@ -194,8 +194,8 @@ class StretchDecoding:
 
     Marian and Speech2Text put a space behind a special token. Marian, BARTpho and SpeechT5 have no U+2581 in
     decoded text. BARTpho and SpeechT5 drop no space at the beginning of such a text, and decode control symbols to
-    their text. White space at both ends of the whole text is left out. GPT-SW3 keeps it, and puts a space before
-    the text that precedes special tokens.
+    their text. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP
+    put a space before text that precedes a special token.
 
     Args:
         model: the model, which has a table.
@@ -214,16 +214,16 @@ class StretchDecoding:
             for token in model.added_tokens
             if token.special
         }
-        self._is_sw3 = model.changes_texts
+        self._leads, self._strips = model.changes_texts, name != "GPTSw3"
         kinds = [PieceType.NORMAL, PieceType.CONTROL]
-        if self._is_sw3:  # the model's own pieces decode as in sentencepiece
+        if name == "GPTSw3":  # the model's own pieces decode as in sentencepiece
             kinds += [PieceType.BYTE, PieceType.UNUSED, PieceType.USER_DEFINED]
         names = {
             i: piece.replace(METASPACE_UTF8, b" ") if has_spaces else piece
             for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
             if kind not in kinds and i not in self._special
         }
-        if self._is_sw3:
+        if name == "GPTSw3":
             own = [token for token in model.added_tokens if not token.special]
             names = {token.id: token.content.encode() for token in own if model.types[token.id] not in kinds[:1]}
         silent = dict.fromkeys(
@@ -249,12 +249,12 @@ class StretchDecoding:
             if token_id not in self._special:
                 stretch.append(token_id)
             elif not self._skips:
-                if self._is_sw3 and (stretch or not out):
+                if self._leads and (stretch or not out):
                     out.append(" ")
                 out += [self._decoder.decode(stretch, handler, num_threads, unknown_ids), self._special[token_id]]
                 stretch = []
         text = "".join([*out, self._decoder.decode(stretch, handler, num_threads, unknown_ids)])
-        return text if self._is_sw3 else text.strip()
+        return text.strip() if self._strips else text
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
@@ -268,7 +268,7 @@ class StretchDecoding:
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
         """Raise ValueError: the beginning or the end of the text depends on later ids."""
         does = "puts a space before text that precedes a special token"
-        if not self._is_sw3:
+        if self._strips:
             does = "leaves out white space at the end of the decoded text"
         raise ValueError(f"this model {does}: use decode")
 

@@ -16,7 +16,6 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
-from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
@@ -47,6 +46,7 @@ from fastbpe.tokenizer.surgery import adding
 
 if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
+    from fastbpe.normalization.text_rules import TextRules
     from fastbpe.tokenizer.export.exportable import Exportable, Files
     from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
@@ -98,7 +98,11 @@ class CodePointFamily(Family):
         if self._built is None:
             with self._lock:
                 if self._built is None:
-                    self._built = build(self._model)
+                    built = build(self._model)
+                    if self._model.is_behind_unknown:
+                        plain = Encoder(built.vocabulary, built.splitter, normalizing=built.normalizing)
+                        built.normalizing.dropped = len(plain.encode(self._model.trainer["unk_piece"]))
+                    self._built = built
         return self._built
 
     @property
@@ -118,16 +122,13 @@ class CodePointFamily(Family):
                     special=self.special,
                     cache_bytes=cache_bytes,
                     normalizing=parts.normalizing,
-                    front=self._front(),
+                    front=None if self._text_rules is None else self._text_rules.front,
                 )
 
-    def _front(self) -> Front | None:
-        """Return the changes before the model's own normalization; None: there are none."""
-        if not self._model.changes_texts:
-            return None
-        from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
-
-        return gpt_sw3_texts.front()
+    @cached_property
+    def _text_rules(self) -> TextRules | None:
+        """Changes before the model's own normalization; None: there are none."""
+        return codepoint_properties.text_rules(self._model)
 
     @cached_property
     def normalizer(self) -> Normalizer:
@@ -138,10 +139,8 @@ class CodePointFamily(Family):
 
     def normalized(self, text: str) -> str:
         """Change a text between added tokens as encoding does."""
-        if self._model.changes_texts:
-            from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
-
-            text = gpt_sw3_texts.change(text)
+        if self._text_rules is not None:
+            text = self._text_rules.change(text)
         return self.normalizer.normalize(text.encode()).decode()
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import VocabularyError
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.byte_order import little_endian
 from fastbpe.model import METASPACE, CodePointModel, PieceType
 from fastbpe.tokenizer.families.codepoint_tables import pieces_of
+
+if TYPE_CHECKING:
+    from fastbpe.normalization.text_rules import TextRules
 
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
@@ -27,10 +30,8 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
     """
     spec = model.normalizer
     steps: list[dict[str, Any]] = []
-    if model.changes_texts:
-        from fastbpe.normalization import gpt_sw3_texts  # here: few tokenizers have them
-
-        steps += gpt_sw3_texts.described()
+    if (rules := text_rules(model)) is not None:
+        steps += rules.described
     if spec["precompiled_charsmap"]:
         charsmap = binascii.b2a_base64(spec["precompiled_charsmap"], newline=False).decode()
         steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
@@ -42,6 +43,15 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
     if spec["escape_whitespaces"] and (model.conventions is None or model.conventions.escapes):
         steps.append({"type": "Replace", "pattern": {"String": " "}, "content": METASPACE})
     return steps
+
+
+def text_rules(model: CodePointModel) -> TextRules | None:
+    """Return the changes to texts before the rules of a model; None: there are none."""
+    if not model.changes_texts:
+        return None
+    from fastbpe.normalization import gpt_sw3_texts, siglip_texts  # here: few tokenizers have them
+
+    return siglip_texts.rules(model.trainer["unk_piece"]) if model.is_behind_unknown else gpt_sw3_texts.rules()
 
 
 def fingerprint_of(model: CodePointModel) -> str:
