@@ -70,3 +70,34 @@ def test_unknown_characters_merge_as_the_text_of_their_token(unknown: str) -> No
         for one in map("".join, product("x a\u2581", repeat=n)):
             wanted = original.encode(one)
             assert tokenizer.encode_with_offsets(one) == (wanted.ids, wanted.offsets), one
+
+
+STEPS = {
+    "normalizer": ("normalizers", {"type": "NFC"}),
+    "pre_tokenizer": ("pretokenizers", {"type": "Whitespace"}),
+    "decoder": ("decoders", {"type": "Fuse"}),
+    "post_processor": ("processors", {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}),
+}
+
+
+@pytest.mark.parametrize("place", STEPS)
+def test_sequences_may_be_nested_as_deep_as_in_tokenizers(place: str) -> None:
+    key, step = STEPS[place]
+    file = {"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    for n in range(1, 64):
+        step = {"type": "Sequence", key: [step]}
+        text = json.dumps({**file, place: step})
+        if n < 63:
+            tokenizers.Tokenizer.from_str(text)
+            fastbpe.load(text.encode())
+    with pytest.raises(Exception, match="recursion limit"):
+        tokenizers.Tokenizer.from_str(text)
+    with pytest.raises(fastbpe.FormatError, match=r"62 levels deep"):
+        fastbpe.load(text.encode())
+
+
+def test_charsmap_that_is_not_ascii_raises_format_error() -> None:
+    file = {"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}
+    text = json.dumps({**file, "normalizer": {"type": "Precompiled", "precompiled_charsmap": "é"}})
+    with pytest.raises(fastbpe.FormatError, match="precompiled_charsmap is not base64"):
+        fastbpe.load(text.encode())

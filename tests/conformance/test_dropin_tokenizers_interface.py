@@ -633,3 +633,10 @@ def test_added_token_is_told_and_decoded_as_the_normalizer_changes_it(content: s
                 (i, tokenizer.id_to_token(i), tokenizer.decode([i, 97]), tokenizer.decode([i, 97], False))
             )
         assert results[0] == results[1], (special, normalized, fuses)
+
+
+@pytest.mark.parametrize("name", ["Lowercase", "NFC", "Nmt", "Strip"])
+def test_normalizers_refuse_lone_surrogates(name: str) -> None:
+    for library in (stock, face):
+        with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+            getattr(library.normalizers, name)().normalize_str("A\ud800")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import accumulate, chain, islice, pairwise
+from itertools import accumulate, chain, islice, pairwise, repeat
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Encoded, Span, truncate
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class HandOver(Exception):
-    """Raised if a batch cannot be encoded as a whole: encode it with the original library, or row by row."""
+    """Raised if fastbpe does not handle a call: the original library must, or each row must be encoded by itself.
+
+    The text is a noun phrase, by which `Engine.calls` counts the calls: it must not depend on the texts of a call.
+    """
 
 
 class Plan(NamedTuple):
@@ -33,7 +36,7 @@ class Plan(NamedTuple):
     tokenizer: fastbpe's tokenizer.
     frame: ids around each row.
     settings, padding: values of the properties `truncation` and `padding` of a `tokenizers.Tokenizer`.
-    truncation: the truncation in the form that `columns` accepts; None: no truncation.
+    truncation: `settings` as `read_truncation` reads them; None: no truncation.
     splits_special: special tokens in texts are treated as ordinary text.
     """
 
@@ -48,16 +51,17 @@ class Plan(NamedTuple):
 class Offsets(NamedTuple):
     """Source of offsets.
 
-    encode: function from texts to the ids of each text and the spans of each text.
-    by_place: trimming keeps the space of a first token, so the offsets of a part, or of a word in a row, may
-        differ.
+    encode: function from texts to the ids of each text and the spans of each text. Its tokenizer gives the ids of
+        `Plan.tokenizer`.
+    by_place: the first token of a text is not trimmed as the others are. tokenizers trims after it has joined
+        words and truncated, so it may return other offsets.
     """
 
     encode: _Encode
     by_place: bool
 
 
-def check_places(truncation: Truncation | None, *, by_place: bool, overflowing: bool = False) -> None:
+def check_trimming(truncation: Truncation | None, *, by_place: bool, overflowing: bool = False) -> None:
     """Raise HandOver if trimming after truncation would lead to other offsets. by_place: as in `Offsets`."""
     if truncation is not None and (overflowing or truncation.left) and by_place:
         raise HandOver("offsets that are trimmed after truncation")
@@ -84,10 +88,10 @@ def encode_rows(
     tokenizer, truncation = plan.tokenizer, plan.truncation
     encode: _Encode = partial(_encode_ids, tokenizer, splits=plan.splits_special)
     if offsets is not None:
-        check_places(truncation, by_place=offsets.by_place, overflowing=overflowing)
+        check_trimming(truncation, by_place=offsets.by_place, overflowing=overflowing)
         encode = offsets.encode
     if words:
-        encode = partial(_encode_words, encode, trims=offsets is not None and offsets.by_place)
+        encode = partial(_encode_words, encode, by_place=offsets is not None and offsets.by_place)
     elif truncation is not None and inputs.seconds is None and not overflowing:
         limit = n_first_ids(truncation)
         if limit is not None:
@@ -101,19 +105,18 @@ def encode_rows(
     return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
 
 
-def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, trims: bool) -> _Lists:
-    """Encode rows of words, each word as a text. trims: as in `Engine.trims_by_place`."""
+def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, by_place: bool) -> _Lists:
+    """Encode rows of words, each word as a text. by_place: as in `Offsets`."""
     ids, spans = encode([*chain(*rows)])
     ends = [*accumulate(map(len, rows), initial=0)]
     places = [slice(*place) for place in pairwise(ends)]
     joined = [[*chain(*ids[here])] for here in places]
     if spans is None:
         return joined, None
-    for here in places:
-        # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was put
-        # before it, and another word's only if it starts at 0.
-        later = islice(filter(None, spans[here]), 1, None)
-        if trims and any(word[0][0] for word in later):
+    # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was put
+    # before it; the first token of a later word keeps it only if it starts at 0.
+    for here in places if by_place else ():
+        if any(word[0][0] for word in islice(filter(None, spans[here]), 1, None)):
             raise HandOver("offsets that are trimmed in a word that does not start at 0")
     return joined, [[*chain(*spans[here])] for here in places]
 
@@ -126,16 +129,10 @@ def n_first_ids(truncation: Truncation) -> int | None:
 
 def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
     """Encode the first text of each row, and the second text if the row has two."""
-    ids, spans = encode(inputs.firsts)
-    if inputs.seconds is None:
-        if spans is None:
-            return [Encoded((one,), None) for one in ids]
-        return [Encoded((one,), (its,)) for one, its in zip(ids, spans, strict=True)]
-    others, their = encode(inputs.seconds)
-    return [
-        Encoded((one, other), None if spans is None or their is None else (spans[i], their[i]))
-        for i, (one, other) in enumerate(zip(ids, others, strict=True))
-    ]
+    made = [encode(texts) for texts in (inputs.firsts, inputs.seconds) if texts is not None]
+    spans = [its for _, its in made if its is not None]
+    rows = zip(*(ids for ids, _ in made), strict=True)
+    return [*map(Encoded, rows, zip(*spans, strict=True) if spans else repeat(None))]
 
 
 def _encode_beginnings(
@@ -151,7 +148,7 @@ def _encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> 
     """Encode texts. splits: special tokens in the texts are treated as ordinary text."""
     if splits:
         return tokenizer.encode_ordinary_batch(texts), None
-    if len(texts) == 1:
+    if len(texts) == 1:  # faster for one text
         return [tokenizer.encode(texts[0], allowed_special="all")], None
     return tokenizer.encode_batch(texts, allowed_special="all"), None
 

@@ -10,7 +10,6 @@ fastbpe contains.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -42,7 +41,7 @@ class Precompiled:
     def __init__(self, encoded: str) -> None:
         try:
             data = base64.b64decode(encoded, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:  # binascii.Error is one
             raise FormatError(f"precompiled_charsmap is not base64: {error}") from None
         self._rules = Charsmap(checked_charsmap(data))
         self._characters = _Characters(self._rules)

@@ -20,11 +20,11 @@ from fastbpe.tokenizers.components import (
     n_changes,
     number,
     of_type,
-    pattern,
     plain,
     sequence,
     token_id,
 )
+from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenizers import scheme
 
 TYPE_CHECKING = False
@@ -160,9 +160,6 @@ class Replace(Decoder):
 
     def __init__(self, pattern: Any, content: str) -> None:
         self._set(pattern=_pattern(pattern), content=content)
-
-
-_pattern = pattern
 
 
 class Metaspace(Decoder):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence as SequenceOf
 
 from fastbpe.formats.huggingface.step_parts import typed_normalizer
-from fastbpe.tokenizers import components
 from fastbpe.tokenizers.components import (
     WRITTEN,
     Component,
     Indexed,
     field,
     finder,
+    flat,
     of_type,
-    pattern,
     pattern_field,
     plain,
 )
+from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.normalized_string import NormalizedString
 
 TYPE_CHECKING = False
@@ -58,13 +58,15 @@ class Normalizer(Component):
 
         Raises:
             TypeError: it is not a str.
-            PatternError: fastbpe cannot run the pattern.
+            UnicodeEncodeError: it has a lone surrogate.
+            PatternError: fastbpe cannot run the regex of a Replace.
 
         >>> from fastbpe.tokenizers import normalizers
         >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
         'e'
         """
-        steps = components.flat(self.described())
+        of_type(sequence, str).encode()
+        steps = flat(self.described())
         if any(step["type"] == WRITTEN for step in steps):
             text = NormalizedString(sequence)
             text.normalize_by(steps)
@@ -72,7 +74,7 @@ class Normalizer(Component):
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 
         change = make_change(steps)
-        return str(of_type(sequence, str)) if change is None else change(of_type(sequence, str))
+        return str(sequence) if change is None else change(sequence)
 
     def normalize(self, normalized: NormalizedString) -> None:
         """Normalize a `NormalizedString`, in place. Raises TypeError for any other object.
@@ -83,7 +85,7 @@ class Normalizer(Component):
         >>> text
         NormalizedString(original="\ufb01n", normalized="fin")
         """
-        of_type(normalized, NormalizedString).normalize_by(components.flat(self.described()))
+        of_type(normalized, NormalizedString).normalize_by(flat(self.described()))
 
     @staticmethod
     def custom(obj: Any) -> Normalizer:
@@ -112,7 +114,7 @@ NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
 Lowercase = plain(Normalizer, "Lowercase", "Makes texts lower case.")
 StripAccents = plain(Normalizer, "StripAccents", "Removes combining marks, such as those that NFD separates.")
 ByteLevel = plain(Normalizer, "ByteLevel", "Replaces each character by GPT-2's characters for its bytes.")
-Nmt = plain(Normalizer, "Nmt", "Removes control characters; those that separate words become spaces.")
+Nmt = plain(Normalizer, "Nmt", "Removes control characters; others, U+2581 and U+FFFD become spaces.")
 
 
 class BertNormalizer(Normalizer):
@@ -207,17 +209,15 @@ class Replace(Normalizer):
     content = field("content", "Replacement text.")
 
 
-_pattern = pattern
-
-
 class Precompiled(Normalizer):
     """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
 
     Args:
-        precompiled_charsmap: the rules: the bytes of this name in the model's file.
+        precompiled_charsmap: the rules: the bytes of this name in the model's file, or their numbers.
 
     Raises:
-        TypeError: it is not bytes.
+        TypeError: it is neither.
+        OverflowError: a number is not from 0 to 255.
         FormatError: it is damaged.
 
     >>> from fastbpe.normalization.sentencepiece_rules import charsmap
@@ -281,8 +281,9 @@ _KNOWN: tuple[type[Normalizer], ...] = (
     Strip,
     Prepend,
     Replace,
+    Sequence,
 )
-_CLASSES = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}
+_CLASSES = {cls.kind: cls for cls in _KNOWN}
 find = finder(_CLASSES, "normalizer", lambda part: typed_normalizer(part).value)
 Sequence.find = staticmethod(find)
 

@@ -13,11 +13,11 @@ from fastbpe.tokenizers.components import (
     flat,
     number,
     of_type,
-    pattern,
     pattern_field,
     plain,
 )
 from fastbpe.tokenizers.components import behavior as _checked_behavior
+from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString
 
 TYPE_CHECKING = False
@@ -151,9 +151,6 @@ class Split(PreTokenizer):
     pattern = pattern_field()
     behavior = _behavior_field("Handling of the text that the pattern matches.")
     invert = field("invert", "Split at the text between the matches.")
-
-
-_pattern = pattern
 
 
 class Digits(PreTokenizer):

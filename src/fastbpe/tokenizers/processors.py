@@ -389,8 +389,8 @@ class Sequence(Indexed, PostProcessor):
         return encodings
 
 
-_KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing)
-_CLASSES: Mapping[str, Any] = {**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}
+_KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing, Sequence)
+_CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
 
 
 def find(described: Any) -> Any:

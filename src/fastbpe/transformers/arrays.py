@@ -10,7 +10,7 @@ import numpy as np
 from fastbpe._core.ids.padded_rows import fill_mask, fill_rows
 from fastbpe.huggingface.columns import Wanted, padded_length
 from fastbpe.huggingface.frames import Frame
-from fastbpe.huggingface.rows import Plan, check_places, n_first_ids
+from fastbpe.huggingface.rows import Plan, check_trimming, n_first_ids
 from fastbpe.tokenizer.cutting.beginnings import encode_beginnings
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers.engine import Engine
@@ -29,7 +29,7 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
     tokenizer = plan.tokenizer
     if wanted.offsets:
-        check_places(truncation, by_place=engine.trims_by_place())
+        check_trimming(truncation, by_place=engine.trims_by_place())
         tokenizer = tokenizer_for_offsets(engine)
     ids, spans, ends = _encode(tokenizer, plan, texts, offsets=wanted.offsets)
     starts, counts = ends[:-1], np.diff(ends)

@@ -11,7 +11,7 @@ from copy import deepcopy
 import pytest
 
 from fastbpe import InvalidTokenError, Tokenizer
-from helpers.child_processes import run_python
+from helpers.child_processes import HAS_ASAN, run_python
 
 #: Ids around the ends of blocks, of Python's cached ints, of one-digit ints, and of the table.
 IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
@@ -52,6 +52,21 @@ for _ in range(12):
 check()
 assert tokenizer.encode("".join(names) * 20_000, allowed_special="all") == beyond * 20_000
 check()
+"""
+
+ROW = """
+import ctypes
+from fastbpe import Tokenizer
+
+last = 33_000
+names = {f"<{i}>": i for i in range(256, last, 64)}
+tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None, special_tokens=names)
+for _ in range(400):
+    tokenizer.encode("".join(names), allowed_special="all")
+[first] = {id(number) for number in tokenizer.encode("\\0" * 3)}
+size = ctypes.sizeof(ctypes.c_size_t) * 4
+made = [ctypes.c_size_t.from_address(first + size * i + 8).value == id(int) for i in range(2**20)]
+print(made[0] and made[last - 1000], sum(made))
 """
 
 
@@ -162,3 +177,12 @@ def test_threads_may_create_shared_ints_at_once() -> None:
     for thread in threads:
         thread.join()
     assert out == [[*names.values()]] * 8
+
+
+@pytest.mark.skipif(
+    HAS_ASAN or not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="no table, or memory that is not zeros"
+)
+def test_ints_are_made_up_to_the_greatest_id_only() -> None:
+    are_made, n_made = run_python(ROW).split()
+    assert are_made == "True"
+    assert 33_000 - 128 <= int(n_made) <= 33_000 + 128

@@ -22,7 +22,7 @@ cdef enum:
 
 cdef struct Ints:
     void* first  # array of ints: int_at(first, i) is the int of id i
-    uint32_t n  # size of the array; 0: there is no array, because this Python's ints have another layout
+    uint32_t n  # size of the array; 0: no array yet, or none at all, because this Python's ints have another layout
     uint8_t* made  # by block: whether its ints exist; an extra block, never made, is for ids from n on
     uint32_t n_row  # the ints of all ids below it exist, so `made` need not be read
     size_t n_looked_up  # ids for which `made` was read since n_row was last updated

@@ -4,19 +4,18 @@ The int of an id is found by computing its address. It is not read, which would 
 reference count is not touched: this makes lists four times as fast (docs/how/optimizations.md). Once many ids have
 been returned, it is not even necessary to check that the int exists (n_row).
 
-These ints are never freed: from Python 3.12 on they are immortal, like the ints up to 256. Before 3.12, each
-starts with 2**60 references; the count only decreases, too slowly ever to reach 0. CPython does the same for the
-ints in its deep-frozen modules.
+These ints are never freed: from Python 3.12 on they are immortal, like CPython's small ints. Before 3.12, each
+starts with 2**60 references. Filling a list adds none, and freeing it takes one away per item: too slowly ever to
+reach 0. CPython does the same for the ints in its deep-frozen modules.
 
 Memory: 32 bytes for each id that a tokenizer has returned and, when there are many, for the ids between them: 3.2 MB
-for the 100,000 ids of cl100k. Offsets below MAX_INTS use the table too, so it takes at most 32 MB.
+for the 100,000 ids of cl100k. Offsets in a text use the table too. It has MAX_INTS ints, so it takes at most 32 MB.
 
 If a Python's ints have another layout (32 bits, free threading, PyPy), there is no table, and each id becomes a
 new int.
 """
 
 # Tried and dropped: taking ints from a list, with reference counts: twice the time of computing their address.
-# Tried and dropped: prefetching all ints of a short list before the first is stored: no gain.
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
@@ -32,7 +31,7 @@ cdef extern from *:
     #define FASTBPE_DIGIT ob_digit[0]
     #endif
 
-    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* templates: the int 0, and an int of one digit */
+    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* templates: 0, which has no digit, and an int of one digit */
 
     static void fastbpe_copy_int(PyLongObject *to, PyObject *from, PyObject *small) {
         memset(to, 0, sizeof *to);
@@ -78,7 +77,7 @@ cdef Ints _ints = Ints(NULL, 0, &_never_made, 0, 0)
 
 
 cdef Ints* kept_ints() except NULL:
-    """Return the table; the first call allocates it. Requires: the GIL. Without a GIL there is no array.
+    """Return the table; the first call allocates it. Requires: the GIL (a Python built without one has no array).
 
     The memory for all ints is reserved at once; the system provides pages as blocks are made.
     """
@@ -90,7 +89,7 @@ cdef Ints* kept_ints() except NULL:
             free(made)
             free(_ints.first)
             raise MemoryError(f"no memory for {MAX_INTS} ints of ids")
-        model_ints(0, MAX_INTS)
+        model_ints(0, MAX_INTS)  # any int of one digit; small ints have other flags
         _ints.made, _ints.n = made, MAX_INTS
     return &_ints
 
@@ -109,11 +108,11 @@ cdef void make_block(Ints* ints, size_t block) noexcept:
 cdef void looked_up(Ints* ints, size_t n) noexcept:
     """Count n look-ups in `made`. After UPDATE_ROW_IDS of them, make the ints of a longer row and increase n_row.
 
-    The row extends to the last block up to which at least a quarter of the blocks have been made. Requires: the
+    The row extends to the last made block up to which at least a quarter of the blocks have been made. Requires: the
     GIL.
     """
     cdef size_t block, n_made = 0, n_blocks = 0
-    if not KEEPS_INTS:
+    if not KEEPS_INTS:  # there may be no GIL: write nothing
         return
     ints.n_looked_up += n
     if ints.n_looked_up < UPDATE_ROW_IDS:
@@ -121,7 +120,7 @@ cdef void looked_up(Ints* ints, size_t n) noexcept:
     ints.n_looked_up = 0
     for block in range(ints.n // BLOCK_INTS):
         n_made += ints.made[block]
-        if n_made * 4 > block:
+        if ints.made[block] and n_made * 4 > block:
             n_blocks = block + 1
     for block in range(n_blocks):
         if not ints.made[block]:

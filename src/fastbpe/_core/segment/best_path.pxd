@@ -7,14 +7,14 @@ cdef extern from *:
     """
     #define FASTBPE_RESET 100000.0f
     """
-    const float RESET "FASTBPE_RESET"  # SENTENCE: a total beyond ±RESET is subtracted from all totals
+    const float RESET "FASTBPE_RESET"  # SENTENCE: a total beyond ±RESET is subtracted from it and the later ones
 
 
 cdef struct Step:
     # The best path to a position in a text, in float.
     float total
-    uint32_t next  # end of the token of the whole path that begins here; until the search ends, start of the last
-    # token, or NONE: no path leads here
+    uint32_t next  # during the search: start of the last token of the best path to here; NONE: no path leads here;
+    # after it: end of the token that begins here, if it is on the path through the text
     uint32_t id  # id of the last token; NONE: an unknown character
 
 

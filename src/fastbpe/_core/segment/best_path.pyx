@@ -7,7 +7,7 @@ times the length of the longest token.
 
 The exact way of summing matters: tokenizers adds in double precision, and starts from 0 in each piece.
 sentencepiece adds in single precision over a whole sentence, so that rounding decides near ties; if the total
-passes 100,000 in either direction, it is subtracted from all totals so far.
+passes 100,000 in either direction, it is subtracted from the totals of this position and the later ones.
 """
 
 from libc.math cimport INFINITY
@@ -72,7 +72,10 @@ cdef float search_sentence(
 cdef inline void _reach(
     Step* steps, size_t* reached, size_t at, size_t end, float sum, uint32_t token
 ) noexcept nogil:
-    """Reach a position by a token that begins at `at`, unless a path of the same or a greater sum leads there."""
+    """Reach a position by a token that begins at `at`, unless a path of the same or a greater sum leads there.
+
+    reached: last position that a path leads to; later steps are not set yet.
+    """
     cdef size_t i
     if end > reached[0]:
         for i in range(reached[0] + 1, end):
@@ -86,9 +89,10 @@ cdef inline void _reach(
 cdef bint search_piece(
     const Segmenting* segmenting, bint has_unknown, const uint8_t* text, size_t n, WideStep* steps
 ) noexcept nogil:
-    """Find the best path through a piece as tokenizers does; False if it needs an unknown token that is missing.
+    """Find the best path through a piece as tokenizers does.
 
-    has_unknown: the model has an unknown token.
+    has_unknown: the model has an unknown token. Without one, this returns False if an unknown character is on the
+        best path to any position, even if it is not on the best path to the end; tokenizers raises an error then.
     steps: as in search_sentence(); `second` is not set.
     """
     cdef const Unit* units = segmenting.units
@@ -130,7 +134,7 @@ cdef bint search_piece(
 cdef size_t search_with_margin(
     const Segmenting* segmenting, const uint8_t* text, size_t n, WideStep* steps
 ) noexcept nogil:
-    """Find the path through a text that is best without rounding, and the total of the second best path.
+    """Find the path through a text that is best in double precision, and the total of the second best path.
 
     steps: as in search_sentence(). The margin is steps[n].total - steps[n].second.
 
@@ -166,22 +170,22 @@ cdef size_t search_with_margin(
 
 cdef inline void _turn(AnyStep* steps, size_t n) noexcept nogil:
     """Reverse the links of the path, so that they point forward."""
-    cdef size_t here = n, before, behind = n
-    while here:
-        before = steps[here].next
-        steps[here].next = <uint32_t> behind
-        behind = here
-        here = before
+    cdef size_t at = n, before, behind = n
+    while at:
+        before = steps[at].next
+        steps[at].next = <uint32_t> behind
+        behind = at
+        at = before
     steps[0].next = <uint32_t> behind
 
 
 cdef inline void _reach_twice(
-    const WideStep* begin, WideStep* end, size_t at, double score, uint32_t token
+    const WideStep* start, WideStep* step, size_t at, double score, uint32_t token
 ) noexcept nogil:
-    """Reach a position by the two best paths to `at` followed by a token."""
-    cdef double sum = begin.total + score
-    if sum > end.total:
-        end.second = max(end.total, begin.second + score)
-        end.total, end.next, end.id = sum, <uint32_t> at, token
+    """Reach a position by the two best paths to `at`, whose step is `start`, followed by a token."""
+    cdef double sum = start.total + score
+    if sum > step.total:
+        step.second = max(step.total, start.second + score)
+        step.total, step.next, step.id = sum, <uint32_t> at, token
     else:
-        end.second = max(end.second, sum)
+        step.second = max(step.second, sum)

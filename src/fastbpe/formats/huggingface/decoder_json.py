@@ -37,7 +37,7 @@ VALUES_OF = {
     "scheme": f"one of {', '.join(SCHEMES)}",
     "behavior": f"one of {', '.join(BEHAVIORS)}",
 }
-_MAX_DEPTH = 60  # of sequences within sequences: beyond it, tokenizers refuses the file
+MAX_DEPTH = 62  # levels of nested sequences of steps: tokenizers refuses a file with more
 
 
 def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:
@@ -78,8 +78,8 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
         kind = described.get("type")
         if kind == "Sequence":
             steps = described.get("decoders")
-            if not isinstance(steps, list) or depth > _MAX_DEPTH:
-                fail(place, f"a Sequence needs a list 'decoders', not more than {_MAX_DEPTH} deep")
+            if not isinstance(steps, list) or depth >= MAX_DEPTH:
+                fail(place, f"a Sequence needs a list 'decoders', not more than {MAX_DEPTH} levels deep")
             inner = [canonical(step, f"{place}.decoders[{i}]", depth + 1) for i, step in enumerate(steps)]
             return {"type": "Sequence", "decoders": inner}
         if isinstance(kind, str) and kind in OPTIONS:

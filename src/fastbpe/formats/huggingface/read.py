@@ -85,7 +85,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
     if n_byte_level > 1:
         top.fail("two ByteLevel steps: the second would spell bytes twice; leave one out", "pre_tokenizer")
-    step_parts.check_byte_decoder(top.part("decoder"))
+    step_parts.check_byte_decoder(top)
     whole_piece_first = model.get("ignore_merges", bool, False)
     tokens, tables = None, None
     vocabulary = vocabulary_.check_vocabulary(model) if entries is None else entries

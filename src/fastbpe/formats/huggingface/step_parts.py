@@ -1,7 +1,8 @@
-"""Small parts of a tokenizer.json, as plain data: normalizers, pre-tokenizers, decoders.
+"""Parts of a tokenizer.json: `Part`, a JSON object with its place for errors; normalizers and pre-tokenizers, as
+plain data; checks of settings.
 
-Each is checked against the types and options that fastbpe supports. Any other raises an error with its name and
-place.
+A type or value that fastbpe does not support raises an error with its place. Members that are not options are
+ignored, as in tokenizers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ import warnings
 
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.huggingface import settings
-from fastbpe.formats.huggingface.decoder_json import flattened, metaspace
+from fastbpe.formats.huggingface.decoder_json import (
+    BEHAVIORS,
+    MAX_DEPTH,
+    VALUES_OF,
+    flattened,
+    is_value,
+    metaspace,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
 
 _MISSING = object()  # `default` was not given
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
-_BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "NFC": {},
     "NFD": {},
@@ -37,6 +44,7 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
 }
 #: Those that need no type, in the order in which tokenizers tries them.
 _UNTYPED_NORMALIZERS = ("BertNormalizer", "Strip", "Sequence", "Replace", "Prepend")
+#: Members that each must have; `_completed` adds those with a default.
 _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "ByteLevel": {"add_prefix_space": bool, "trim_offsets": bool},
     "Split": {"pattern": dict, "behavior": str, "invert": bool},
@@ -49,14 +57,11 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "UnicodeScripts": {},
     "FixedLength": {},
 }
-#: Those that only tokenizers of characters run.
+#: Those that byte-level vocabularies do not support.
 _OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "Metaspace": {},
 }
-
-
-_MAX_LENGTH = (1 << 64) - 1
-_MAX_DEPTH = 17  # levels of nested sequences
+_USUAL_LENGTH, _MAX_LENGTH = 5, (1 << 64) - 1  # of the pieces of FixedLength
 
 
 class Part:
@@ -77,7 +82,7 @@ class Part:
 
     def fail(self, problem: str, key: str = "") -> NoReturn:
         """Raise a FormatError that names the file and the place."""
-        place = ".".join(filter(None, (self.place, key)))
+        place = self._place_of(key) if key else self.place
         raise FormatError(f"{self.where}: {place}: {problem}" if place else f"{self.where}: {problem}")
 
     def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
@@ -101,22 +106,23 @@ class Part:
 
     def parts(self, key: str) -> Iterator[Part]:
         """Yield the objects of a list."""
-        place = f"{self.place}.{key}" if self.place else key
         for number, value in enumerate(self.get(key, list)):
-            yield Part(value, self.where, f"{place}[{number}]")
+            yield Part(value, self.where, f"{self._place_of(key)}[{number}]")
 
     def part(self, key: str) -> Part | None:
         """Return an object within this one, or None."""
         value = self.value.get(key)
-        return None if value is None else Part(value, self.where, f"{self.place}.{key}" if self.place else key)
+        return None if value is None else Part(value, self.where, self._place_of(key))
 
     def pattern(self) -> dict[str, str]:
         """Return `{"String": text}` or `{"Regex": text}`."""
         value = self.get("pattern", dict)
-        kinds, texts = list(value), list(value.values())
-        if kinds not in (["String"], ["Regex"]) or not isinstance(texts[0], str):
-            self.fail(f'must be {{"String": text}} or {{"Regex": text}}, not {value!r:.60}', "pattern")
+        if not is_value("pattern", value):
+            self.fail(f"must be {VALUES_OF['pattern']}, not {value!r:.60}", "pattern")
         return dict(value)
+
+    def _place_of(self, key: str) -> str:
+        return f"{self.place}.{key}" if self.place else key
 
 
 def dropout_of(model: Part) -> float | None:
@@ -151,61 +157,62 @@ def warn_of_settings(top: Part) -> None:
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:
     """Return the normalizers in the order in which they run, with nested sequences flattened."""
-    return [_checked(step, _NORMALIZERS, "normalizer") for step in flat(part, "normalizers")]
+    return [_checked(step, _NORMALIZERS, "normalizer") for step in _flat(part, "normalizers")]
 
 
 def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
-    """Return the pre-tokenizers in the order in which they run, with nested sequences flattened.
+    """Return the pre-tokenizers of a byte-level vocabulary as they run, with nested sequences flattened.
 
     Returns:
         (steps, prefix_space). prefix_space: the first step puts a space before a text that does not begin with
         one.
     """
-    steps = list(flat(part, "pretokenizers"))
-    out = [_completed(step, _PRE_TOKENIZERS) for step in steps]
-    prefix_space = False
-    for number, (step, made) in enumerate(zip(steps, out, strict=True)):
-        if made["type"] == "ByteLevel" and made.pop("add_prefix_space"):
-            if number:
+    out, prefix_space = [], False
+    for number, step in enumerate(_flat(part, "pretokenizers")):
+        made = _completed(step, _PRE_TOKENIZERS)
+        if made["type"] == "ByteLevel":
+            adds = made.pop("add_prefix_space")
+            if adds and number:
                 step.fail("a space before every piece is not supported", "add_prefix_space")
-            prefix_space = True
+            prefix_space = prefix_space or adds
+        out.append(made)
     return out, prefix_space
 
 
 def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the pre-tokenizers of any tokenizer, in the order in which they run, each with all its members."""
+    """Return the pre-tokenizers of a vocabulary that is not byte-level, as `pre_tokenizers` does."""
     known = {**_PRE_TOKENIZERS, **_OTHER_PRE_TOKENIZERS}
-    return [_completed(step, known) for step in flat(part, "pretokenizers")]
+    return [_completed(step, known) for step in _flat(part, "pretokenizers")]
 
 
 def _completed(step: Part, known: Mapping[str, Mapping[str, type]]) -> dict[str, Any]:
-    """Return a pre-tokenizer with all its members."""
+    """Return a pre-tokenizer with all members that have an effect."""
     made = _checked(step, known, "pre-tokenizer")
     if made["type"] == "ByteLevel":
         made["use_regex"] = step.member("use_regex", bool, True)
         del made["trim_offsets"]  # without effect in a pre-tokenizer
     elif made["type"] in ("Split", "Punctuation"):
         made["behavior"] = step.member("behavior", str, "Isolated")
-        if made["behavior"] not in _BEHAVIORS:
-            step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
+        if made["behavior"] not in BEHAVIORS:
+            step.fail(f"{made['behavior']!r} is not {VALUES_OF['behavior']}", "behavior")
     elif made["type"] == "CharDelimiterSplit":
         if len(made["delimiter"]) != 1:
             step.fail(f"must be one character, not {made['delimiter']!r:.60}", "delimiter")
     elif made["type"] == "FixedLength":
-        made["length"] = step.member("length", int, 5)
+        made["length"] = step.member("length", int, _USUAL_LENGTH)
         if not 0 < made["length"] <= _MAX_LENGTH:
-            step.fail(f"must be 1 or more characters, not {made['length']}", "length")
+            step.fail(f"must be from 1 to 2**64 - 1 characters, not {made['length']}", "length")
     elif made["type"] == "Metaspace":
         made = metaspace(step.value, f"{step.where}: {step.place}")
     return made
 
 
-def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
+def _flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     """Yield the steps of a part, with nested sequences flattened.
 
     Args:
         part: a step or a sequence of steps; None: no steps.
-        key: the key of the list in a sequence.
+        key: the key of the list in a sequence; with "normalizers", `typed_normalizer` finds a missing type.
         depth: number of nested sequences around this part.
     """
     if part is None:
@@ -215,14 +222,17 @@ def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     if part.value.get("type") != "Sequence":
         yield part
         return
-    if depth >= _MAX_DEPTH:
-        part.fail(f"sequences are nested more than {_MAX_DEPTH} levels deep")
+    if depth >= MAX_DEPTH:
+        part.fail(f"sequences are nested more than {MAX_DEPTH} levels deep")
     for inner in part.parts(key):
-        yield from flat(inner, key, depth + 1)
+        yield from _flat(inner, key, depth + 1)
 
 
 def typed_normalizer(part: Part) -> Part:
-    """Return a normalizer with its type. tokenizers recognises one without a type by its members."""
+    """Return a normalizer with its type, or unchanged if it is not recognised.
+
+    If the type is missing or unknown, tokenizers recognises some kinds by their members.
+    """
     kind = part.value.get("type")
     if kind == "Sequence" or (isinstance(kind, str) and kind in _NORMALIZERS):
         return part
@@ -241,6 +251,7 @@ def typed_normalizer(part: Part) -> Part:
 
 
 def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:
+    """Return the type and the members in `known`. Raises FormatError for an unknown type or a missing member."""
     kind = step.get("type", str)
     if kind not in known:
         step.fail(f"the {what} {kind!r} is not supported; fastbpe knows {', '.join(known)} and Sequence")
@@ -255,10 +266,9 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
     return out
 
 
-def check_byte_decoder(part: Part | None) -> None:
-    """Refuse a decoder that does not produce the bytes of the tokens, and a file without a decoder."""
-    steps = None if part is None else flattened(part.value, f"{part.where}: {part.place}")
+def check_byte_decoder(top: Part) -> None:
+    """Raise FormatError if the decoder does not produce the bytes of the tokens; then another reader is tried."""
+    steps = flattened(top.value.get("decoder"), f"{top.where}: decoder")
     kinds = [step["type"] for step in steps or ()]
     if kinds[:1] != ["ByteLevel"] or {*kinds[1:]} - {"Fuse"}:
-        found = f"the file has {', '.join(kinds)}" if kinds else "the file has no decoder"
-        raise FormatError(f"the decoder must be ByteLevel, but {found}")
+        top.fail("must be ByteLevel, and at most Fuse after it", "decoder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.decoder_json import fail, is_id, is_value
+from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, fail, is_id, is_value
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import PAIR, TEXT, Templates
 
@@ -22,7 +22,6 @@ _MEMBERS: Mapping[str, Mapping[str, str]] = {
     "TemplateProcessing": {"single": "template", "pair": "template", "special_tokens": "special"},
 }
 _EXPECTED = {"token": "a list of a token and its id", "flag": "true or false", "text": "text"}
-_MAX_DEPTH = 60  # of sequences within sequences: beyond it, tokenizers refuses the file
 _TEXTS = {"A": TEXT, "B": PAIR}
 
 
@@ -75,8 +74,8 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
                 flaws[name] = str(error)
     if kind == "Sequence":
         steps = described.get("processors")
-        if not isinstance(steps, list) or depth > _MAX_DEPTH:
-            fail(place, f"a Sequence needs a list 'processors', not more than {_MAX_DEPTH} deep")
+        if not isinstance(steps, list) or depth >= MAX_DEPTH:
+            fail(place, f"a Sequence needs a list 'processors', not more than {MAX_DEPTH} levels deep")
         inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
         return {"type": "Sequence", "processors": inner}
     if isinstance(kind, str) and kind in flaws:
