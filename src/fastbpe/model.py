@@ -273,8 +273,10 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
-#: Such classes, and others with rules of their own.
-PYTHON_DECODERS = (*TABLE_DECODERS, "ByT5", "GPTSw3")
+#: Such classes whose ids are those of bytes.
+BYTE_DECODERS = ("ByT5", "Perceiver")
+#: All such classes, with others with rules of their own.
+PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")
 
 
 class Conventions(NamedTuple):

@@ -1,7 +1,8 @@
-"""Folders of ByT5: which files make them, and what is refused."""
+"""Folders of ByT5 and Perceiver: which files make them, and what is refused."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from fastbpe import FormatError
 from helpers import folder_grid
 
 
-def fill(folder: Path, **config: Any) -> Path:
-    config = {"tokenizer_class": "ByT5Tokenizer", **config}
-    folder_grid.write({"tokenizer_config.json": config}, folder)
+def fill(folder: Path, name: str = "ByT5", **config: Any) -> Path:
+    config = {"tokenizer_class": f"{name}Tokenizer", **config}
+    folder_grid.write({"tokenizer_config.json": json.dumps(config).encode()}, folder)  # surrogates are escaped
     return folder
 
 
@@ -32,6 +33,14 @@ def test_ids_are_those_of_bytes(tmp_path: Path) -> None:
         assert again.decode_bytes([198, 101]) == b"\xc3b"
     with pytest.raises(UnicodeDecodeError):
         loaded.decode([198], errors="strict")
+
+
+def test_perceiver_puts_tokens_around_texts_and_replaces_bad_bytes(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, "Perceiver"))
+    assert loaded.n_vocab == 6 + 256
+    assert loaded.encode_with_template("é", "a") == [4, 6 + 0xC3, 6 + 0xA9, 5, 6 + 0x61, 5]
+    assert loaded.encode("a [MASK]", allowed_special="all") == [6 + 0x61, 6 + 0x20, 3]
+    assert loaded.decode([4, 6 + 0xC3, 6 + 0x61]) == "[CLS]\ufffda"
 
 
 def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
@@ -56,6 +65,7 @@ def test_other_formats_refuse_it(format: str, tmp_path: Path) -> None:
             "additional_special_tokens has 1 tokens <extra_id_…>, but extra_ids is 125",
         ),
         ({"pad_token": None}, "the class ByT5Tokenizer needs a pad_token"),
+        ({"bos_token": "<\ud800>"}, "contains a surrogate, which UTF-8 cannot encode"),
         ({"pad_token": "</s>"}, "two ids have the same token"),
         ({"bos_token": "a"}, "the token 'a' is one character"),
         ({"bos_token": " a"}, "the token ' a' is one character"),

@@ -1,6 +1,6 @@
-"""Folders of ByT5, which have no vocabulary: the ids of a text are those of its bytes.
+"""Folders of ByT5 and Perceiver, which have no vocabulary: the ids of a text are those of its bytes.
 
-The tokens of three roles have the first ids, the bytes the next ones. transformers runs this class in Python; see
+The tokens of some roles have the first ids, the bytes the next ones. transformers runs the classes in Python; see
 `python_backend`. tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 
@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import Settings
@@ -18,9 +19,31 @@ from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import N_BYTES, PAIR, TEXT, CodePointModel, Conventions, Model, PieceType, pack_pieces
 
-_ROLES = {"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}
-_FIRST = ("pad", "eos", "unk")  # roles of the first ids
-_N_EXTRA = 125  # extra_ids
+
+class _Kind(NamedTuple):
+    """Class without a vocabulary.
+
+    Attributes:
+        first: roles of the first ids → token that no file names.
+        before, behind: roles of the tokens around a text.
+        strips: a token of `first` has the flags lstrip and rstrip if a file has only its text.
+        n_extra: number of tokens <extra_id_…>, unless a file sets extra_ids.
+    """
+
+    first: Mapping[str, str]
+    before: tuple[str, ...]
+    behind: str
+    strips: bool = False
+    n_extra: int = 0
+
+
+#: Name without "Tokenizer" → class.
+CLASSES: Mapping[str, _Kind] = {
+    "ByT5": _Kind({"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}, (), "eos", strips=True, n_extra=125),
+    "Perceiver": _Kind(
+        {role: f"[{role.upper()}]" for role in ("pad", "bos", "eos", "mask", "cls", "sep")}, ("cls",), "sep"
+    ),
+}
 _ADDITIONAL = "additional_special_tokens"
 _NO_ROLES = dict.fromkeys(("unk_id", "bos_id", "eos_id", "pad_id"), -1)
 _OPTIONS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
@@ -28,41 +51,46 @@ _BYTES = [f"<0x{byte:02X}>" for byte in range(N_BYTES)]
 
 
 def read(
-    folder: str, config: Mapping[str, Any], special_tokens: Mapping[str, int] | None = None
+    folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
 ) -> Model | CodePointModel:
     """Make the model of a folder.
 
     Args:
         folder: the folder.
         config: content of its tokenizer_config.json.
+        class_name: one of CLASSES.
         special_tokens: must be None: the class has its own.
 
     Raises:
         FormatError: the other files are invalid, or name tokens that fastbpe cannot express.
     """
-    where = os.path.join(folder, CONFIG)
+    kind, where = CLASSES[class_name], os.path.join(folder, CONFIG)
 
     def fail(what: str) -> NoReturn:
         raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
 
     if special_tokens is not None:
         raise FormatError(f"{where}: the class has its own special tokens; load it without special_tokens=")
-    named = named_tokens.read(folder, Settings(_ROLES))
-    named = named._replace(extra=_extra(folder, config, named, fail))
-    named = named._replace(decoder=_decoder(named, fail))
-    vocab = {chr(byte): len(_FIRST) + byte for byte in range(N_BYTES)}
+    named = named_tokens.read(folder, Settings(kind.first))
+    if kind.n_extra:
+        named = named._replace(extra=_extra(folder, config, named, kind.n_extra, fail))
+    named = named._replace(decoder=_decoder(named, class_name, fail))
+    n_first = len(kind.first)
+    vocab = {chr(byte): n_first + byte for byte in range(N_BYTES)}
     added = python_backend.added_tokens(named, vocab, fail, may_strip=True)
-    rows = [*(token.content for token in added[: len(_FIRST)]), *_BYTES]
-    kinds = bytes([PieceType.CONTROL] * len(_FIRST) + [PieceType.BYTE] * N_BYTES)
+    rows = [*(token.content for token in added[:n_first]), *_BYTES]
+    kinds = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
     for token in added:
-        if len(token.content) == 1 or token.content in _BYTES or token.content.strip() != token.content:
+        if len(token.content) < 2 or token.content in _BYTES or token.content.strip() != token.content:
             fail(f"the token {token.content!r:.60} is one character, a byte, or has white space at an end")
         if token.id >= len(rows):
             if token.id > len(rows):
                 fail(f"no token has the id {len(rows)}, but {token.content!r:.60} has the id {token.id}")
             rows.append(token.content)
             kinds += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])
-    eos = next(token.id for token in added if token.content == named.roles["eos"])
+    ids = {token.content: token.id for token in added}
+    before = [ids[named.roles[role]] for role in kind.before]
+    behind = ids[named.roles[kind.behind]]
     piece_bytes, piece_ends = pack_pieces(map(str.encode, rows))
     model = CodePointModel(
         piece_bytes=piece_bytes,
@@ -72,18 +100,18 @@ def read(
         trainer=specs.make(specs.TRAINER, {"model_type": "char", "byte_fallback": True, **_NO_ROLES}),
         normalizer=specs.make(specs.NORMALIZER, dict.fromkeys(_OPTIONS, False)),
         added_tokens=added,
-        template=((), (eos,)),
-        pair_template=(TEXT, eos, PAIR, eos),
-        conventions=Conventions(decoder="ByT5"),
+        template=(before, (behind,)),
+        pair_template=(*before, TEXT, behind, PAIR, behind),
+        conventions=Conventions(decoder=class_name),
     )
     return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
 
 
 def _extra(
-    folder: str, config: Mapping[str, Any], named: NamedTokens, fail: Callable[[str], NoReturn]
+    folder: str, config: Mapping[str, Any], named: NamedTokens, n_extra: int, fail: Callable[[str], NoReturn]
 ) -> Sequence[Definition]:
     """Return the special tokens without a role: those that a file lists, or else <extra_id_0> and so on."""
-    n = config.get("extra_ids", _N_EXTRA)
+    n = config.get("extra_ids", n_extra)
     if type(n) is not int or n > 1 << 16:
         fail(f"extra_ids must be an integer up to {1 << 16}, not {n!r:.60}")
     older = {} if "added_tokens_decoder" in config else read_object(os.path.join(folder, MAP))
@@ -96,15 +124,16 @@ def _extra(
     return [Definition(f"<extra_id_{i}>", is_text=True) for i in range(n)]
 
 
-def _decoder(named: NamedTokens, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
+def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
     """Return id → token: the tokens of roles, without the flags of another definition, and those of the files."""
     found = {token.content: token for token in named.decoder.values()}
     first: dict[int, Definition] = {}
-    for i, role in enumerate(_FIRST):
+    kind = CLASSES[class_name]
+    for i, role in enumerate(kind.first):
         token = named.named.get(f"{role}_token")
         if token is None:
-            fail(f"the class ByT5Tokenizer needs a {role}_token")
-        own = token._replace(lstrip=True, rstrip=True) if token.is_text else token
+            fail(f"the class {class_name}Tokenizer needs a {role}_token")
+        own = token._replace(lstrip=True, rstrip=True) if token.is_text and kind.strips else token
         first[i] = found.get(token.content, own)
     made = {**first, **named.decoder}
     if len({token.content for token in made.values()}) < len(made):

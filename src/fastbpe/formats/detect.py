@@ -73,11 +73,11 @@ def _read_folder(
         if table_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return table_folders.read(where, config, name, special_tokens)
-    if name == "ByT5" and not os.path.isfile(os.path.join(where, folder.ALONE[0])):
+    if name in class_settings.OF_BYTES and not os.path.isfile(os.path.join(where, folder.ALONE[0])):
         from fastbpe.formats import byte_folders  # here: other folders do not need it
 
         _check_no_pattern(pattern, where)
-        return byte_folders.read(where, config, special_tokens)
+        return byte_folders.read(where, config, name, special_tokens)
     if name == "GPTSw3" and os.path.isfile(os.path.join(where, folder.SPIECE)):
         from fastbpe.formats import sw3_folders  # here: other folders do not need it
 

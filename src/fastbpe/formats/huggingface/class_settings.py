@@ -129,6 +129,8 @@ _PYTHON_NAMES = (
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
 WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
+#: Classes without a vocabulary, whose ids are those of bytes; `byte_folders` has them.
+OF_BYTES = ("ByT5", "Perceiver")
 _LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {
@@ -136,7 +138,7 @@ _REASONS: Mapping[str, str] = {
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
     "Bertweet": f"{_LACKS}, and may replace emoji and links",
     "BlenderbotSmall": f"{_LACKS}, and puts spaces around punctuation",
-    **dict.fromkeys(("Dia", "MyT5", "Perceiver"), "its ids are those of bytes, without a vocabulary"),
+    **dict.fromkeys(("Dia", "MyT5"), "its ids are those of bytes, without a vocabulary"),
     "CTRL": _LACKS,
     "Canine": "its ids are code points, without a vocabulary",
     **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),

@@ -41,6 +41,9 @@ def added_tokens(
         if content not in ids:
             ids[content] = vocab.get(content, new)
             new += content not in vocab
+    for content in ids:
+        if any("\ud800" <= character <= "\udfff" for character in content):
+            fail(f"the token {content!r:.60} contains a surrogate, which UTF-8 cannot encode")
     own = {i: content for content, i in vocab.items()}
     for content, i in ids.items():
         if own.get(i, content) != content or vocab.get(content, i) != i:

@@ -71,7 +71,7 @@ class SentencePieceDecoding:
 
 
 class ByteDecoding(SentencePieceDecoding):
-    """Decoding of ByT5: bytes that belong to no character are left out, as by errors="ignore".
+    """Decoding of ByT5, which leaves out bytes that are not UTF-8, and of Perceiver, which replaces them.
 
     Args:
         model: the model: byte pieces, and added tokens.
@@ -79,11 +79,12 @@ class ByteDecoding(SentencePieceDecoding):
         skips: bool – drop special tokens before any other step.
     """
 
-    _replacing = "ignore"
     _joins = True
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         super().__init__(parts, None)
+        assert model.conventions is not None
+        self._replacing = "ignore" if model.conventions.decoder == "ByT5" else "replace"
         texts = [
             (token.id, b"" if skips and token.special else token.content.encode()) for token in model.added_tokens
         ]

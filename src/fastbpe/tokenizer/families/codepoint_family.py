@@ -21,7 +21,7 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.formats.huggingface import write_llama
-from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, Templates
+from fastbpe.model import BYTE_DECODERS, AddedToken, CodePointModel, Conventions, PieceType, Templates
 from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import codepoint_properties
 from fastbpe.tokenizer.families.codepoint_decoding import (
@@ -173,7 +173,7 @@ class CodePointFamily(Family):
         return self._decoding_of(skips)
 
     def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding:
-        if self._model.conventions is not None and self._model.conventions.decoder == "ByT5":
+        if self._model.conventions is not None and self._model.conventions.decoder in BYTE_DECODERS:
             return ByteDecoding(self._model, self.parts, skips=skips)
         if self._model.has_table or self._model.changes_texts:
             return StretchDecoding(self._model, self.parts, skips=skips)

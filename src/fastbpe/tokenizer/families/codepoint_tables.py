@@ -20,7 +20,7 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
-from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, PieceType
+from fastbpe.model import BYTE_DECODERS, METASPACE, AddedToken, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.families import unigram_tables
 
 TYPE_CHECKING = False
@@ -335,7 +335,7 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
     """Yield the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, of any type."""
-    if model.conventions is None or model.conventions.decoder not in ("ByteFallback", "ByT5"):
+    if model.conventions is None or model.conventions.decoder not in ("ByteFallback", *BYTE_DECODERS):
         return
     ends = memoryview(model.piece_ends).cast("I")
     for match in re.finditer(_BYTE_NAME, model.piece_bytes):
