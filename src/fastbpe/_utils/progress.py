@@ -108,6 +108,10 @@ class Phase:
             self._called = time.perf_counter()
             self._call()
 
+    def reach(self, n: int) -> None:
+        """Report that n units are done in all."""
+        self.update(n - self.n)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

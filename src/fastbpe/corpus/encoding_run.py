@@ -273,7 +273,7 @@ class Run:
             "n_skipped": self._skipped.n,
             "skipped": self._skipped.first,
         }
-        phase.update(batch.n_stored - phase.n)
+        phase.reach(batch.n_stored)
         if time.monotonic() - self._noted >= PROGRESS_INTERVAL:
             self._note()
             self._noted = time.monotonic()

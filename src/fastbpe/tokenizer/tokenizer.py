@@ -602,13 +602,11 @@ class Tokenizer(TokenizerBase):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
-        from fastbpe.tokenizer.files.file_jobs import encode_files  # here: few programs encode files
+        from fastbpe.id_files import shards  # here: few programs encode files
+        from fastbpe.tokenizer.files.file_jobs import job_of
 
-        facts = (self.fingerprint, self.n_vocab, self._special.ids)
-        return encode_files(
-            *(self, self._family.cutter(self), facts, inputs, out, num_threads, progress),
-            overwrite=overwrite,
-            shard=shard,
+        job = job_of(
+            *(self.fingerprint, self.n_vocab, self._special.ids),
             dtype=dtype,
             document_start=document_start,
             document_end=document_end,
@@ -619,6 +617,8 @@ class Tokenizer(TokenizerBase):
             errors=errors,
             header=header,
         )
+        cut, how = self._family.cutter(self), (num_threads, progress)
+        return shards.encode_files(inputs, out, job, self, cut, *how, overwrite=overwrite, shard=shard)
 
     def encoder(
         self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"

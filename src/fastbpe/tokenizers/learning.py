@@ -133,7 +133,7 @@ def _core_merges(
     )
     n_merges = min(trainer.vocab_size, _MAX_IDS) - len(names)
     with Reporter(trainer.progress()).phase("learning", n_merges, unit=" merges") as phase:
-        learner.learn(lambda n_ids: phase.update(n_ids - len(names) - phase.n))
+        learner.learn(lambda n_ids: phase.reach(n_ids - len(names)))
     return [(left, right) for left, right, _ in learner.merges()]
 
 

@@ -173,7 +173,7 @@ def _core_merges(
         prefix=(trainer.continuing_subword_prefix or "").encode(),
     )
     with Reporter(trainer.progress()).phase("learning", n_merges, unit=" merges") as phase:
-        learner.learn(lambda n_learned: phase.update(n_learned - phase.n))
+        learner.learn(phase.reach)
     return [(left, right) for left, right, _ in learner.merges()]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
@@ -19,12 +21,7 @@ from fastbpe.tokenizers.components import (
     show_component,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any, TypeVar
-
-    _Made = TypeVar("_Made", bound="Trainer")
+_Made = TypeVar("_Made", bound="Trainer")
 
 
 class Trainer(Component):

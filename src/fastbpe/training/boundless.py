@@ -202,7 +202,7 @@ def _learn_words(counts: PieceCounts, n_merges: int, options: ByteOptions, repor
             ties_bytes=True,
             overlaps=False,
         )
-        learner.learn(lambda n_ids: phase.update(n_ids - N_BYTES - phase.n))
+        learner.learn(lambda n_ids: phase.reach(n_ids - N_BYTES))
     return [Merge(*merge, N_BYTES + i) for i, merge in enumerate(learner.merges())]
 
 

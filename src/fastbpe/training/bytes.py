@@ -217,7 +217,7 @@ def _learn(
             n_base=n_base,
             taken=[name.encode() for name in start.names],
         )
-        learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
+        learner.learn(lambda n_ids: phase.reach(n_ids - n_base))
     if warns:
         _warn_of_few(phase.n, learner, start, options)
     return learner
@@ -258,7 +258,7 @@ def _learn_parity(
             min_count=options.min_count,
             max_token_length=options.max_token_bytes,
         )
-        learner.learn(lambda n_learned: phase.update(n_learned - phase.n))
+        learner.learn(phase.reach)
     _warn_of_few(phase.n, learner, start, options)
     return learner
 

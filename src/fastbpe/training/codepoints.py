@@ -271,9 +271,7 @@ def learn_model(
     """
     classes = character_classes(options)
     with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        counted = count_words(
-            sentences, options, classes, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
-        )
+        counted = count_words(sentences, options, classes, reading, phase.reach)
     return _learn_counted(counted, options, classes, reporter, base)
 
 

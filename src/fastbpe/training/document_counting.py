@@ -58,14 +58,8 @@ def count_documents(
         texts = of_base.divide(each_document(texts))
     with reporter.phase(phase_name, source.n_bytes, unit="B", unit_scale=True) as phase:
         if of_base.stretches is None:
-            table, n_bytes = count_texts(
-                texts,
-                of_base.splitter,
-                of_base.special,
-                reading,
-                lambda n_bytes: phase.update(n_bytes - phase.n),
-                make_counter,
-            )
+            splitter, special = of_base.splitter, of_base.special
+            table, n_bytes = count_texts(texts, splitter, special, reading, phase.reach, make_counter)
         else:
             texts = of_base.stretches(each_document(texts), phase.update)
             table, _ = count_texts(texts, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)

@@ -37,13 +37,7 @@ def learn_frequent(
     """
     trainer = options.trainer
     with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        counted = count_words(
-            sentences,
-            options,
-            character_classes(options),
-            reading,
-            lambda n_bytes: phase.update(n_bytes - phase.n),
-        )
+        counted = count_words(sentences, options, character_classes(options), reading, phase.reach)
     counts = character_counts(counted)
     alphabet, left_out = alphabet_of(counts, trainer)
     if trainer["model_type"] == "word":

@@ -143,7 +143,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
         )
         raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens{new}")
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
-        sequences = read_sequences(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
+        sequences = read_sequences(source, options.base_size, phase.reach)
     n_symbols, n_sequences = sequences.n_items, len(sequences)
     if not n_symbols:
         raise TrainingError("there is nothing to learn from: the source has no sequence, or only empty ones")
@@ -158,7 +158,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
             base=vocabulary,
             n_base=n_known,
         )
-        learner.learn(lambda n_ids: phase.update(n_ids - n_known - phase.n))
+        learner.learn(lambda n_ids: phase.reach(n_ids - n_known))
     merges = learner.merges()
     if len(merges) < n_merges:
         n_tokens = n_known + len(merges) + n_special

@@ -336,7 +336,7 @@ class PieceCounts(Mapping[bytes, int]):
                 out,
                 min_count=min_count,
                 max_memory_bytes=max_memory_bytes,
-                report=lambda n_files: phase.update(n_files - phase.n),
+                report=phase.reach,
             )
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:

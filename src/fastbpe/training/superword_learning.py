@@ -251,5 +251,5 @@ def _learn(
             taken=[name.encode() for name in start.names],
             limits=limits,
         )
-        learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
+        learner.learn(lambda n_ids: phase.reach(n_ids - n_base))
     return learner.merges()

@@ -111,7 +111,7 @@ def learn_unigram(
         SpecError: there is no text to learn from, or vocab_size cannot be met.
     """
     with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
-        store, counted = keep_sentences(sentences, options, reading, lambda n: phase.update(n - phase.n))
+        store, counted = keep_sentences(sentences, options, reading, phase.reach)
     return _learn_counted(counted, store, options, reading, reporter)
 
 

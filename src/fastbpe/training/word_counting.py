@@ -71,9 +71,7 @@ def count_words_of(
     classes = character_classes(options) if last_words is None else cut_at_spaces()
     texts, skipped = sentences_of(source, reading)
     with reporter.phase("counting", texts.n_bytes, unit="B", unit_scale=True) as phase:
-        counted = count_words(
-            texts, options, classes, reading, lambda n_bytes: phase.update(n_bytes - phase.n), kept=last_words
-        )
+        counted = count_words(texts, options, classes, reading, phase.reach, kept=last_words)
     if last_words is not None:
         counted = replace(counted, last_word=last_words.last_word())
     assert isinstance(counted.words, PieceCounter)

@@ -63,17 +63,37 @@ def check_vocabulary(model: Part) -> dict[str, int]:
     return vocabulary
 
 
-def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers."""
+def read_merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes = b"") -> list[tuple[int, int, int]]:
+    """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers.
+
+    prefix: continuing_subword_prefix, which the right token of each merge loses.
+    """
     merges: dict[tuple[int, int], int] = {}
     for number, (left, right) in pairs_of(model):
-        for token in (left, right, left + right):
+        place = f"merges[{number}]"
+        for token in (left, right):
             if not token or token not in vocabulary:
-                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", f"merges[{number}]")
+                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", place)
+        merged = left + (_without(right, prefix, model, place) if prefix else right)
+        if merged not in vocabulary:
+            model.fail(f"{left!r:.60} and {right!r:.60}: {merged!r:.60} is not a token", place)
         pair = vocabulary[left], vocabulary[right]
         merges.pop(pair, None)
-        merges[pair] = vocabulary[left + right]
+        merges[pair] = vocabulary[merged]
     return [(left, right, merged) for (left, right), merged in merges.items()]
+
+
+def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
+    """Remove the bytes of the prefix from the start of a token, as tokenizers does."""
+    data = token.encode()
+    rest = data[len(prefix) :].decode(errors="replace")
+    if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
+        model.fail(
+            f"from {token!r:.60}, the {len(prefix)} bytes of continuing_subword_prefix cannot be removed: it is "
+            "too short, or a character of it would be cut",
+            place,
+        )
+    return rest
 
 
 def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:

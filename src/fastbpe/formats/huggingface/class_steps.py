@@ -7,7 +7,9 @@ tests/conformance/test_class_steps.py compares both with transformers 5.24.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any, TypeAlias
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface import class_settings
@@ -17,14 +19,9 @@ from fastbpe.formats.huggingface.write import BPE_DEFAULTS
 from fastbpe.model import METASPACE
 from fastbpe.patterns import PATTERNS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeAlias
-
-    Config: TypeAlias = Mapping[str, Any]
-    Roles: TypeAlias = Mapping[str, str]
-    Step: TypeAlias = dict[str, Any]
+Config: TypeAlias = Mapping[str, Any]
+Roles: TypeAlias = Mapping[str, str]
+Step: TypeAlias = dict[str, Any]
 
 _WORD_END = "</w>"
 _CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"

@@ -9,16 +9,13 @@ tests/conformance/test_piece_folders.py compares these rules with transformers 5
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
-    Steps = list[dict[str, Any]]
+Steps = list[dict[str, Any]]
 
 _MBART_LIST = (
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "

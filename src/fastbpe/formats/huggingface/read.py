@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from array import array
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
@@ -21,14 +23,9 @@ from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from typing import Any, TypeAlias, TypeVar
-
-    _Vocabulary: TypeAlias = dict[str, int] | Entries
-    _Made = TypeVar("_Made", Model, CodePointModel)
-    Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
+_Vocabulary: TypeAlias = dict[str, int] | Entries
+_Made = TypeVar("_Made", Model, CodePointModel)
+Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
 
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")

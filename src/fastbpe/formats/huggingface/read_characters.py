@@ -8,23 +8,20 @@ tokenizers refuses, and a few more (docs/formats.md).
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import TypeAlias
 
 from fastbpe.formats.huggingface import _vocab_json, step_parts, templates
-from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, pairs_of, read_added_tokens
+from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.formats.huggingface.decoder_json import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import check_bpe, kept_parts_of, read_model, with_special
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import TypeAlias
-
-    _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
-    _LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
+_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+_LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
 
 
 def parse(
@@ -108,39 +105,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOu
         except UnicodeEncodeError:
             model.fail(f"{token!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
     ends = array("I", accumulate(map(len, tokens)))
-    return b"".join(tokens), ends.tobytes(), pack_merges(_merges(model, vocabulary, prefix.encode()))
-
-
-def _merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes) -> Iterable[tuple[int, int, int]]:
-    """Return (left id, right id, merged id), best first. Of two equal pairs, the last counts, as in tokenizers."""
-    merges: dict[tuple[int, int], int] = {}
-    for number, (left, right) in pairs_of(model):
-        place = f"merges[{number}]"
-        for token in (left, right):
-            if not token or token not in vocabulary:
-                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is not a token", place)
-        merged = left + _without(right, prefix, model, place)
-        if merged not in vocabulary:
-            model.fail(f"{left!r:.60} and {right!r:.60}: {merged!r:.60} is not a token", place)
-        pair = vocabulary[left], vocabulary[right]
-        merges.pop(pair, None)
-        merges[pair] = vocabulary[merged]
-    return ((left, right, merged) for (left, right), merged in merges.items())
-
-
-def _without(token: str, prefix: bytes, model: Part, place: str) -> str:
-    """Remove the bytes of the prefix from the start of a token, as tokenizers does."""
-    if not prefix:
-        return token
-    data = token.encode()
-    rest = data[len(prefix) :].decode(errors="replace")
-    if len(data) < len(prefix) or len(rest.encode()) != len(data) - len(prefix):
-        model.fail(
-            f"from {token!r:.60}, the {len(prefix)} bytes of continuing_subword_prefix cannot be removed: it is "
-            "too short, or a character of it would be cut",
-            place,
-        )
-    return rest
+    return b"".join(tokens), ends.tobytes(), pack_merges(read_merges(model, vocabulary, prefix.encode()))
 
 
 def special_and_others(added: Sequence[AddedToken], ends: array[int]) -> tuple[dict[str, int], list[AddedToken]]:

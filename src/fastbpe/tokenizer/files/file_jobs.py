@@ -2,50 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fastbpe._utils.choices import DocumentFormat, IdType, OnError, ReadErrors
 from fastbpe.corpus.document_formats import check_format, check_text_field
 from fastbpe.corpus.encoding_run import Job
-from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
-from fastbpe.id_files import shards
 from fastbpe.tokenizer.special_token_rules import id_of_marker
 
 if TYPE_CHECKING:
-    from fastbpe._core.encode.encoder import Encoder
-    from fastbpe._utils.progress import Progress
-    from fastbpe.corpus.listing import Path_
-
-
-def encode_files(
-    tokenizer: Encoder,
-    cut: Callable[[bytes], int] | None,
-    facts: tuple[str, int, Mapping[str, int]],
-    inputs: Path_ | Iterable[Path_],
-    out: Path_,
-    num_threads: int | None,
-    progress: Progress,
-    *,
-    overwrite: bool,
-    shard: tuple[int, int] | None,
-    **options: Any,
-) -> FilesSummary:
-    """Encode files, as `Tokenizer.encode_files` does.
-
-    Args:
-        tokenizer: the tokenizer.
-        cut: function that finds safe cuts of long documents; None: documents are not cut.
-        facts: the tokenizer's fingerprint, n_vocab and special_tokens.
-        inputs and the others: as for `Tokenizer.encode_files`; options: as for `job_of`.
-    """
-    job = job_of(*facts, **options)
-    return shards.encode_files(
-        inputs, out, job, tokenizer, cut, num_threads, progress, overwrite=overwrite, shard=shard
-    )
+    pass
 
 
 def job_of(
