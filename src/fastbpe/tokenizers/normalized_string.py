@@ -170,7 +170,7 @@ class NormalizedString:
             TypeError: func cannot be called.
             ValueError: func does not return a bool.
         """
-        _check(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
+        check_function(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
         text, spans = self._piece
         kept = []
         for i, character in enumerate(text):
@@ -188,7 +188,7 @@ class NormalizedString:
             TypeError: func cannot be called.
             ValueError: func does not return a str, or returns an empty one.
         """
-        _check(func, "`map` expect a callable with the signature: `fn(char) -> char`")
+        check_function(func, "`map` expect a callable with the signature: `fn(char) -> char`")
         made = []
         for character in self._piece.text:
             found = func(character)
@@ -199,7 +199,7 @@ class NormalizedString:
 
     def for_each(self, func: Callable[[str], Any]) -> None:
         """Call a function with each character. Raises TypeError if func cannot be called."""
-        _check(func, "`for_each` expect a callable with the signature: `fn(char)`")
+        check_function(func, "`for_each` expect a callable with the signature: `fn(char)`")
         for character in self._piece.text:
             func(character)
 
@@ -326,6 +326,7 @@ class LentString(NormalizedString):
         raise FastbpeError("Cannot use a NormalizedStringRefMut outside `normalize`")
 
 
-def _check(func: Any, message: str) -> None:
+def check_function(func: Any, message: str) -> None:
+    """Raise TypeError with a message unless an argument is a function."""
     if not callable(func):
         raise TypeError(message)

@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from fastbpe.tokenizers.components import WRITTEN, call_written, of_type, sequence
 from fastbpe.tokenizers.components import token_id as _number
 from fastbpe.tokenizers.encoding import Encoding, of_tokens
-from fastbpe.tokenizers.normalized_string import NormalizedString
+from fastbpe.tokenizers.normalized_string import NormalizedString, check_function
 from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.token import Token
 
@@ -55,7 +55,7 @@ class PreTokenizedString:
         Raises:
             TypeError: func cannot be called, or returns something else.
         """
-        _check(
+        check_function(
             func, "`split` expect a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
         )
         made: list[tuple[NormalizedString, list[Token] | None]] = []
@@ -73,7 +73,9 @@ class PreTokenizedString:
         Raises:
             TypeError: func cannot be called.
         """
-        _check(func, "`normalize` expect a callable with the signature: `fn(normalized: NormalizedString)`")
+        check_function(
+            func, "`normalize` expect a callable with the signature: `fn(normalized: NormalizedString)`"
+        )
         for piece, tokens in self._splits:
             if tokens is None:
                 func(piece)
@@ -87,7 +89,7 @@ class PreTokenizedString:
         Raises:
             TypeError: func cannot be called, or returns something else.
         """
-        _check(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
+        check_function(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
         made: list[tuple[NormalizedString, list[Token] | None]] = []
         for piece, tokens in self._splits:
             if tokens is None:
@@ -166,8 +168,3 @@ def of_sections(text: str, sections: Iterable[tuple[Piece, list[Token] | None]])
     [(whole, _)] = made._splits
     made._splits = [(whole.part(piece), tokens) for piece, tokens in sections]
     return made
-
-
-def _check(func: Any, message: str) -> None:
-    if not callable(func):
-        raise TypeError(message)

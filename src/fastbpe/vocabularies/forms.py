@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fastbpe._utils.short_reprs import fields_repr
-from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.material import Described, Kind, Material, decoded
 from fastbpe.vocabularies.trial import encoded
 
 _MAX_DIGITS = 12  # longest numbers that are split for the report
@@ -24,7 +24,7 @@ def group_forms(material: Material) -> dict[str, list[list[int]]]:
     texts = [
         (i, text)
         for i, kind in enumerate(material.kinds)
-        if kind is Kind.TEXT and (text := _decoded(material.tokens[i])) is not None
+        if kind is Kind.TEXT and (text := decoded(material.tokens[i])) is not None
     ]
     return {
         "case": _grouped(texts, str.casefold),
@@ -35,13 +35,6 @@ def group_forms(material: Material) -> dict[str, list[list[int]]]:
 
 def _normalized(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
-def _decoded(token: bytes) -> str | None:
-    try:
-        return token.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _grouped(texts: Iterable[tuple[int, str]], form: Callable[[str], str]) -> list[list[int]]:
@@ -100,7 +93,7 @@ def describe_indentation(tokenizer: Described, material: Material, producible: C
     """Find the tokens that are runs of white space, and measure the cost of indentation."""
     runs: dict[str, list[int]] = {name: [] for name in _RUNS.values()}
     for i, kind in enumerate(material.kinds):
-        text = _decoded(material.tokens[i])
+        text = decoded(material.tokens[i])
         if kind not in (Kind.TEXT, Kind.NAME) or not text or not text.isspace() or i not in producible:
             continue
         for one, name in _RUNS.items():

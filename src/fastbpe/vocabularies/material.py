@@ -121,10 +121,16 @@ def shown_token(token: bytes) -> str:
     >>> print(shown_token(" é\n".encode()), shown_token(b" \xc3"))
     ' é\n' b' \xc3'
     """
+    text = decoded(token)
+    return repr(token if text is None else text)
+
+
+def decoded(token: bytes) -> str | None:
+    """Return the text of bytes; None if they are not UTF-8."""
     try:
-        return repr(token.decode())
+        return token.decode()
     except UnicodeDecodeError:
-        return repr(token)
+        return None
 
 
 class _Surfaces(Protocol):

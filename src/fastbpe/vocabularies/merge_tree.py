@@ -12,7 +12,7 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.short_reprs import html_text
 from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.model import METASPACE
-from fastbpe.vocabularies.material import Described, Kind, Material, material_of, shown_token
+from fastbpe.vocabularies.material import Described, Kind, Material, decoded, material_of, shown_token
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -181,7 +181,8 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
         parts = material.symbols_of(data)
     elif material.in_characters:
         # A piece that is not UTF-8 is never merged, and is one leaf.
-        parts = [part.encode() for part in data.decode()] if _is_text(data) else [data]
+        text = decoded(data)
+        parts = [data] if text is None else [part.encode() for part in text]
     else:
         parts = [data[at : at + 1] for at in range(len(data))]
     find = material.vocabulary.find
@@ -203,14 +204,6 @@ def merged(material: Material, data: bytes) -> list[MergeTree]:
     symbols = [find(part) for part in parts]
     leaves = [tree(symbol, part) for symbol, part in zip(symbols, parts, strict=True)]
     return _merge(material.vocabulary, symbols, leaves, tree)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _merge(

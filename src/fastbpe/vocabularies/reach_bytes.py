@@ -12,7 +12,7 @@ from itertools import islice, tee
 from fastbpe._core.merge.merge_piece import merge_alone
 from fastbpe._utils.caching import cached_property
 from fastbpe.splitting.piece_language import PieceLanguage, States
-from fastbpe.vocabularies.material import Described, Kind, Material
+from fastbpe.vocabularies.material import Described, Kind, Material, decoded
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
 # Text to put before and after a candidate, for look-arounds of the split pattern.
@@ -66,7 +66,7 @@ class ByteSearch:
     def run(self) -> None:
         """Judge all tokens."""
         tokens = self._material.tokens
-        self._trial.all((i, text) for i in self._texts if (text := _text(tokens[i])) is not None)
+        self._trial.all((i, text) for i in self._texts if (text := decoded(tokens[i])) is not None)
         for i in self._texts:
             if i not in self._reach.witnesses:
                 reason = self._judge(i, tokens[i])
@@ -77,7 +77,7 @@ class ByteSearch:
 
     def _judge(self, token_id: int, token: bytes) -> Reason | None:
         """Return a proof, or None if the token now has a witness or is undecided."""
-        text = _text(token)
+        text = decoded(token)
         # If bytes are left out of a text, the rest need not be UTF-8, or normalized.
         if not self._material.drops_bytes and not _may_be_utf8(token):
             return Reason.BYTES
@@ -168,7 +168,7 @@ class ByteSearch:
             for behind in self._behind(token_id, inside, looks):
                 looks.found = True
                 dead.discard(inside)
-                text = _text(before + token + behind)
+                text = decoded(before + token + behind)
                 if text is not None:
                     yield text
 
@@ -312,7 +312,7 @@ class ByteSearch:
     def _open_whole(self) -> list[int]:
         """Tokens that begin where a character begins and end inside one, short ones first."""
         tokens = self._material.tokens
-        return [i for i in self._short_first if tokens[i][-1] >= 0x80 and _text(tokens[i]) is None]
+        return [i for i in self._short_first if tokens[i][-1] >= 0x80 and decoded(tokens[i]) is None]
 
 
 @dataclass
@@ -335,13 +335,6 @@ class _Looks:
         self.n += 1
         self.is_over = self.n > self.limit
         return not self.is_over
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _may_be_utf8(data: bytes) -> bool:
@@ -381,7 +374,7 @@ def _completions(token: bytes) -> Iterator[list[str]]:
         heads += [lead + bytes([byte]) for lead in leads if _n_bytes(lead[0]) == n + 2 for byte in _CONTINUATION]
     tails = [b"", *(bytes([byte]) for byte in _CONTINUATION)]
     for tail in [*tails, *(tail + b"\x80" for tail in tails[1:])]:
-        yield [text for head in heads if (text := _text(head + token + tail)) is not None]
+        yield [text for head in heads if (text := decoded(head + token + tail)) is not None]
 
 
 def _n_continuations(data: bytes) -> int:

@@ -9,7 +9,7 @@ from itertools import groupby
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Reporter
 from fastbpe.corpus.document_batches import Corpus
-from fastbpe.vocabularies.material import Described, Kind, Material, cutter_of
+from fastbpe.vocabularies.material import Described, Kind, Material, cutter_of, decoded
 
 
 @dataclass
@@ -73,15 +73,6 @@ def partial_tokens(material: Material) -> list[int]:
     return [
         i
         for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True))
-        if (kind is Kind.BYTE and token[0] >= 0x80) or (kind is Kind.TEXT and not _is_whole(token))
+        if (kind is Kind.BYTE and token[0] >= 0x80)
+        or (kind is Kind.TEXT and not (token.isascii() or decoded(token) is not None))
     ]
-
-
-def _is_whole(token: bytes) -> bool:
-    if token.isascii():
-        return True
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -24,12 +24,12 @@ from fastbpe.tokenizer.export.verify_export import (
     Difference,
     Verification,
     arguments,
-    is_text,
     shown_ids,
     shown_text,
 )
 from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, unmade
+from fastbpe.vocabularies.material import decoded
 
 #: Formats that lack the split pattern or the special tokens. The others store the whole tokenizer, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
@@ -417,7 +417,11 @@ def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     made = made_by(vocabulary, model)
     tokens = vocabulary.tokens()
-    lost = [i for i in unmade(vocabulary, made) if is_text(tokens[i])] if vocabulary.whole_piece_first else []
+    lost = (
+        [i for i in unmade(vocabulary, made) if decoded(tokens[i]) is not None]
+        if vocabulary.whole_piece_first
+        else []
+    )
     if lost:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
         merging = model._replace(whole_piece_first=False)

@@ -371,15 +371,6 @@ def _special_probe(tokenizer: Exportable) -> Iterator[str]:
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
 
-def is_text(token: bytes) -> bool:
-    """Tell whether bytes are UTF-8."""
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def text_of(token: bytes) -> str:
     r"""Return the text of a token. If its bytes are not UTF-8, return a text that contains them, if possible.
 

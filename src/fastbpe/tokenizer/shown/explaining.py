@@ -19,6 +19,7 @@ from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
 from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.families.merged_tokens import MergedTokens
+from fastbpe.vocabularies.material import shown_token
 
 _N_SHOWN = 50  # pieces, merges of a piece, and changes that `print` shows
 
@@ -116,7 +117,7 @@ class Explanation:
             ids = short_repr([*piece.ids])
             lines.append(f"piece       {short_repr(piece.text)}{kind}  {piece.start}:{piece.end}  ids {ids}")
             lines += [
-                f"  merge     {_shown(one.left)} + {_shown(one.right)}  ({one.priority})"
+                f"  merge     {shown_token(one.left)} + {shown_token(one.right)}  ({one.priority})"
                 for one in piece.merges[:_N_SHOWN]
             ]
             if len(piece.merges) > _N_SHOWN:
@@ -329,11 +330,3 @@ def _trimmed(
     while start < end and at < stop and text[end - 1] == decoded[stop - 1]:
         end, stop = end - 1, stop - 1
     return (start, end, at, stop) if start < end or at < stop else None
-
-
-def _shown(data: bytes) -> str:
-    """Return a readable form of bytes: text if they are UTF-8."""
-    try:
-        return repr(data.decode())
-    except UnicodeDecodeError:
-        return repr(data)

@@ -16,6 +16,7 @@ from fastbpe.tokenizer.surgery.token_makers import decided_by_ranks, each_byte, 
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.vocabularies.listed import ListedMerges, Pair
 from fastbpe.vocabularies.makers import Makers, with_makers
+from fastbpe.vocabularies.material import decoded
 from fastbpe.vocabularies.orders import displaced
 
 
@@ -76,10 +77,7 @@ class ByteJoining:
 
     def _text(self, token: bytes) -> str | None:
         """Return a whole piece that may become the token; None if no piece can."""
-        try:
-            return token.decode()
-        except UnicodeDecodeError:
-            return None
+        return decoded(token)
 
     def _encode(self, tokenizer: Tokenizer, texts: Sequence[str]) -> Sequence[Sequence[int]]:
         """Return the ids of each text; no ids for a text with an unknown character."""
