@@ -11,6 +11,7 @@ from operator import methodcaller
 
 from fastbpe._utils import file_locks
 from fastbpe._utils.own_places import own_file
+from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
 TYPE_CHECKING = False
@@ -141,3 +142,13 @@ def _fill(path: str, fill: Callable[[IO[bytes]], object]) -> None:
         fill(file)
         file.flush()
         os.fsync(file.fileno())
+
+
+def as_text(data: Buffer, where: str) -> str:
+    """Decode a whole file. Raises FormatError if it is not UTF-8."""
+    try:
+        return bytes(data).decode()
+    except UnicodeDecodeError as error:
+        raise FormatError(
+            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
+        ) from None

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import class_folders, limits
-from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.atomic_files import as_text, map_file
 from fastbpe.formats.huggingface import class_settings, class_steps, read_segmented, tokenizer_config
 from fastbpe.formats.huggingface.named_tokens import CONFIG
 from fastbpe.model import Buffer, CodePointModel, Model
@@ -66,13 +66,7 @@ def read(
 
 def _lines(data: Buffer, where: str) -> list[str]:
     """Return the tokens of a vocab.txt."""
-    try:
-        text = bytes(data).decode()
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
-        ) from None
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = as_text(data, where).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     tokens = lines if lines[-1] else lines[:-1]
     limits.check_number(len(tokens), where)
     return tokens

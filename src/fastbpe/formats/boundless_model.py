@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import as_text
 from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries
 from fastbpe.model import Buffer, Model, Supermerges, pack_merges
@@ -38,12 +39,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         FormatError: a damaged file (the message says where), or a model that deletes tokens or splits by scripts.
     """
     check_entries(data, where, b"\n")
-    try:
-        lines = _Lines(bytes(data).decode().replace("\r\n", "\n").split("\n"), where)
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
-        ) from None
+    lines = _Lines(as_text(data, where).replace("\r\n", "\n").split("\n"), where)
     kind = lines.next().strip().removeprefix(MAGIC.decode())
     if kind not in _KINDS:
         lines.fail(f"unknown kind of model {kind!r:.40}; fastbpe reads the kinds {', '.join(_KINDS)}")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
-from fastbpe.formats.atomic_files import map_file
+from fastbpe.formats.atomic_files import as_text, map_file
 from fastbpe.formats.huggingface import (
     class_settings,
     named_tokens,
@@ -47,10 +47,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
         raise FormatError(f"{path}: {what}; {class_settings.WAY_OUT}")
 
     named = named_tokens.read(folder, Settings(_ROLES))
-    try:
-        lines = [line.strip() for line in bytes(map_file(path)).decode().splitlines()]
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: byte {error.start} is not UTF-8; copy the file again or recreate it") from None
+    lines = [line.strip() for line in as_text(map_file(path), path).splitlines()]
     limits.check_added_tokens(len(lines), path)
     vocab = {token: i for i, token in enumerate(lines)}
     odd = next((token for token in lines if not token or token.split() != [token]), None)

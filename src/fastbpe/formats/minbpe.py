@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.atomic_files import as_text
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern
@@ -33,12 +34,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
         FormatError: a damaged file; the message says where.
     """
     check_entries(data, where, b"\n")
-    try:
-        lines = bytes(data).decode().replace("\r\n", "\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
-        ) from None
+    lines = as_text(data, where).replace("\r\n", "\n").split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) < 3:

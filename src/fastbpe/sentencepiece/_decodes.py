@@ -86,15 +86,10 @@ class Decodes(Base):
         """Decode as `decode` does, to a message of the protobuf package."""
         return self.Decode(input=input, return_type="proto", **kwargs)
 
-    def decode_ids_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """Decode as `decode` does, to a message of the protobuf package."""
-        return self.Decode(input=input, return_type="proto", **kwargs)
-
     Decode = Detokenize = detokenize = Methods.decode
     DecodePieces = Methods.decode_pieces
     DecodeIds = Methods.decode_ids
-    DecodePiecesAsProto = decode_pieces_as_proto
-    DecodeIdsAsProto = decode_ids_as_proto
+    DecodePiecesAsProto = DecodeIdsAsProto = decode_ids_as_proto = decode_pieces_as_proto
 
 
 def _check_return_type(return_type: Any) -> None:

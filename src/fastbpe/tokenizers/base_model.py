@@ -11,7 +11,6 @@ from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import (
     MAX_ID,
     Component,
-    compact,
     field,
     n_changes,
     number,
@@ -120,9 +119,6 @@ class Model(Component):
     def get_trainer(self) -> Any:
         """Return a trainer of this model with default options."""
         raise NotImplementedError
-
-    def __getstate__(self) -> bytes:
-        return compact(self.state())
 
     def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
         made = type(self).__new__(type(self))

@@ -15,7 +15,6 @@ from fastbpe.tokenizers.components import (
     Component,
     Limits,
     character,
-    compact,
     number,
     of_type,
     show_component,
@@ -82,17 +81,11 @@ class Trainer(Component):
             raise FormatError(f"the state of a {cls.__name__} is invalid: {error!r:.60}") from None
         return made
 
-    def __getstate__(self) -> bytes:
-        return compact(self.state())
-
     def __setstate__(self, state: bytes) -> None:
         self.__dict__.update(of_pickled(type(self), state).__dict__)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return of_pickled, (type(self), self.__getstate__())
-
-    def __deepcopy__(self: _Made, memo: dict[int, Any]) -> _Made:
-        return type(self).from_state(json.loads(self.__getstate__()))
 
     def show_within(self, limits: Limits) -> str:
         """Return the text that shows this trainer within another one."""
