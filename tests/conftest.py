@@ -62,12 +62,16 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, Any, Any]:
-    """Hide the collected tests from the garbage collector: 750,000 objects, which live to the end."""
+    """Hide the collected tests from the garbage collector: 750,000 objects, which live to the end.
+
+    After that, collect less often than by default, which saves a tenth of the processor time of tests.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(10_000, 20, 10)
         gc.enable()
 
 
