@@ -116,9 +116,9 @@ def test_files_are_read_as_train_reads_them(tmp_path: Path) -> None:
 def test_bad_arguments_are_refused() -> None:
     old = fastbpe.train(["low lower"], vocab_size=258, progress=False)
     codes = fastbpe.SequenceTokenizer.from_merges([], base_size=4)
-    with pytest.raises(TypeError, match=r"new must be a fastbpe\.Tokenizer, not SequenceTokenizer"):
+    with pytest.raises(TypeError, match=r"new must be a Tokenizer, not SequenceTokenizer; use fastbpe\.load"):
         fastbpe.changed_texts(old, codes, ["a"])  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"old must be a fastbpe\.Tokenizer, not str"):
+    with pytest.raises(TypeError, match=r"old must be a Tokenizer, not str; use fastbpe\.load"):
         fastbpe.changed_texts("gpt2", old, ["a"])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="align_first=-1: must be a number of texts"):
         fastbpe.changed_texts(old, old, ["a"], align_first=-1)
