@@ -438,7 +438,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(
             lambda made: made.update(pre_tokenizer=sequence({"type": "FixedLength", "length": 0}, BYTE_LEVEL))
         ),
-        r"pre_tokenizer\.pretokenizers\[0\]\.length: must be 1 or more characters, not 0",
+        r"pre_tokenizer\.pretokenizers\[0\]\.length: must be from 1 to 2\*\*64 - 1 characters, not 0",
     ),
     "a behavior": (
         changed(lambda made: made.update(pre_tokenizer=sequence(split("a", behavior="Merged"), BYTE_LEVEL))),

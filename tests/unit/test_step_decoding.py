@@ -340,7 +340,7 @@ def test_deep_sequences_raise_format_error() -> None:
     deep: Any = FUSE
     for _ in range(500):
         deep = {"type": "Sequence", "decoders": [deep]}
-    with pytest.raises(FormatError, match="not more than 60 deep"):
+    with pytest.raises(FormatError, match="not more than 62 levels deep"):
         canonical(deep)
 
 

@@ -127,7 +127,7 @@ class CodePointFamily(Family):
 
     @cached_property
     def _text_rules(self) -> TextRules | None:
-        """Changes before the model's own normalization; None: there are none."""
+        """Changes before the model's own normalization; None: no changes."""
         return codepoint_properties.text_rules(self._model)
 
     @cached_property

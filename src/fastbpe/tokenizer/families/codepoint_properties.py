@@ -46,7 +46,7 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
 
 
 def text_rules(model: CodePointModel) -> TextRules | None:
-    """Return the changes to texts before the rules of a model; None: there are none."""
+    """Return the changes to texts before the rules of a model; None: no changes."""
     if not model.changes_texts:
         return None
     from fastbpe.normalization import gpt_sw3_texts, siglip_texts  # here: few tokenizers have them
