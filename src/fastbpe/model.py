@@ -273,7 +273,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
-#: Such classes whose ids are those of bytes.
+#: Such classes that have an id for each byte.
 BYTE_DECODERS = ("ByT5", "Perceiver")
 #: All such classes, with others with rules of their own.
 PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")

@@ -1,4 +1,4 @@
-"""Folders of ByT5 and Perceiver, which have no vocabulary: the ids of a text are those of its bytes.
+"""Folders of ByT5 and Perceiver, which have no vocabulary: each byte of a text has an id.
 
 The tokens of some roles have the first ids, the bytes the next ones. transformers runs the classes in Python; see
 `python_backend`. tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
@@ -125,7 +125,7 @@ def _extra(
 
 
 def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
-    """Return id → token: the tokens of roles, without the flags of another definition, and those of the files."""
+    """Return id → token: the tokens of the files, and tokens of roles, without the flags of another definition."""
     found = {token.content: token for token in named.decoder.values()}
     first: dict[int, Definition] = {}
     kind = CLASSES[class_name]

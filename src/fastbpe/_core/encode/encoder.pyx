@@ -51,7 +51,7 @@ cdef class Encoder:
         splitter: Splitter of texts into pieces.
         special: SpecialTokens, or any object with the same `choose`, `always`, `trusted` and `untrusted`; None: no
             special tokens.
-        front: normalizer in byte mode, or changes before those of `normalizing`; None: no such steps.
+        front: normalizer in byte mode, or steps that run before `normalizing`; None: no such steps.
         cache_bytes: total memory limit of the piece caches of all threads, in bytes.
         normalizing: normalizer of text in code-point mode.
         stages, cut_stages: stages that change the pieces of the splitter, as in PieceSteps.

@@ -378,7 +378,7 @@ cdef class Jobs:
             self._store(number, scratch)
 
     cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil:
-        """Store a job's ids in _out, then those of the jobs after it, up to the first that is not done.
+        """Store a job's ids in _out, then the ids of the jobs after it, up to the first that is not done.
 
         scratch: has the ids of the first of these jobs, unless that job owns its ids; receives the memory of jobs
             that own their ids.

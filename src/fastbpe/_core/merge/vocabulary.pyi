@@ -19,6 +19,7 @@ class Vocabulary:
         pairs: Buffer | None = None,
         pair_lines: Buffer | None = None,
         whole_piece_first: bool = True,
+        # None, or CodePoints, SpelledSymbols and Segmenter; Any, because callers pass their tables by **
         code_points: Any = None,
         spelled: Any = None,
         segmenter: Any = None,

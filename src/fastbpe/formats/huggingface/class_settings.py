@@ -129,7 +129,7 @@ _PYTHON_NAMES = (
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
 WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
-#: Classes without a vocabulary, whose ids are those of bytes; `byte_folders` has them.
+#: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Perceiver")
 _LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
 #: Classes whose rules fastbpe does not have → what such a class does.
