@@ -92,8 +92,9 @@ cdef extern from *:
 
     /* Reallocate an array from n_had to n_bytes; the array is always resized and freed by this function.
 
-       A large array has pages of its own. So it grows without a copy, and pages that it gives up return to the
-       system at once. In malloc's heap, each array that has moved leaves a hole, which larger ones do not fill.
+       A large array has pages of its own, huge ones if Linux provides them. So it grows without a copy, and pages
+       that it gives up return to the system at once. In malloc's heap, each array that has moved leaves a hole, which
+       larger ones do not fill. Without huge pages, training on 20 MB of English took 6 % more processor time.
 
        n_had: bytes that the array has; 0 allocates a new array, and memory is ignored.
        n_bytes: bytes that it gets, uninitialized if new; 0 frees the array.
@@ -105,11 +106,14 @@ cdef extern from *:
     #ifdef __linux__
         if (n_had >= FASTBPE_OWN_PAGES && n_bytes >= FASTBPE_OWN_PAGES) {
             made = mremap(memory, n_had, n_bytes, MREMAP_MAYMOVE);
-            return made == MAP_FAILED ? NULL : made;
+            if (made == MAP_FAILED) return NULL;
+            fastbpe_use_huge_pages(made, n_bytes);
+            return made;
         }
         if (n_bytes >= FASTBPE_OWN_PAGES) {
             made = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (made == MAP_FAILED) return NULL;
+            fastbpe_use_huge_pages(made, n_bytes);
             if (n_had) memcpy(made, memory, n_had);
             free(memory);
             return made;

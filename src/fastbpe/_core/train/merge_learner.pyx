@@ -17,17 +17,17 @@ wait in buckets, one list per count (a bucket queue); the heap contains only pai
 N_BUCKETS or more, and the bucket that is being merged, so it stays small.
 
 Memory. A merge reads cells, counts and weights at random. So it prefetches cells and marks of the next
-occurrences, and counts are stored apart from the rest of a pair. Huge pages help only for arrays that are large
-and written from end to end: `allocated` asks for them, and of the arrays that grow, the arena.
+occurrences, and counts are stored apart from the rest of a pair. Large arrays are on huge pages: `allocated` asks for
+them, and `resized` for the arrays that grow.
 
 An occurrence is only the number of its first cell. Marks find its piece: they have one bit per cell and one sum
 per 32 cells (rank in a bit vector). Most occurrences soon belong to pairs that no longer occur, so a full arena
 drops the slices of these pairs before it grows. Arrays that grow have pages of their own (`resized`). Training on
-26 MB of many languages to 100,000 tokens takes 154 MB above the text at its peak. If each occurrence also had the
-number of its piece, it would take 187 MB (`fastbpe.train`, cl100k, CPython 3.11, x86-64, 2026-11-29).
+26 MB of many languages to 100,000 tokens takes 163 MB above the text at its peak (`fastbpe.train`, cl100k, CPython
+3.11, x86-64, 2026-11-29). If each occurrence also had the number of its piece, it would take 33 MB more.
 
-Tried and dropped: huge pages for all arrays: getting them cost more than they saved. Prefetching counts, pairs
-while their occurrences are laid out, and weights near the mark: gained under 3 % (docs/how/optimizations.md).
+Tried and dropped: prefetching counts, pairs while their occurrences are laid out, and weights near the mark: gained
+under 3 % (docs/how/optimizations.md).
 """
 
 # Tried and dropped: sorting pieces by count, so that frequent pieces are adjacent: the sort takes the time it
@@ -49,7 +49,7 @@ from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
     SPARE_SHARE = 8  # occurrences and pairs per spare place of a full arena: see _reserve_occurrences
-    LEAST_SPARE = 1 << 20  # spare places (4 MB) that a full arena gets, unless it has fewer occurrences
+    LEAST_SPARE = 1 << 19  # spare places (2 MB) that a full arena gets, unless it has fewer occurrences
     HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 
@@ -244,7 +244,6 @@ cdef class MergeLearner:
         n_spare = (self._n_occurrences + self._state.n_pairs) // SPARE_SHARE
         n = self._n_occurrences + max(n_more, max(n_spare, min(self._n_occurrences, <size_t> LEAST_SPARE)))
         resize(<void**> &self._state.occurrences, &self._occurrences_capacity, n, sizeof(uint32_t))
-        use_huge_pages(self._state.occurrences, n * sizeof(uint32_t))
         return 0
 
     cdef void _drop_gone(self) noexcept nogil:
