@@ -126,6 +126,25 @@ class MissingByteError(VocabularyError, KeyError):
     __str__ = Exception.__str__
 
 
+class NoUnknownTokenError(VocabularyError):
+    """Error for a text that needs the unknown token of a model that lacks it.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.tokenizers.Tokenizer(fastbpe.tokenizers.models.WordLevel({"a": 0}))
+    >>> try:
+    ...     tokenizer.encode("b")
+    ... except fastbpe.errors.NoUnknownTokenError as error:
+    ...     print(error)
+    WordLevel error: Missing [UNK] token from the vocabulary
+    """
+
+    def saying(self, text: str) -> NoUnknownTokenError:
+        """Return this error with the text of another library; its note contains ours, which names the way out."""
+        made = NoUnknownTokenError(text)
+        vars(made)["__notes__"] = [str(self), *vars(self).get("__notes__", ())]
+        return made
+
+
 class CheckError(FastbpeError, AssertionError):
     """Error of a drop-in for cases in which the original library fails an assertion."""
 

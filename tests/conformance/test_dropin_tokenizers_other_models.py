@@ -15,7 +15,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe.tokenizers as face
-from fastbpe.errors import TrainingError
+from fastbpe.errors import NoUnknownTokenError, TrainingError
 from helpers.tokenizer_json import dumped, small
 from helpers.tokenizers_twins import Twins
 
@@ -192,3 +192,39 @@ def test_transformers_takes_a_tokenizer_of_the_face() -> None:
     assert {**ours} == {**theirs}
     assert ours.tokens(1) == theirs.tokens(1)
     assert made[0].batch_decode(ours["input_ids"]) == made[1].batch_decode(theirs["input_ids"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: m.models.Unigram([("a", -1.0)], None, False),
+        lambda m: m.models.WordPiece({"a": 0}, unk_token="[U]"),
+        lambda m: m.models.WordLevel({"a": 0}, unk_token="[U]"),
+        lambda m: m.models.BPE({"a": 0}, [], unk_token="[U]"),
+    ],
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, tokenizer: tokenizer.encode("b"),
+        lambda model, tokenizer: tokenizer.encode(["a", "b"], is_pretokenized=True),
+        lambda model, tokenizer: tokenizer.encode_batch(["a", "b"]),
+        lambda model, tokenizer: tokenizer.encode_batch_fast(["a", "b"]),
+        lambda model, tokenizer: model.tokenize("b"),
+    ],
+)
+def test_text_that_needs_the_missing_unknown_token(
+    make: Callable[[Any], Any], call: Callable[[Any, Any], Any]
+) -> None:
+    """The message is that of tokenizers; a note says what is missing and how to add it."""
+    said = []
+    for module in (stock, face):
+        model = make(module)
+        with pytest.raises(Exception, match=r"(?i)unk") as caught:
+            call(model, module.Tokenizer(model))
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert isinstance(caught.value, NoUnknownTokenError)
+    note = caught.value.__notes__[0]
+    assert note.startswith(("'b' has no token", "the character 'b' has no token"))
+    assert "; add " in note

@@ -6,7 +6,7 @@ import warnings
 from operator import index, itemgetter
 
 from fastbpe._core.encode.offsets import traced_piece
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import (
     MAX_ID,
@@ -63,6 +63,10 @@ class Model(Component):
         """Return the option for random segmentations that is set and that fastbpe cannot run, or ""."""
         return ""
 
+    def no_unknown_token(self) -> str:
+        """Return what tokenizers says of a text that needs an unknown token which the model lacks."""
+        return f"{self.kind} error: Missing [UNK] token from the vocabulary"
+
     def size(self) -> int:
         """Return the number of tokens, counted as in tokenizers."""
         return len(self.vocab)
@@ -93,7 +97,10 @@ class Model(Component):
         if self._runner is None or self._runner[0] is not self._state:
             self._runner = self._state, self._make_runner()
         names = self.names
-        traced = traced_piece(self._runner[1]._pipeline, sequence)
+        try:
+            traced = traced_piece(self._runner[1]._pipeline, sequence)
+        except NoUnknownTokenError as error:
+            raise error.saying(self.no_unknown_token()) from None
         return [Token(i, names[i], (start, end)) for i, start, end in traced]
 
     def check_ids(self) -> None:

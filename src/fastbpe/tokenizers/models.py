@@ -208,6 +208,9 @@ class BPE(CachingModel):
         super().take_entries(entries)
         self._merges = None
 
+    def no_unknown_token(self) -> str:
+        return f"Unk token `{self._state['unk_token']}` not found in the vocabulary"
+
     def tokenize(self, sequence: str) -> list[Token]:
         """Merge a piece, and return its tokens; see `Model.tokenize`. With dropout, some merges are skipped."""
         tokens = super().tokenize(sequence)

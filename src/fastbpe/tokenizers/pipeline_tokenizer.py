@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from fastbpe.errors import FastbpeError
+from fastbpe.errors import FastbpeError, NoUnknownTokenError
 from fastbpe.tokenizers import (
     components,
     decoders,
@@ -149,9 +149,12 @@ class Tokenizer:
         """
         if pair is None and is_pretokenized is False:
             adds_special = of_type(add_special_tokens, bool)
-            return lazy_batch.encode_text(
-                self._definition.ready(), encoded_rows.text(sequence), adds_special=adds_special
-            )
+            try:
+                return lazy_batch.encode_text(
+                    self._definition.ready(), encoded_rows.text(sequence), adds_special=adds_special
+                )
+            except NoUnknownTokenError as error:
+                raise error.saying(self._definition.model.no_unknown_token()) from None
         check = encoded_rows.words if of_type(is_pretokenized, bool) else encoded_rows.text
         row = encoded_rows.Row(check(sequence), None if pair is None else check(pair))
         return self._encode([row], is_pretokenized, add_special_tokens, False)[0]
@@ -183,9 +186,12 @@ class Tokenizer:
 
     def _encode(self, batch: list[encoded_rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         adds_special = of_type(adds_special, bool)
-        return lazy_batch.encode(
-            self._definition.ready(), batch, words=words, adds_special=adds_special, fast=fast
-        )
+        try:
+            return lazy_batch.encode(
+                self._definition.ready(), batch, words=words, adds_special=adds_special, fast=fast
+            )
+        except NoUnknownTokenError as error:
+            raise error.saying(self._definition.model.no_unknown_token()) from None
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True

@@ -6,7 +6,7 @@ import os
 from operator import itemgetter
 
 from fastbpe._utils import late_json as json
-from fastbpe.errors import FormatError, VocabularyError
+from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, changed, option, taken
 from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
 from fastbpe.tokenizers.token import Token
@@ -105,6 +105,9 @@ class Unigram(CachingModel):
     def size(self) -> int:
         """Return the number of entries, including repeated tokens."""
         return len(self.scored)
+
+    def no_unknown_token(self) -> str:
+        return "Encountered an unknown token but `unk_id` is missing"
 
     def sampling(self) -> str:
         return next((name for name, value in self._sampling.items() if value is not None), "")
@@ -274,7 +277,9 @@ class WordLevel(Model):
             return super().tokenize(sequence)
         token = next((one for one in ("", self._state["unk_token"]) if one in self.vocab), None)
         if token is None:
-            raise VocabularyError("the empty piece has no token, and the model lacks an unknown token")
+            raise NoUnknownTokenError("the empty piece has no token, and the model lacks an unknown token").saying(
+                self.no_unknown_token()
+            )
         return [Token(self.vocab[token], token, (0, 0))]
 
     @classmethod

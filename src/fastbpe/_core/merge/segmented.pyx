@@ -24,7 +24,7 @@ from fastbpe._core.merge.vocabulary cimport NO_SUCH_TOKEN, Spelling, Tables, Voc
 from fastbpe._core.segment.best_path cimport Step, WideStep, search_piece, search_sentence, search_with_margin
 from fastbpe._core.segment.segmenter cimport SENTENCE, UNIGRAM, WORD_PIECE, Segmenting, Unit, child, find_whole
 
-from fastbpe.errors import VocabularyError
+from fastbpe.errors import NoUnknownTokenError
 
 cdef enum:
     STACK_BYTES = 128  # longest piece whose steps are on the stack
@@ -83,7 +83,7 @@ cdef int _add_unknown(const Tables* tables, const uint8_t* text, size_t n, Ids* 
 cdef int _raise_unknown(const uint8_t* text, size_t n) except -1 nogil:
     with gil:
         shown = (<const char*> text)[:n].decode("utf-8", "replace")
-        raise VocabularyError(
+        raise NoUnknownTokenError(
             f"{shown!r:.80} has no token, and the model lacks an unknown token; add one to its vocabulary"
         )
 

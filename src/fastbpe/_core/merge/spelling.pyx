@@ -22,7 +22,7 @@ from fastbpe._core.merge.vocabulary cimport (
     MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary, find_token,
 )
 
-from fastbpe.errors import VocabularyError
+from fastbpe.errors import NoUnknownTokenError
 
 cdef enum:
     CHARACTER_BYTES = 4
@@ -147,7 +147,7 @@ cdef size_t spell_piece(
                 n_ids += 1
         elif spelling.unknown_id == NO_SUCH_TOKEN:
             with gil:
-                raise VocabularyError(
+                raise NoUnknownTokenError(
                     f"the character {(<const char*> piece)[at - n_bytes:at].decode('utf-8', 'replace')!r} has no "
                     "token, and the model's unk_token is not in its vocabulary; add it there"
                 )
