@@ -1,5 +1,6 @@
 """fastbpe.sentencepiece against sentencepiece: decoding ids and pieces, and their offsets."""
 
+import itertools
 import random
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy
 import pytest
 import sentencepiece
 
+import fastbpe
 from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 from helpers.codepoint_models import PUBLISHED, hard_text, model_of, published_bytes, trained
@@ -119,6 +121,25 @@ def test_pieces_of_every_type_decode_as_in_sentencepiece() -> None:
         us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
         for _ in range(60):
             assert_same(us, peer, [rng.randrange(len(peer)) for _ in range(rng.randint(1, 6))])
+
+
+@pytest.mark.parametrize("name", ["U", "▁U", " U"])
+@pytest.mark.parametrize("surface", ["", "?"])
+def test_unknown_piece_ends_the_start_of_a_text_as_in_sentencepiece(name: str, surface: str) -> None:
+    pieces = [(name, PieceType.UNKNOWN), ("▁c", PieceType.CONTROL)]
+    pieces += [(piece, PieceType.NORMAL) for piece in ("▁a", "▁▁", "b")]
+    for adds_prefix, trims in itertools.product([False, True], repeat=2):
+        data = model_of(
+            [(piece.encode(), -1.0, kind) for piece, kind in pieces],
+            {"unk_surface": surface},
+            {"add_dummy_prefix": adds_prefix, "remove_extra_whitespaces": trims},
+        )
+        us, peer, native = SentencePieceProcessor(model_proto=data), Peer(model_proto=data), fastbpe.load(data)
+        for ids in itertools.product(range(len(pieces)), repeat=3):
+            assert_same(us, peer, [*ids])
+            assert_same(us, peer, [pieces[i][0] for i in ids])
+            stream = native.decoder()
+            assert "".join([*map(stream.push, ids), stream.finish()]) == peer.decode([*ids])
 
 
 def test_denormalization_rules_are_applied_as_in_sentencepiece(tmp_path: Path) -> None:

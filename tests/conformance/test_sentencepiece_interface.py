@@ -820,7 +820,8 @@ def test_changed_settings_are_used() -> None:
             ("_num_threads", "x"),
             ("_num_threads", 2),
         ),
-        *(("_return_type", "numpy"), ("_nbest_size", 1), ("_enable_sampling", True), ("_add_eos", None)),
+        *(("_return_type", "pieces"), ("_return_type", None), ("_return_type", "numpy")),
+        *(("_nbest_size", 1), ("_enable_sampling", True), ("_add_eos", None)),
     ):
         for processor in (ours, theirs):
             setattr(processor, name, value)
@@ -836,6 +837,17 @@ def test_sampling_arguments_are_checked_even_without_sampling() -> None:
         for options in ({"nbest_size": "x"}, {"alpha": "x"}):
             with pytest.raises(TypeError):
                 processor.encode("ab", **options)
+
+
+@pytest.mark.parametrize("kind", [int, str, bytes, "numpy", "serialized_proto", "offset_mapping"])
+def test_emit_unk_piece_is_checked_only_where_it_has_an_effect(kind: Any) -> None:
+    for value in (5, "x", [1], None, numpy.bool_(True)):
+        for text in ("ab", ["ab", "c"]):
+            found = [
+                outcome(lambda p=p, t=text, v=value: p.encode(t, return_type=kind, emit_unk_piece=v))
+                for p in both_processors()
+            ]
+            assert found[0] == found[1], value
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -160,7 +160,8 @@ class Processor:
             return b"", at_start
         if token_id == self._unknown:
             if self._ids.get(piece) == token_id:
-                return self.unk_surface, self._trims and at_start and not self.unk_surface
+                ends = self.unk_surface or (piece.startswith(METASPACE) and not self._trims)
+                return self.unk_surface, at_start and not ends
             return piece, at_start and not piece
         text = piece.replace(METASPACE, b" ")
         if (

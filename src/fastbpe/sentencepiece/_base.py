@@ -128,7 +128,7 @@ class Base(Methods):
                 raise ArgumentError("Cannot specify both out_type and return_type. Use return_type instead.")
             return_type = out_type
         if return_type is None:
-            return self._return_type if default is None else default
+            return_type = self._return_type if default is None else default
         if return_type == "immutable_proto":
             raise ArgumentError(
                 "immutable_proto is deprecated and no longer supported. Use return_type='proto' instead."

@@ -373,12 +373,15 @@ def leading_of(
         return (False if model.conventions.strips else None), frozenset()
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
-    keepers = {unknown} if PieceType.UNKNOWN in model.types else set()
-    if byte_ids:
-        keepers.add(byte_ids[0x20])
+    keepers = {byte_ids[0x20]} if byte_ids else set()
     if b" " in model.piece_bytes:  # real spaces, not U+2581: they stay
         keepers.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
         keepers.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
+    if PieceType.UNKNOWN in model.types:
+        # Without a surface, the next piece is still at the beginning, unless the unknown piece's name began with a
+        # space, which was left out there.
+        is_silent = not model.trainer["unk_surface"] and not model.piece(unknown).startswith(METASPACE_UTF8)
+        keepers = keepers - {unknown} if is_silent else keepers | {unknown}
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(keepers)
 
 
