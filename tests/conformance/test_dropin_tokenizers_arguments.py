@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tokenizers")
@@ -88,6 +89,9 @@ def test_ignored_arguments_change_nothing() -> None:
         lambda m: m.AddedToken("a", other=1),
         lambda m: m.models.BPE(other=1),
         lambda m: m.trainers.BpeTrainer(other=1),
+        lambda m: m.Tokenizer(m.models.BPE()).enable_truncation(3, other=1),
+        lambda m: m.Tokenizer(m.models.BPE()).enable_padding(other=1),
+        lambda m: m.Encoding.merge([]).pad(3, other=1),
     ],
 )
 def test_unknown_arguments_cause_a_warning_where_the_original_prints_it(
@@ -203,3 +207,140 @@ def test_no_warning_comes_from_known_arguments() -> None:
         face.models.BPE({"a": 0}, [], dropout=None, unk_token="a", fuse_unk=True, cache_capacity=3)
         face.trainers.BpeTrainer(vocab_size=5, max_token_length=3)
         face.AddedToken("a", special=True)
+
+
+def after(one: Any, change: Callable[[Any], Any]) -> Any:
+    """Return the exception of a change, and what an object then is."""
+    kind = outcome(lambda: change(one))
+    builtin = next((base for base in kind.__mro__ if base.__module__ == "builtins"), None)
+    return builtin, one.get_splits() if hasattr(one, "get_splits") else repr(one)
+
+
+def bpe(m: Any) -> Any:
+    return m.models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")], unk_token="a", fuse_unk=True)
+
+
+@pytest.mark.parametrize("name", ["dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges"])
+@pytest.mark.parametrize("value", [1, "x", [], b"a", np.str_("b")])
+def test_option_that_is_refused_leaves_the_model_as_it_was(name: str, value: Any) -> None:
+    if name != "dropout" or isinstance(value, str):  # tokenizers takes any number
+        Twins(face, stock).check(lambda m: after(bpe(m), lambda one: setattr(one, name, value)))
+
+
+TEMPLATE = ("$A <s>", "$A $B")
+PAIR = ("a", 1)
+
+
+def nested(m: Any) -> Any:
+    """Return an encoding whose overflowing parts have such parts themselves."""
+    one = m.Tokenizer(bpe(m)).encode("ababa")
+    one.truncate(1)
+    return m.Encoding.merge([one, one])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.models.BPE({"a": 0}, "merges.txt"),
+        lambda m: m.models.BPE("vocab.json", []),
+        lambda m: m.models.BPE([], []),
+        lambda m: m.models.BPE({}, [], dropout=np.str_("0.5")),
+        lambda m: repr(m.models.Unigram([("a", 0.0), ("b", 0.0)], unk_id=True)),
+        lambda m: [token.as_tuple() for token in bpe(m).tokenize(np.str_("ab"))],
+        lambda m: bpe(m).save("nowhere", 5),
+        lambda m: repr(m.AddedToken(None)),
+        lambda m: repr(m.AddedToken(np.str_("a")).content),
+        lambda m: repr(m.normalizers.BertNormalizer(strip_accents=np.bool_(True))),
+        lambda m: m.decoders.Fuse().decode(np.array(["a", "b"])),
+        lambda m: setattr(m.trainers.UnigramTrainer(), "vocab_size", 1 << 32),
+        lambda m: m.trainers.BpeTrainer(special_tokens=np.array(["a"])),
+        lambda m: setattr(m.trainers.BpeTrainer(), "initial_alphabet", np.array(["a"])),
+        # Sequences
+        *(
+            lambda m, index=index: m.normalizers.Sequence([m.normalizers.NFC()])[index]
+            for index in (-1, 1, 1 << 64, "a", slice(0, 1))
+        ),
+        lambda m: m.normalizers.Sequence([]).__setitem__(-1, m.normalizers.NFC()),
+        lambda m: m.normalizers.Sequence([]).__setitem__(5, 5),
+        lambda m: m.processors.Sequence([]).__setitem__(5, m.processors.Sequence([])),
+        # Post-processors
+        *(
+            lambda m, item=item: repr(m.processors.TemplateProcessing(item, "$A $B", [("<s>", 1)]))
+            for item in ("$A:+1", "$+7", "$A:4294967296", "$4294967295", "$4294967296", "<s>:+", "$A:++1", "$b:2")
+        ),
+        *(
+            lambda m, token=token: repr(m.processors.TemplateProcessing(*TEMPLATE, [token]))
+            for token in (
+                *(("<s>",), ("<s>", 1, 2), ("<s>", 1 << 32), ("<s>", -1), {}, 5, "ab"),
+                *({"id": "<s>", "ids": [1], "tokens": tokens} for tokens in (["a"], [5], "a", [], None)),
+                *({"id": "<s>", "ids": ids, "tokens": ["a"]} for ids in ([True], [1 << 32], [-1], 5, ["a"])),
+            )
+        ),
+        *(
+            lambda m, pair=pair: repr(m.processors.BertProcessing(pair, PAIR))
+            for pair in (("a",), ("a", 1, 2), ("a", 1 << 32), ("a", -1), ["a"], 5)
+        ),
+        lambda m: m.processors.ByteLevel().process(nested(m), add_special_tokens=""),
+        lambda m: m.processors.ByteLevel().process(None),
+        lambda m: m.Tokenizer(bpe(m)).post_process(None),
+        *(
+            lambda m, pair=pair: m.processors.BertProcessing(PAIR, PAIR).process(*[nested(m)] * pair)
+            for pair in (1, 2)
+        ),
+        lambda m: m.processors.RobertaProcessing(PAIR, PAIR).process(nested(m), nested(m)),
+        # Encodings and streams
+        lambda m: m.Encoding.merge([]).pad(0, pad_id=1 << 32),
+        lambda m: m.Encoding.merge([]).pad(0, pad_token=5),
+        lambda m: nested(m).word_to_chars(1 << 32),
+        lambda m: m.decoders.DecodeStream().step("a", 1),
+        lambda m: m.decoders.DecodeStream([1]).step(None, 1),
+        lambda m: m.decoders.DecodeStream(None, 5),
+    ],
+)
+def test_odd_values_are_taken_or_refused_like_the_original(call: Callable[[Any], Any]) -> None:
+    Twins(face, stock).check(call)
+
+
+def test_template_without_its_special_token_adds_nothing() -> None:
+    def added(m: Any) -> Any:
+        post = m.processors.TemplateProcessing(*TEMPLATE, [("<s>", 1)])
+        post.single = "<other> $A <s>"
+        return post.num_special_tokens_to_add(False)
+
+    assert added(face) == added(stock) == 1
+
+
+def test_functions_that_fail_leave_the_same_pieces() -> None:
+    def changed(m: Any, method: str) -> Any:
+        text = m.PreTokenizedString("a b c")
+        text.split(lambda i, piece: piece.split(" ", "removed"))
+
+        def fails(*args: Any) -> Any:
+            if "b" in str(args[-1]):
+                raise ZeroDivisionError
+            return args[-1].lowercase() if method == "normalize" else []
+
+        return after(text, lambda one: getattr(one, method)(fails))[1]
+
+    for method in ("split", "normalize", "tokenize"):
+        Twins(face, stock).check(lambda m, method=method: changed(m, method))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_copies_number_added_tokens_anew(copied: Callable[[Any], Any]) -> None:
+    def run(m: Any) -> Any:
+        tokenizer = m.Tokenizer(m.models.WordLevel({"x": 0}, unk_token="x"))
+        tokenizer.add_tokens(["a", m.AddedToken("b", lstrip=True), "c"])
+        tokenizer.model = m.models.WordLevel({"x": 0, "y": 1, "b": 2, "z": 3}, unk_token="x")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            made = copied(tokenizer)
+        return (
+            tokenizer.to_str(),
+            made.to_str(),
+            made.encode("a b c").ids,
+            made.get_vocab(),
+            made.decode([1, 2, 4]),
+        )
+
+    Twins(face, stock).check(run)

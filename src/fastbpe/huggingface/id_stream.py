@@ -85,6 +85,8 @@ class DecodeStream(QuickStream):
 
     def _step(self, tokenizer: Any, id: Any) -> str | None:
         """Let the slow stream decode the id."""
+        if not hasattr(tokenizer, "decode"):
+            raise TypeError(f"{type(tokenizer).__name__!r} object is not an instance of 'Tokenizer'")
         self._quick = None
         if self._last is not None:  # the table has answered since the last text of `_slow`
             self._kept, self._last = [self._last], None

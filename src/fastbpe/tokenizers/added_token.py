@@ -29,7 +29,7 @@ class AddedToken:
 
     def __init__(
         self,
-        content: str = "",
+        content: str | None = None,
         *,
         single_word: bool = False,
         lstrip: bool = False,
@@ -39,7 +39,7 @@ class AddedToken:
         **ignored: Any,
     ) -> None:
         ignore(ignored)
-        self._content: str = of_type(content, str)
+        self._content: str = "" if content is None else of_type(content, str)
         self._special: bool = of_type(special, bool)
         self._single_word: bool = of_type(single_word, bool)
         self._lstrip: bool = of_type(lstrip, bool)

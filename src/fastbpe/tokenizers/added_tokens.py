@@ -75,6 +75,12 @@ class AddedTokens:
                 one["special"] = True
         return listed
 
+    def renumbered(self, model: Model) -> AddedTokens:
+        """Return what a file with these tokens and a model would hold; tokens of the model have its ids."""
+        made = AddedTokens()
+        made.add([self.tokens[i] for i in sorted(self.tokens)], model)
+        return made
+
     def copied(self) -> AddedTokens:
         """Return a copy, independent of later changes."""
         made = AddedTokens()

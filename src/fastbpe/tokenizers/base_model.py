@@ -93,7 +93,8 @@ class Model(Component):
         >>> [token.as_tuple() for token in models.BPE({"a": 0, "b": 1, "ab": 2}, [("a", "b")]).tokenize("aab")]
         [(0, 'a', (0, 1)), (2, 'ab', (1, 3))]
         """
-        of_type(sequence, str).encode()
+        sequence = of_type(sequence, str)
+        sequence.encode()
         if self._runner is None or self._runner[0] is not self._state:
             self._runner = self._state, self._make_runner()
         names = self.names
@@ -174,4 +175,4 @@ def beginning(prefix: str | None, name: str | None) -> str:
         message = "Deprecated in 0.10.0: Parameter `name` of Model.save has been renamed `prefix`"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     chosen = name if prefix is None else prefix
-    return "" if chosen is None else f"{chosen}-"
+    return "" if chosen is None else f"{of_type(chosen, str)}-"

@@ -89,7 +89,7 @@ class BpeTrainer(Trainer):
         self.min_frequency = min_frequency
         self.show_progress = show_progress
         self.progress_format = progress_format
-        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
         self.limit_alphabet = limit_alphabet
         self.initial_alphabet = first_characters(initial_alphabet)
         self.continuing_subword_prefix = continuing_subword_prefix

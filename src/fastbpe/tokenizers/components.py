@@ -215,12 +215,13 @@ class Indexed(Steps):
         self._steps = [one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])]
 
     def __getitem__(self, index: int) -> Any:
-        return self._steps[index]
+        return self._steps[number(index)]
 
     def __setitem__(self, index: int, value: Any) -> None:
-        if isinstance(value, Steps):
+        at = number(index)
+        if isinstance(of_type(value, self.base), Steps):
             raise ValueError("a step of a Sequence must not be a Sequence")
-        self._steps[index] = of_type(value, self.base)
+        self._steps[at] = value
         n_changes[0] += 1
 
 
@@ -282,8 +283,9 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
 def of_type(value: Any, kind: Any) -> Any:
     """Return a value if it has the right type. Raises TypeError if not, as tokenizers does."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        return value
-    if kind is bool and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return str.__str__(value) if kind is str and type(value) is not str else value
+    is_flag = kind is bool or (type(kind) is tuple and bool in kind)
+    if is_flag and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return bool(value)
     if kind is int:
         raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
@@ -312,7 +314,7 @@ def number(value: Any) -> int:
 
 def real(value: Any) -> float:
     """Return a float. Raises TypeError for a str or any other value that is not a number."""
-    if not (hasattr(value, "__float__") or hasattr(value, "__index__")):
+    if isinstance(value, str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
         raise TypeError(f"must be real number, not {type(value).__name__}")
     return float(value)
 

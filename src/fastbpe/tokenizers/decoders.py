@@ -66,7 +66,7 @@ class Decoder(Component):
         >>> decoders.ByteLevel().decode(["a", "Ġb"])
         'a b'
         """
-        return "".join(self.chain([of_type(token, str) for token in of_type(tokens, (list, tuple))]))
+        return "".join(self.chain([of_type(token, str) for token in sequence(tokens)]))
 
     #: (JSON, steps made from it), for the next call.
     _made: tuple[dict[str, Any], list[Any]] | None = None
@@ -289,7 +289,7 @@ class _PlainStream:
 
     def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
         self._ids = [] if ids is None else [*map(token_id, sequence(ids))]
-        self._skips = bool(skip_special_tokens)
+        self._skips = skip_special_tokens is not None and of_type(skip_special_tokens, bool)
         self._prefix = ""
         self._n_prefix = 0
 

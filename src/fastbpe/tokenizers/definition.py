@@ -86,7 +86,7 @@ class Definition:
 
         made = Definition(deepcopy(self.model))
         made.components = deepcopy(self.components)
-        made.added = self.added.copied()
+        made.added = self.added.renumbered(made.model)
         made.truncation = None if self.truncation is None else {**self.truncation}
         made.padding = None if self.padding is None else {**self.padding}
         made._built = self._built

@@ -6,7 +6,7 @@ import warnings
 
 from fastbpe._utils import late_json as json
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
-from fastbpe.tokenizers.components import number, of_type
+from fastbpe.tokenizers.components import ignore, number, of_type, token_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Encoding:
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
         """Return the indices of the first token of a word and of the token after it."""
-        word, (first, last) = number(word_index), self._range(number(sequence_index))
+        word, (first, last) = token_id(word_index), self._range(number(sequence_index))
         words = self.columns["words"]
         # A word with a greater number ends the search, as in tokenizers.
         behind = next((i for i in range(first, last) if words[i] is not None and words[i] > word), last)
@@ -204,16 +204,18 @@ class Encoding:
         pad_id: int = 0,
         pad_type_id: int = 0,
         pad_token: str = "[PAD]",
+        **options: Any,
     ) -> None:
         """Pad to a length, in place. Accepts the arguments of `Tokenizer.enable_padding`."""
-        length, pad_id, pad_type_id = map(number, (length, pad_id, pad_type_id))
-        direction = check_direction(direction)
+        ignore(options)
+        length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
+        direction, pad_token = check_direction(direction), of_type(pad_token, str)
         for part in self.parts:
             part.pad(length, direction=direction, pad_id=pad_id, pad_type_id=pad_type_id, pad_token=pad_token)
         n = length - len(self)
         if n <= 0:
             return
-        values = (pad_id, pad_type_id, of_type(pad_token, str), None, (0, 0), 1, 0)
+        values = (pad_id, pad_type_id, pad_token, None, (0, 0), 1, 0)
         for name, value in zip(COLUMNS, values, strict=True):
             column = self.columns[name]
             column[len(column) if direction == "right" else 0 : len(column) if direction == "right" else 0] = [

@@ -87,22 +87,27 @@ class BPE(CachingModel):
         ignore(name for name in options if name not in _OPTIONS)
         if isinstance(vocab, str) and isinstance(merges, str):
             vocab, merges = BPE.read_file(vocab, merges)
+        elif isinstance(vocab, str) != isinstance(merges, str):
+            of_type(vocab, (str, dict)), of_type(merges, (str, list, tuple))
+            raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
-        self._take(vocab or {}, [[*merge] for merge in of_type([] if merges is None else merges, (list, tuple))])
+        pairs = of_type([] if merges is None else merges, (list, tuple))
+        self._take({} if vocab is None else vocab, [[*merge] for merge in pairs])
 
     def _set_options(self, options: Mapping[str, Any]) -> None:
-        self._state: dict[str, Any] = {"type": "BPE"}
+        state: dict[str, Any] = {"type": "BPE"}
         for name, (kind, _) in _OPTIONS.items():
             value = options[name]
             if value is None and kind is not bool:
-                self._state[name] = None
+                state[name] = None
             elif kind is float:
-                self._state[name] = shortest(real(value))
+                state[name] = shortest(real(value))
             else:
-                self._state[name] = of_type(value, kind)
-        dropout = self._state["dropout"]
+                state[name] = of_type(value, kind)
+        dropout = state["dropout"]
         if dropout is not None and not 0 <= dropout <= 1:
             raise ValueError("Error while initializing BPE: Dropout should be between 0 and 1, inclusive")
+        self._state = state
 
     def _take(self, vocab: Any, merges: list[Any]) -> None:
         """Check and store vocabulary and merges."""

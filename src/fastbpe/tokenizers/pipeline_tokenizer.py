@@ -203,7 +203,7 @@ class Tokenizer:
             add_special_tokens: as in `encode`.
         """
         setup = self._definition.ready()
-        texts = [of_type(one, Encoding).copied() for one in (encoding, pair) if one is not None]
+        texts = [of_type(one, Encoding).copied() for one in (encoding, *([] if pair is None else [pair]))]
         made = encoded_rows.post_process(setup, texts, of_type(add_special_tokens, bool))
         if setup.padding is not None:
             encoded_rows.pad([made], setup.padding)
@@ -356,7 +356,13 @@ class Tokenizer:
         return None if settings is None else {**settings}
 
     def enable_truncation(
-        self, max_length: int, *, stride: int = 0, strategy: str = "longest_first", direction: str = "right"
+        self,
+        max_length: int,
+        *,
+        stride: int = 0,
+        strategy: str = "longest_first",
+        direction: str = "right",
+        **options: Any,
     ) -> None:
         """Turn on truncation.
 
@@ -365,11 +371,13 @@ class Tokenizer:
             stride: number of ids that a part in `Encoding.overflowing` shares with the part before it.
             strategy: which text of a pair is truncated: "longest_first", "only_first" or "only_second".
             direction: side at which ids are cut off: "right" or "left".
+            Other options have no effect, and cause a warning.
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: an unknown strategy or side, or a stride that is not less than max_length.
         """
+        components.ignore(options)
         n_added = self.num_special_tokens_to_add(False)
         settings = document.checked_truncation(max_length, stride, strategy, direction, n_added)
         self._definition.set("truncation", settings)
@@ -387,6 +395,7 @@ class Tokenizer:
         pad_token: str = "[PAD]",
         length: int | None = None,
         pad_to_multiple_of: int | None = None,
+        **options: Any,
     ) -> None:
         """Turn on padding.
 
@@ -395,11 +404,13 @@ class Tokenizer:
             pad_id, pad_type_id, pad_token: id, type id and token of padding.
             length: number of ids; None: the length of the longest encoding in the batch.
             pad_to_multiple_of: round the length up to a multiple of it.
+            Other options have no effect, and cause a warning.
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: an unknown side.
         """
+        components.ignore(options)
         settings = document.checked_padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
         self._definition.set("padding", settings)
 

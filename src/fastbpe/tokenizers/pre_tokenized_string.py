@@ -59,7 +59,8 @@ class PreTokenizedString:
             func, "`split` expect a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
         )
         made: list[tuple[NormalizedString, list[Token] | None]] = []
-        for i, (piece, tokens) in enumerate(self._splits):
+        splits, self._splits = self._splits, []  # which stays empty if `func` fails, as in tokenizers
+        for i, (piece, tokens) in enumerate(splits):
             if tokens is not None:
                 made.append((piece, tokens))
                 continue
@@ -90,12 +91,10 @@ class PreTokenizedString:
             TypeError: func cannot be called, or returns something else.
         """
         check_function(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
-        made: list[tuple[NormalizedString, list[Token] | None]] = []
-        for piece, tokens in self._splits:
+        for i, (piece, tokens) in enumerate(self._splits):
             if tokens is None:
-                tokens = [of_type(token, Token) for token in of_type(func(piece.normalized), list)]
-            made.append((piece, tokens))
-        self._splits = made
+                made = [of_type(token, Token) for token in of_type(func(piece.normalized), list)]
+                self._splits[i] = piece, made
 
     def to_encoding(self, type_id: int = 0, word_idx: int | None = None) -> Encoding:
         """Return the tokens as an encoding.

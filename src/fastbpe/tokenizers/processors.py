@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from fastbpe._utils import late_json as json
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
-from fastbpe.tokenizers.components import Component, Indexed, field, n_changes, number, of_type
+from fastbpe.tokenizers.components import (
+    MAX_ID,
+    Component,
+    Indexed,
+    field,
+    n_changes,
+    of_type,
+    sequence,
+    token_id,
+)
 from fastbpe.tokenizers.encoding import Encoding, of_tokens
 
 TYPE_CHECKING = False
@@ -43,7 +52,8 @@ class PostProcessor(Component):
             pair: the encoding of the second text.
             add_special_tokens: add the ids; False: only trim offsets and join the two.
         """
-        return process(self, [one.copied() for one in (encoding, pair) if one is not None], add_special_tokens)
+        texts = [of_type(one, Encoding).copied() for one in (encoding, *([] if pair is None else [pair]))]
+        return process(self, texts, of_type(add_special_tokens, bool))
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of ids that are added to a text, or to two."""
@@ -139,9 +149,17 @@ class ByteLevel(PostProcessor):
 
 
 def _token(value: Any) -> list[Any]:
-    if not isinstance(value, (tuple, list)) or len(value) != 2:
-        raise TypeError("it must be a tuple of a token and its id")
-    return [of_type(value[0], str), number(value[1])]
+    token, its_id = _two(value)
+    return [of_type(token, str), token_id(its_id)]
+
+
+def _two(value: Any) -> tuple[Any, Any]:
+    """Return a token and its id. Raises TypeError or ValueError for another object."""
+    is_pair = isinstance(value, (tuple, list)) and len(value) == 2
+    if not is_pair:
+        kind = ValueError if isinstance(value, tuple) else TypeError  # as in tokenizers
+        raise kind(f"{value!r:.60} must be a tuple of a token and its id")
+    return value[0], value[1]
 
 
 def _token_field(name: str, doc: str) -> Any:
@@ -168,7 +186,6 @@ class _Pair(PostProcessor):
         made = []
         for i, encoding in enumerate(encodings):
             parts = [self._framed(part, i) for part in encoding.parts]
-            encoding.parts.clear()
             framed = self._framed(encoding, i)
             framed.parts.extend(parts)
             made.append(framed)
@@ -180,8 +197,9 @@ class _Pair(PostProcessor):
 
     @staticmethod
     def _as_text(encoding: Encoding, i: int) -> None:
-        """Assign all tokens to the first text (i = 0) or to the second, as tokenizers does."""
+        """Assign all tokens to the first text (i = 0) or to the second, and drop cut parts, as tokenizers does."""
         encoding.ranges.clear()
+        encoding.parts.clear()
         encoding.set_sequence_id(min(i, 1))
         encoding.columns["special_tokens_mask"][:] = [0] * len(encoding)
         encoding.columns["attention_mask"][:] = [1] * len(encoding)
@@ -307,8 +325,9 @@ class TemplateProcessing(PostProcessor):
         n_changes[0] += 1
 
     def n_added(self, is_pair: bool) -> int:
-        items = self._state["pair" if is_pair else "single"]
-        return sum(len(self._special(item)["ids"]) for item in items if "SpecialToken" in item)
+        names = (item.get("SpecialToken", {}).get("id") for item in self._state["pair" if is_pair else "single"])
+        known = self._state["special_tokens"]
+        return sum(len(known[name]["ids"]) for name in names if name in known)
 
     def _special(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the special token of an item. Raises VocabularyError if the template does not tell its ids."""
@@ -338,13 +357,20 @@ class TemplateProcessing(PostProcessor):
 def _special(token: Any) -> dict[str, Any]:
     """Return the JSON of a special token."""
     if isinstance(token, Mapping):
-        made = {key: token[key] for key in ("id", "ids", "tokens")}
-        if len(made["ids"]) != len(made["tokens"]):
+        missing = [key for key in ("id", "ids", "tokens") if key not in token]
+        if missing:
+            raise ValueError(f"a special token must have the key {missing[0]!r}")
+        ids = [*map(token_id, sequence(token["ids"]))]
+        tokens = [of_type(one, str) for one in sequence(token["tokens"])]
+        if len(ids) != len(tokens):
             raise ValueError("SpecialToken: ids and tokens must be of the same length")
-        return {"id": of_type(made["id"], str), "ids": [*map(number, made["ids"])], "tokens": [*made["tokens"]]}
-    first, second = token
-    name, token_id = (first, second) if isinstance(first, str) else (second, first)
-    return {"id": of_type(name, str), "ids": [number(token_id)], "tokens": [name]}
+        return {"id": of_type(token["id"], str), "ids": ids, "tokens": tokens}
+    try:
+        first, second = _two(token)
+        name, its_id = (first, second) if isinstance(first, str) else (second, first)
+        return {"id": of_type(name, str), "ids": [token_id(its_id)], "tokens": [name]}
+    except (OverflowError, ValueError) as error:
+        raise TypeError(f"special token {token!r:.60}: {error}") from None
 
 
 def _pieces(template: Any) -> list[dict[str, Any]]:
@@ -354,17 +380,21 @@ def _pieces(template: Any) -> list[dict[str, Any]]:
 
 def _piece(item: str) -> dict[str, Any]:
     """Return the JSON of an item of a template."""
-    name, colon, type_id = item.partition(":")
-    if colon and not (type_id.isascii() and type_id.isdigit()):
+    name, colon, written = item.partition(":")
+    type_id = _number(written) if colon else 0
+    if type_id is not None and not name.startswith("$"):
+        return {"SpecialToken": {"id": name, "type_id": type_id}}
+    which = name[1:].upper()
+    own = 0 if which in ("", "A", "B") else _number(which)
+    if type_id is None or own is None:
         raise ValueError(f'Cannot build Piece from string "{item}"')
-    if not name.startswith("$"):
-        return {"SpecialToken": {"id": name, "type_id": int(type_id or 0)}}
-    which = name[1:]
-    if which.isascii() and which.isdigit():
-        return {"Sequence": {"id": "A", "type_id": int(type_id or which)}}
-    if which.upper() not in ("", "A", "B"):
-        raise ValueError(f'Cannot build Piece from string "{item}"')
-    return {"Sequence": {"id": which.upper() or "A", "type_id": int(type_id or 0)}}
+    return {"Sequence": {"id": "B" if which == "B" else "A", "type_id": type_id if colon else own}}
+
+
+def _number(text: str) -> int | None:
+    """Return the number of 32 bits that a text stands for, or None."""
+    digits = text.removeprefix("+")
+    return found if digits.isascii() and digits.isdigit() and (found := int(digits)) <= MAX_ID else None
 
 
 class Sequence(Indexed, PostProcessor):

@@ -94,7 +94,7 @@ class Unigram(CachingModel):
         if not _are_pairs(listed):
             pairs = [tuple(of_type(item, (list, tuple))) for item in listed]
             listed = [(of_type(token, str), real(score)) for token, score in pairs]
-        if unk_id is not None and number(unk_id) >= len(listed):
+        if unk_id is not None and (unk_id := number(unk_id)) >= len(listed):
             raise ValueError("Error while loading Unigram: The `unk_id` is larger than vocabulary size")
         self.scored = listed
         self.names = dict(enumerate(map(itemgetter(0), listed)))

@@ -8,7 +8,7 @@ from typing import Any
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
-from fastbpe.tokenizers.components import Limits, ignore, number, real
+from fastbpe.tokenizers.components import Limits, ignore, number, real, token_id
 from fastbpe.tokenizers.trainer import Trainer, first_characters, option, text_or_none
 
 
@@ -127,7 +127,7 @@ class WordLevelTrainer(Trainer):
         self.min_frequency = min_frequency
         self.vocab_size = vocab_size
         self.show_progress = show_progress
-        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
 
     min_frequency = option(
         "min_frequency", "Minimum number of occurrences of a word that becomes a token.", number
@@ -182,13 +182,13 @@ class UnigramTrainer(Trainer):
         self.vocab_size = vocab_size
         self._options["n_sub_iterations"] = number(n_sub_iterations)
         self._options["shrinking_factor"] = real(shrinking_factor)
-        self.special_tokens = [] if special_tokens == () else special_tokens
+        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
         self.initial_alphabet = first_characters(initial_alphabet)
         self._options["unk_token"] = text_or_none(unk_token)
         self._options["max_piece_length"] = number(max_piece_length)
         self._options["seed_size"] = number(seed_size)
 
     show_progress = trainer.SHOW_PROGRESS
-    vocab_size = trainer.VOCAB_SIZE
+    vocab_size = trainer.option("vocab_size", "Target vocabulary size, including special tokens.", token_id)
     special_tokens = trainer.SPECIAL_TOKENS
     initial_alphabet = trainer.INITIAL_ALPHABET

@@ -17,6 +17,7 @@ from fastbpe.tokenizers.components import (
     character,
     number,
     of_type,
+    sequence,
     show_component,
 )
 
@@ -124,15 +125,13 @@ def number_or_none(value: Any) -> int | None:
 
 
 def text_or_none(value: Any) -> str | None:
-    found: str | None = of_type(value, (str, type(None)))
+    found: str | None = None if value is None else of_type(value, str)
     return found
 
 
 def characters(values: Any) -> list[str]:
     """Check a list of characters, and return it without repetitions."""
-    if isinstance(values, str):
-        raise TypeError("Can't extract `str` to `Vec`")
-    return [*dict.fromkeys(map(character, of_type(values, (list, tuple))))]
+    return [*dict.fromkeys(map(character, sequence(values)))]
 
 
 def first_characters(texts: Sequence[str]) -> list[str]:
