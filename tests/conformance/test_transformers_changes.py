@@ -321,3 +321,53 @@ def test_every_setter_of_components_is_watched() -> None:
         if isinstance(value, types.GetSetDescriptorType) and not name.startswith("__")
     ]
     assert not unwatched
+
+
+def pair_of(backend: Any, **options: Any) -> tuple[Any, Any]:
+    """Return an accelerated tokenizer of a backend, and a stock one."""
+    from transformers import PreTrainedTokenizerFast
+
+    text = backend.to_str()
+    ours, stock = (
+        PreTrainedTokenizerFast(tokenizer_object=tokenizers.Tokenizer.from_str(text), **options) for _ in range(2)
+    )
+    return accelerate(ours), stock
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")  # as an error, it would hand the calls over
+def test_vocabulary_with_gaps_keeps_the_ids_of_added_tokens() -> None:
+    backend = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1, "x": 9, "y": 8}, []))
+    backend.add_tokens(["x"])
+    ours, stock = pair_of(backend, pad_token="[PAD]", sep_token=AddedToken("<m>", lstrip=True))
+    for change in ((), ["<new>"], ["y", "<newer>"]):
+        for one in (ours, stock):
+            one.add_tokens([*change])
+        for text in ("ab[PAD]x", " <m>a<new>", "y<newer>"):
+            assert ours(text)["input_ids"] == stock(text)["input_ids"]
+            ids = stock(text)["input_ids"]
+            assert ours.decode(ids, skip_special_tokens=True) == stock.decode(ids, skip_special_tokens=True)
+
+
+def test_model_without_the_token_of_a_probe_is_asked_only_for_texts() -> None:
+    backend = tokenizers.Tokenizer(models.BPE({"b": 0, "[S]": 1}, [], unk_token="absent"))
+    backend.post_processor = processors.TemplateProcessing("[S] $A", "$A [S] $B:1", [("[S]", 1)])
+    ours, stock = pair_of(backend)
+    calls: list[Call] = [
+        lambda t: t("bb", return_offsets_mapping=True),
+        lambda t: t("b", "b"),
+        lambda t: t([""]),
+        lambda t: t.tokenize("b"),
+    ]
+    for call in calls:
+        assert not difference(answer(call, ours), stock_answer := answer(call, stock))
+        assert not isinstance(stock_answer, Exception)
+    assert isinstance(answer(lambda t: t("a"), ours), Exception)
+    assert status(ours)["native"]["encode"] >= len(calls)
+
+
+def test_decoder_that_panics_without_tokens_does_not_when_spaces_are_cleaned_up() -> None:
+    backend = tokenizers.Tokenizer(models.BPE({"a": 0, "b": 1}, []))
+    backend.decoder = decoders.Sequence([decoders.ByteLevel(), decoders.Strip(" ", 0, 1)])
+    ours, stock = pair_of(backend, clean_up_tokenization_spaces=True)
+    assert ours.decode([0, 1]) == stock.decode([0, 1]) == "ab"
+    assert ours.batch_decode([[0], [1]]) == stock.batch_decode([[0], [1]])

@@ -136,9 +136,7 @@ def characters(values: Any) -> list[str]:
 
 def first_characters(texts: Sequence[str]) -> list[str]:
     """Return the first character of each text, without repetitions."""
-    if isinstance(texts, str):
-        raise TypeError("Can't extract `str` to `Vec`")
-    return [*dict.fromkeys(of_type(text, str)[0] for text in texts if text)]
+    return [*dict.fromkeys(text[0] for text in [of_type(text, str) for text in sequence(texts)] if text)]
 
 
 # Options that several trainers have

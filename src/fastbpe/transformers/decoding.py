@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fastbpe.errors import FastbpeError
@@ -80,4 +81,21 @@ def _warn_of_clean_up(hf: Any) -> None:
     """Let transformers warn that it does not clean up spaces, which it does once per process."""
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
-    TokenizersBackend._decode(hf, [], clean_up_tokenization_spaces=True)
+    stand_in = _class_named(type(hf).__name__)()
+    stand_in.backend_tokenizer = hf.backend_tokenizer
+    TokenizersBackend._decode(stand_in, [], clean_up_tokenization_spaces=True)
+
+
+class _NoText:
+    """Backend that decodes to nothing; a real one may panic without tokens."""
+
+    @staticmethod
+    def decode(ids: list[int], *, skip_special_tokens: bool) -> str:
+        return ""
+
+
+@cache
+def _class_named(name: str) -> type[Any]:
+    """Return a class of a name, which the warning shows, with what the method needs."""
+    settings = {"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": False}
+    return type(name, (), {"_tokenizer": _NoText, **settings})

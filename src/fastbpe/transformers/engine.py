@@ -22,6 +22,7 @@ from fastbpe.transformers.snapshot import (
     State,
     Twin,
     component_state,
+    differs_from_its_file,
     has_old_forms,
     read_parts,
     read_state,
@@ -268,8 +269,11 @@ class Engine:
             if sampling := sampling_of(original.model):
                 raise FastbpeError(f"its model has {sampling}")
             state, post = self.read_state(), component_state(original.post_processor)
+            added = original.get_added_tokens_decoder()
+            if differs_from_its_file(original, added):
+                raise FastbpeError("it has an added token with another id than the token gets from a file")
             with as_errors():
-                remembered = remembered_specials(original, original.get_added_tokens_decoder())
+                remembered = remembered_specials(original, added)
                 has_old = has_old_forms(original)
                 text = with_specials(without_settings(original.to_str()), remembered)
             tokenizer = load(text.encode())
@@ -346,12 +350,12 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
     Returns:
         None if the frame depends on the texts, or has a text twice or not at all.
     """
-    bare: Any = tokenizers.Tokenizer(tokenizer.model)
+    model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
+    bare: Any = tokenizers.Tokenizer(model)
     if tokenizer.post_processor is not None:
         bare.post_processor = tokenizer.post_processor
-    probe = bare.encode(_PROBE, add_special_tokens=False).ids
     [encoding] = bare.encode_batch([(_PROBE, _PROBE) if pair else _PROBE], add_special_tokens=add_special_tokens)
-    frame = frame_of(encoding, pair=pair, n_probe=len(probe))
+    frame = frame_of(encoding, pair=pair, n_probe=1)
     if frame is not None and add_special_tokens and tokenizer.num_special_tokens_to_add(pair) != frame.n_added:
         return None
     return frame

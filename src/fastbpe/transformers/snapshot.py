@@ -121,6 +121,25 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
     return {i for i, left, text in zip(ids, skipped, whole, strict=True) if text and not left}
 
 
+def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
+    """Tell whether an added token has another id than it would get from a tokenizer.json of the tokenizer.
+
+    Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
+    of the vocabulary on. These differ if the ids of the vocabulary have gaps.
+
+    Args:
+        tokenizer: a `tokenizers.Tokenizer`.
+        added: its added tokens by id.
+    """
+    following, model = tokenizer.get_vocab_size(with_added_tokens=False), tokenizer.model
+    for i, token in sorted(added.items()):
+        own = model.token_to_id(token.content)
+        if i != (following if own is None else own):
+            return True
+        following += own is None
+    return False
+
+
 def has_old_forms(tokenizer: Any) -> bool:
     """Tell whether an added token was added again without `normalized`, but is still decoded to its old form.
 
