@@ -839,6 +839,12 @@ def test_sampling_arguments_are_checked_even_without_sampling() -> None:
                 processor.encode("ab", **options)
 
 
+def test_no_texts_are_encoded_with_any_return_type() -> None:
+    for processor in both_processors():
+        assert processor.parallel_encode([], chunk_len=3, return_type="offset_mapping") == []
+        assert processor.nbest_encode([], return_type="offset_mapping") == []
+
+
 @pytest.mark.parametrize("kind", [int, str, bytes, "numpy", "serialized_proto", "offset_mapping"])
 def test_emit_unk_piece_is_checked_only_where_it_has_an_effect(kind: Any) -> None:
     for value in (5, "x", [1], None, numpy.bool_(True)):

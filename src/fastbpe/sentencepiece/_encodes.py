@@ -160,13 +160,13 @@ class Encodes(Base):
         Only a unigram model has several; models of other types raise RuntimeError.
         """
         return_type = self._resolve_return_type(return_type, out_type)
-        if return_type == "offset_mapping":
-            raise ArgumentError(f"unknown return_type={return_type}")
         of_pieces = return_type is str or return_type is bytes
         is_plain = return_type in ("serialized_proto", "proto")
         n = max(int32("nbest_size", self._nbest_size if nbest_size is None else nbest_size), 1)
         outs = []
         for text in input if isinstance(input, list) else [input]:
+            if return_type == "offset_mapping":
+                raise ArgumentError(f"unknown return_type={return_type}")
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
             unknown = emit_unk_piece if of_pieces or is_plain else False
@@ -229,14 +229,14 @@ class Encodes(Base):
         threads = self._threads(num_threads)
         if not isinstance(chunk_len, int) or chunk_len <= 0:
             raise ArgumentError("chunk_len must be positive.")
-        if return_type == "offset_mapping":
-            raise ArgumentError(f"unknown return_type={return_type}")
         if thread_pool is not None:
             threads = pool_threads(thread_pool)
         frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
         texts = input if isinstance(input, list) else [input]
         outs = []
         for text in texts:
+            if return_type == "offset_mapping":
+                raise ArgumentError(f"unknown return_type={return_type}")
             if not isinstance(text, (str, bytes)):
                 raise ArgumentTypeError("Input must be str or bytes")
             outs.append(self._encode_one(text, return_type, frame, None, threads, False))
