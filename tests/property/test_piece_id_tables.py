@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe._core.normalize.piece_id_table import PieceIdTable
 from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of
 from helpers.sampling import n_rounds
@@ -19,24 +18,29 @@ from reference.unigram import Unigram
 LETTERS = "ab.中国é\u2581"
 
 
+def write_folder(folder: Path, pieces: list[tuple[bytes, float, PieceType]], table: dict[str, int]) -> None:
+    """Write the folder of a Marian tokenizer."""
+    data = model_of(pieces, {"model_type": "unigram"})
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(data)
+    (folder / "vocab.json").write_text(json.dumps(table), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
+
+
 def fill(folder: Path, rng: random.Random) -> tuple[Unigram, dict[str, int]]:
-    """Write the folder of a Marian tokenizer; return its model, and the table."""
+    """Write the folder of a random Marian tokenizer; return its model, and the table."""
     known = rng.sample(LETTERS, rng.randint(1, len(LETTERS)))
     words = ["".join(rng.choices(LETTERS, k=rng.randint(2, 4))) for _ in range(rng.randint(0, 12))]
     pieces = [*dict.fromkeys([*known, *words])]
     scored = [(piece.encode(), -float(rng.randint(1, 60)) / 8, PieceType.NORMAL) for piece in pieces]
     scored = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"</s>", 0.0, PieceType.CONTROL), *scored]
-    data = model_of(scored, {"model_type": "unigram"})
     others = ["".join(rng.choices(LETTERS, k=rng.randint(1, 3))) for _ in range(rng.randint(0, 9))]
     codes = [">>a<<", ">>中国<<"][: rng.randint(0, 2)]
     tokens = [*dict.fromkeys(rng.sample(pieces, rng.randint(0, len(pieces))) + others + codes)]
     tokens = [*tokens, "<unk>", "</s>", "<pad>"]
     rng.shuffle(tokens)
     table = {token: i for i, token in enumerate(tokens)}
-    for name in ("source.spm", "target.spm"):
-        (folder / name).write_bytes(data)
-    (folder / "vocab.json").write_text(json.dumps(table), encoding="utf-8")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
+    write_folder(folder, scored, table)
     kinds = [int(kind) for _, _, kind in scored]
     return Unigram(
         [piece for piece, _, _ in scored], [score for _, score, _ in scored], kinds, Normalizer()
@@ -72,11 +76,16 @@ def test_ids_are_those_of_each_piece_by_itself(part: int, tmp_path: Path) -> Non
         assert tokenizer.encode_batch(texts) == wanted, seed
 
 
-def test_runs_are_found_by_all_their_characters() -> None:
+def test_runs_are_found_by_all_their_characters(tmp_path: Path) -> None:
+    """Random runs of letters that the model lacks; the table has some of them, and no run with an x."""
     rng = random.Random(0)
-    runs = {tuple(rng.choices(range(50, 54), k=rng.randint(1, 5))): i for i in range(1, 40)}
-    table = PieceIdTable(0, 40, 50, runs, finds_codes=False, codes=None)
-    for run in [*runs, *(tuple(rng.choices(range(49, 55), k=rng.randint(1, 6))) for _ in range(300))]:
-        assert table.look_up(run) == runs.get(run, 0), run
-    with pytest.raises(ValueError, match="65 characters: the limit is 64"):
-        table.look_up([50] * 65)
+    names = ["".join(rng.choices("abcd", k=rng.randint(1, 5))) for _ in range(39)]
+    table = {name: i for i, name in enumerate(dict.fromkeys([*names, "<unk>", "</s>", "<pad>", "\u2581.", "."]))}
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"</s>", 0.0, PieceType.CONTROL)]
+    pieces += [(piece.encode(), -1.0, PieceType.NORMAL) for piece in ("\u2581.", ".")]
+    write_folder(tmp_path, pieces, table)
+    tokenizer = fastbpe.load(tmp_path)
+    others = ["".join(rng.choices("abcdx", k=rng.randint(1, 6))) for _ in range(300)]
+    for run in [*names, *others]:
+        found = table.get(run, table["<unk>"])
+        assert tokenizer.encode(f".{run}.") == [table["\u2581."], found, table["."]], run

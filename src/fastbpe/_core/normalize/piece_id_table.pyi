@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import final
 
 from typing_extensions import Self
@@ -22,4 +22,3 @@ class PieceIdTable:
         finds_codes: bool,
         codes: SpecialMatcher | None,
     ) -> Self: ...
-    def look_up(self, ids: Sequence[int]) -> int: ...

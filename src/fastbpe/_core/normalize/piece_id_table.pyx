@@ -50,16 +50,6 @@ cdef class PieceIdTable:
         free(self._ends)
         free(self._ids)
 
-    def look_up(self, ids):
-        """Return the id of a run of unknown characters."""
-        cdef uint32_t[64] items
-        cdef size_t n = <size_t> len(ids), i
-        if n > 64:
-            raise ValueError(f"{n} characters: the limit is 64")
-        for i in range(n):
-            items[i] = ids[i]
-        return self.find(items, n)
-
     cdef uint32_t find(self, const uint32_t* items, size_t n) noexcept nogil:
         """Return the id of a run of unknown characters. The runs are sorted by length, then by characters."""
         cdef size_t low = 0, high = self._n, middle, start, length, i
