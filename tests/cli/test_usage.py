@@ -170,6 +170,7 @@ def test_lists_of_ids_are_decoded_as_python_and_json_print_them(run, model) -> N
     assert run("decode", "-m", model, "--lines", stdin=lines).out == b"low\nlower\n"
 
 
+@pytest.mark.daily
 def test_results_of_writing_commands_are_a_line_or_json(run, here: Path) -> None:
     lines = {
         "train text.txt -o a.fbpe --vocab-size 260": {"vocab_size": 260, "format": "native"},

@@ -193,6 +193,7 @@ def test_workers_keep_few_tokenizers() -> None:
     assert not workers._load.cache_info().currsize
 
 
+@pytest.mark.daily
 def test_missing_engine_says_what_to_install() -> None:
     for name in ("pyspark", "ray"):
         code = f"""

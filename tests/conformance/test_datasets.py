@@ -105,6 +105,7 @@ def test_fingerprint_tells_tokenizers_apart(folder: Path) -> None:
     assert hasher.hash(tokenizer) != before
 
 
+@pytest.mark.daily
 def test_fingerprint_is_the_same_in_another_process(folder: Path) -> None:
     code = """
 import sys

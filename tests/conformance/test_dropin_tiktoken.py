@@ -482,6 +482,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", tiktoken.list_encoding_names())
 def test_get_encoding_equals_tiktoken(cache: Path, name: str) -> None:
@@ -515,6 +516,7 @@ def test_unknown_model_raises_an_error_that_begins_as_in_tiktoken() -> None:
     assert beginnings == ["Could not automatically map no-model-9 to a tokeniser" + end for end in ("; ", ". ")]
 
 
+@pytest.mark.daily
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*PUBLISHED, *CONVERTED] if FULL else [*OPENAI, *CONVERTED])
 @pytest.mark.parametrize("file", CORPORA)

@@ -203,6 +203,7 @@ def test_tokens_that_are_made_twice_are_learned_the_same(seed: int) -> None:
     assert made[0] == made[1], (texts, options)
 
 
+@pytest.mark.daily
 def test_standard_library_is_learned_the_same() -> None:
     texts = standard_library(300_000).splitlines(keepends=True)
     options = {"vocab_size": 1500, "special_tokens": ["<|end|>"], "show_progress": False}

@@ -96,6 +96,7 @@ def test_special_tokens_within_texts_equal_tiktoken(learned: Pair, text: str) ->
         assert learned.ours.encode(whole, allowed_special="all") == expected, ascii(whole)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 def test_every_code_point_among_others_equals_tiktoken(learned: Pair) -> None:
     """Blocks of code points between letters, spaces and digits: each has the class that tiktoken gives it."""
@@ -207,6 +208,7 @@ def test_published_files_equal_the_encodings_of_tiktoken(name: str) -> None:
     assert tokenizer.n_vocab == peer.n_vocab
 
 
+@pytest.mark.daily
 @pytest.mark.sample(15)
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize("file", CORPORA)

@@ -82,6 +82,7 @@ def test_pieces_equal_tokenizers() -> None:
     assert n_with_names > share_of(10)
 
 
+@pytest.mark.daily
 def test_extended_base_of_any_kind_keeps_ids_and_rules(tmp_path: Path) -> None:
     n_learned = n_compared = 0
     for number in rounds(100, 2000):

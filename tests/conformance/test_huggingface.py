@@ -119,6 +119,7 @@ def theirs_of(peer: "tokenizers.Tokenizer", text: str) -> list[int] | None:
         return None
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("part", range(4))
 def test_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:

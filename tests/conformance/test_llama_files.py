@@ -190,6 +190,7 @@ def test_files_with_any_decoders_and_post_processors_equal_tokenizers(part: int)
         assert found.kind == pipeline_check.EQUAL, (seed, found)
 
 
+@pytest.mark.daily
 def test_offsets_are_trimmed_as_in_tokenizers() -> None:
     """The code-point reader has no trimmed offsets, so it leaves such a file to the reader of characters."""
     file = file_of("phi3")
@@ -261,6 +262,7 @@ def lines_of(tokenizer: Tokenizer, name: str, rng: random.Random) -> list[str]:
     return lines
 
 
+@pytest.mark.daily
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt"])

@@ -52,6 +52,7 @@ def test_slow_twin_decodes_the_standard_rules(rule_name: str) -> None:
     assert reference.rules_of(peer_charsmap(rule_name)) == peer_rules(rule_name)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
 def test_hard_texts_are_normalized_as_by_sentencepiece(rule_name: str) -> None:

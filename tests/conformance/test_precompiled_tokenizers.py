@@ -83,6 +83,7 @@ def test_graphemes_end_where_they_end_in_tokenizers() -> None:
         assert ours(text) == theirs(text), text
 
 
+@pytest.mark.daily
 def test_characters_of_every_class_end_graphemes_as_in_tokenizers() -> None:
     names = [name[9:] for name in dir(huggingface_tables) if name.startswith("GRAPHEME_")]
     listed = sorted({ord(c) for name in names for c in grapheme_class(name)} - {0})

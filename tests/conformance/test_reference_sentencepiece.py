@@ -106,6 +106,7 @@ def test_unknown_pieces_are_decoded_as_by_sentencepiece(name: str) -> None:
         assert published_twin(name).decode_pieces(pieces) == processor(name).decode(pieces), pieces
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "options",

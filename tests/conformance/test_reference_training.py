@@ -105,6 +105,7 @@ def test_random_corpora_train_as_minbpe(seed: int) -> None:
         assert minbpe_merges(pieces, n_merges) == naive, name
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_limits_stop_training_as_in_the_peers(seed: int) -> None:

@@ -70,6 +70,7 @@ def removable(tokenizer: fastbpe.Tokenizer, ids: list[int]) -> list[int]:
     return out
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.errors.FormatWarning")
 @pytest.mark.parametrize("seed", rounds(60, 4000))
 def test_exports_of_fewer_tokens_give_their_ids_in_the_original(seed: int, tmp_path: Path) -> None:

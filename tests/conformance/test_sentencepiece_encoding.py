@@ -156,6 +156,7 @@ def test_unused_pieces_are_avoided_as_in_sentencepiece() -> None:
             check(model_of(pieces, trainer), rng, N_TEXTS // 10)
 
 
+@pytest.mark.daily
 def test_best_score_wins_and_ties_go_left() -> None:
     """Random vocabularies over few letters, with equal scores, gaps, and unused pieces."""
     rng = random.Random(5)

@@ -872,6 +872,7 @@ def test_encode_as_methods_call_an_overridden_encode(module: Any) -> None:
     assert loud.decode_ids(plain_one.encode("AB")) == "ab"
 
 
+@pytest.mark.daily
 def test_threads_may_share_a_new_processor() -> None:
     expected = both_processors()[1]
     for _ in range(5):

@@ -125,6 +125,7 @@ def test_errors_are_those_of_the_original() -> None:
         assert str(info.value) == str(expected.value)
 
 
+@pytest.mark.daily
 def test_time_of_n_best_encoding_is_bounded_in_milliseconds() -> None:
     text = "lowest" * 1_500
     try:
@@ -180,6 +181,7 @@ def test_text_without_a_character_of_the_alphabet_is_trained_on_as_by_sentencepi
         assert isinstance(found, bytes) == has_seeds
 
 
+@pytest.mark.daily
 def test_installed_face_runs_the_model(tmp_path: Path) -> None:
     (tmp_path / "a.model").write_bytes(model("unigram"))
     printed = run_python(

@@ -91,6 +91,7 @@ def test_single_code_points_are_split_as_by_tiktoken(name):
     assert_same_pieces_of_short_texts(PATTERNS[name], characters, characters)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_code_points_in_context_are_split_as_by_tiktoken(name):
@@ -177,6 +178,7 @@ def matched(pattern, text):
     return bytes(encoding(pattern, ranks).encode_ordinary(text)).decode()
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "escape", [r"\s", r"\d", r"\w", r"\S", r"\p{Alphabetic}", r"\p{Lowercase}", r"\p{Uppercase}"]
@@ -199,6 +201,7 @@ def test_binary_property_has_the_members_of_tiktoken_and_tokenizers(name):
         assert "".join(piece for piece, _ in peer.pre_tokenize_str(text)) == found
 
 
+@pytest.mark.daily
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CATEGORIES)
 def test_category_has_the_members_of_tiktoken(name):
@@ -217,6 +220,7 @@ def as_class(characters):
     return "[" + "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in characters.ranges) + "]"
 
 
+@pytest.mark.daily
 def test_case_folding_equals_tiktoken():
     """Each cased character has the same partners, and no other block has a character with partners."""
     everything = "".join(ANY)
@@ -243,6 +247,7 @@ def test_case_folding_within_each_block_equals_tiktoken():
                 assert found == "".join(half.case_closure() & block)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("pattern", ["a+", r"\p{L}+", "é|[0-9]{2}", r" ?\p{L}+|\p{N}", "(?<=a)b"])
 @settings(max_examples=100)

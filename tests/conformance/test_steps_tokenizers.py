@@ -201,6 +201,7 @@ def test_deepseek_splits_every_code_point_as_tokenizers(context: str) -> None:
     assert_same(DEEPSEEK, [context + context.join(characters) + context])
 
 
+@pytest.mark.daily
 def test_deepseek_splits_corpora_as_tokenizers() -> None:
     if not DATA.is_dir():
         pytest.skip("needs the test data: set FASTBPE_DATA to the folder that holds it")
@@ -332,6 +333,7 @@ def test_posix_classes_have_the_members_of_tokenizers(form: str) -> None:
         assert [data[a:b].decode() for a, b in ours.pieces(data)] == [piece for piece, _ in theirs], name
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("form", ["(?i:{})", "(?i:[{}])", "(?i:[^{}])", "(?i:s{}t)", "(?i:[a{}]+)"])
 def test_characters_whose_case_is_ignored_match_as_in_tokenizers(form: str) -> None:
     """Of each character outside ASCII with several cases, all cases match; or the pattern is refused."""

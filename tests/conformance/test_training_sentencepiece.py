@@ -84,6 +84,7 @@ def test_models_of_all_options_equal_sentencepiece(name: str, tmp_path: Path) ->
     assert_same_files(tmp_path, input=str(data_file("corpus", "botchan.txt")), **options)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "vocab_size"),
@@ -128,6 +129,7 @@ def test_many_pieces_across_scripts_equal_sentencepiece(tmp_path: Path) -> None:
 SIZES = {"english.txt": [8000, 1000, 32000], "multilingual.txt": [16000, 8000, 32000]}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize(
     ("file", "vocab_size"), [(file, size) for file, sizes in SIZES.items() for size in sizes[: n_rounds(1, 3)]]
 )

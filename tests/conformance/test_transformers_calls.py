@@ -185,6 +185,7 @@ def test_chats_are_encoded_natively_unless_control_tokens_are_sanitized() -> Non
     assert status(ours)["handed_over"] == {"encode": {"a chat with control tokens to sanitize": 1}}
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(2)
 def test_random_ids_decode_like_stock(name: str) -> None:
@@ -200,6 +201,7 @@ def test_random_ids_decode_like_stock(name: str) -> None:
             assert not difference(answer(call, ours), answer(call, stock), repr(ids))
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.sample(2)
 def test_hot_calls_are_answered_natively(name: str) -> None:

@@ -101,6 +101,7 @@ CHANGES: dict[str, Call] = {
 }
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama", "phi2", "phi3", "mistral"])
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.sample(8)

@@ -35,6 +35,7 @@ print(json.dumps(told))
 """
 
 
+@pytest.mark.daily
 def test_a_program_runs_without_tokenizers(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(dumped(small([added(262, "<s>", special=True)])))

@@ -317,6 +317,7 @@ def test_kimi_folder_is_split_as_kimi(tmp_path: Path) -> None:
     assert loaded.encode("ab<think>") == [256, 259]
 
 
+@pytest.mark.daily
 def test_kimi_k2_loads_as_folder(tmp_path: Path) -> None:
     (tmp_path / "tiktoken.model").symlink_to(data_file("zoo", "kimi-k2/ranks.tiktoken").resolve())
     decoder = {"163584": {"content": "[BOS]", "special": True}, "163839": {"content": "[PAD]", "special": True}}

@@ -60,6 +60,7 @@ def test_byte_characters_equal_tokenizers() -> None:
         assert tokenizer.pre_tokenize_str(character)[0][0] == text_of(character.encode())
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("given_file", ["gpt2_encoder.json", "gpt2_vocab.bpe"])
 def test_published_gpt2_files_load(given_file: str) -> None:
     path = data_file("vocab", given_file)

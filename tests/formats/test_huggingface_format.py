@@ -731,6 +731,7 @@ def test_face_is_the_same_from_fast_and_slow_reader(monkeypatch: pytest.MonkeyPa
     assert n_read > 100
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_face_takes_the_same_damaged_files_from_fast_and_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(4)
@@ -766,6 +767,7 @@ def words_document(rng: random.Random) -> dict[str, Any]:
     }
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_fast_and_slow_reader_agree_on_models_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
     n_read = 0

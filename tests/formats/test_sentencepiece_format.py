@@ -202,6 +202,7 @@ def test_model_truncated_at_any_length_loads_only_if_sentencepiece_loads_it() ->
         assert loads(data[:n_bytes]) <= peer_loads(data[:n_bytes])
 
 
+@pytest.mark.daily
 def test_truncated_published_model_loads_only_if_sentencepiece_loads_it() -> None:
     data = published_bytes("llama2")
     rng = random.Random(1)

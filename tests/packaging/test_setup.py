@@ -29,6 +29,7 @@ def defined(*names: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.daily
 def test_32_bit_python_is_refused_in_one_line() -> None:
     code = "import runpy, sys; sys.maxsize = 2**31 - 1; runpy.run_path(sys.argv[1])"
     done = subprocess.run([sys.executable, "-c", code, SETUP], capture_output=True, text=True, cwd=SETUP.parent)

@@ -100,6 +100,7 @@ def test_offsets_of_normalizer_sequences_equal_the_slow_twin(names: list[str], s
     assert_same(tokenizer, names, random_text(random.Random(seed)), f"{names}, {seed}")
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FORMS)
 def test_offsets_of_long_texts_equal_the_slow_twin(name: str) -> None:

@@ -260,6 +260,7 @@ def test_inconsistent_file_of_words_raises_format_error(change: Options, message
         PieceCounts.load(tmp_path / "a.pieces")
 
 
+@pytest.mark.daily
 def test_spilled_words_equal_words_in_memory() -> None:
     lines = [f"word{i * 7919 % 50_000} wörter{i}" for i in range(60_000)]
     whole = count(iter(lines), num_threads=1)

@@ -29,6 +29,7 @@ def fits(tokenizer: Tokenizer, text: str, n: int) -> bool:
     return len(tokenizer.encode(text, **ALL)) <= n
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40, deadline=None)
 @given(changes=edits, size=st.sampled_from([1, 4, 256]))

@@ -68,6 +68,7 @@ def test_merges_of_small_corpora_equal_the_slow_twin(part: int) -> None:
             assert tokenizer.vocab == tokens, case
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "deepseek_v3"])
 def test_pieces_of_hard_texts_equal_the_slow_twin(name: str) -> None:
     texts = [text[-150:] for text, _ in zip(split_oracles.random_texts(SEED + 7), range(60), strict=False)]

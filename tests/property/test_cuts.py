@@ -47,6 +47,7 @@ def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:
     check(text.encode())
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_hard_texts_have_the_same_pieces_when_cut(name: str) -> None:
@@ -63,6 +64,7 @@ def test_every_short_string_has_the_same_pieces_when_cut() -> None:
             check("".join(letters).encode(), made)
 
 
+@pytest.mark.daily
 @given(sound_texts, st.integers(0, 100), st.integers(0, 100))
 def test_near_cuts_are_safe(text: str, start: int, at: int) -> None:
     """near_cut() finds the same safe cuts in a str of any width and in UTF-8 bytes."""

@@ -64,6 +64,7 @@ TEXTS = st.lists(st.sampled_from([*WORDS.split(), " the", "é", "anana", " "]), 
 RATES = st.sampled_from([1e-300, 0.1, 0.5, 0.9, 1, 1.0])
 
 
+@pytest.mark.daily
 @settings(deadline=None)
 @given(st.sampled_from(["bytes", "whole", "listed"]), TEXTS, RATES, st.integers(0, MASK))
 @example("whole", "thethethethe", 0.5, 0)

@@ -26,6 +26,7 @@ def changed(explanation: Explanation) -> str:
     return text
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60, deadline=None)
 @given(text=some_texts, allowed=st.sampled_from(["all", ()]))

@@ -9,6 +9,7 @@ import pytest
 from helpers import random_exports
 
 
+@pytest.mark.daily
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("first", range(0, 200, 10))
 def test_exports_keep_every_id(first: int) -> None:

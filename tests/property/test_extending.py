@@ -84,6 +84,7 @@ def test_training_in_two_steps_equals_one_step() -> None:
             assert again == whole
 
 
+@pytest.mark.daily
 def test_extending_a_merge_list_keeps_the_list() -> None:
     for number in range(100):
         rng = random.Random(f"{SEED} {number}")
@@ -100,6 +101,7 @@ def test_extending_a_merge_list_keeps_the_list() -> None:
             assert longer.encode(text) == twin.encode(text)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PUBLISHED])
 def test_extended_published_vocabulary_keeps_every_id(name: str) -> None:

@@ -17,6 +17,7 @@ from helpers.text_strategies import texts
 some_texts = st.one_of(st.lists(st.sampled_from([*BITS, "\udc4d"]), max_size=8).map("".join), texts)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=80, deadline=None)
 @given(a=some_texts, b=some_texts, allowed=st.sampled_from(["all", ()]))

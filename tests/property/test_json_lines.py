@@ -79,6 +79,7 @@ def test_lines_written_by_json_are_read(
     check([line.encode(errors="replace") for line in lines], "t\u00e9xt")
 
 
+@pytest.mark.daily
 @given(st.lists(st.dictionaries(st.sampled_from(["text", "a"]), st.text() | st.integers(-9, 9)), min_size=1))
 def test_plain_lines_are_read_without_the_json_module(records: list[dict[str, Any]]) -> None:
     lines = [json.dumps(record).encode() for record in records]

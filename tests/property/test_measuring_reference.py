@@ -67,6 +67,7 @@ def test_pieces_equal_the_slow_twin(tokenizers: dict[str, Tokenizer], text: str,
     assert tokenizer.pieces(data) == tokenizer.pieces(data.decode())
 
 
+@pytest.mark.daily
 @given(text=texts, name=st.sampled_from(NAMES), n=st.integers(0, 25), side=st.sampled_from(["left", "right"]))
 @settings(max_examples=n_rounds(133, 400))
 def test_truncation_with_a_scanner_returns_the_longest_part(
@@ -323,6 +324,7 @@ def test_truncated_code_point_text_fits_and_is_long(
             assert overlap or "".join(chunks) == text
 
 
+@pytest.mark.daily
 @given(
     words=st.lists(st.sampled_from([*WORDS, " žluť", " дом"]), min_size=1, max_size=30),
     times=st.integers(1, 20),

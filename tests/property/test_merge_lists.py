@@ -39,6 +39,7 @@ def vocabulary(rng: random.Random) -> tuple[list[str], list[int], list[tuple[int
     return pieces, types, merges
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("splits", [False, True])
 def test_merge_lists_are_judged_as_by_the_slow_twin(splits: bool) -> None:
     rng = random.Random(3)

@@ -154,6 +154,7 @@ def lengths(text: str, positions: list[int], unit: str) -> list[int]:
     return out
 
 
+@pytest.mark.daily
 @given(
     tokens=st.lists(
         st.sampled_from([(b"a", (0, 0)), (b" a", (1, 0)), (b"  a ", (2, 1)), (b"   ", (3, 3))]), max_size=9

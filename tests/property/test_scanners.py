@@ -60,6 +60,7 @@ def test_every_code_point_is_split_like_regex(name: str) -> None:
     check(name, ["".join(characters), *(context.join(characters) for context in contexts)])
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 def test_features_across_block_borders_are_split_like_regex(name: str) -> None:
     texts = []

@@ -60,6 +60,7 @@ def test_merges_and_ids_equal_the_slow_twin(
         assert tokenizer.encode(token) == [token_id]
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=80), min_size=1, max_size=6).filter(any), st.sampled_from(TIES))

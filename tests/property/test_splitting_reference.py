@@ -97,6 +97,7 @@ def test_back_references_and_look_behind_split_like_the_slow_twin(pattern: str) 
     check(pattern, [*SHORT, *words])
 
 
+@pytest.mark.daily
 def test_random_back_references_split_like_the_slow_twin() -> None:
     n_engines = 0
     seeds = rounds(50, 20_000)

@@ -115,6 +115,7 @@ def outcome(give: Any, *args: Any, **options: Any) -> Any:
         return type(error)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.sampled_from(ERRORS), st.booleans())

@@ -22,6 +22,7 @@ from helpers.segmented_models import (
 SEEDS = range(8)
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_trainings_equal_the_slow_twin(seed: int) -> None:
     rng = random.Random(seed)

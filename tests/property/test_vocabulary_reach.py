@@ -66,6 +66,7 @@ def extended(letters: str) -> str:
     return letters + "".join(more.get(letter, "") for letter in letters)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(10)
 @pytest.mark.parametrize("pattern", [*PATTERN_NAMES, *OTHERS], ids=str)
 def test_verdicts_agree_with_every_short_text(pattern: object) -> None:

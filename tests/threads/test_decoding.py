@@ -84,6 +84,7 @@ def test_long_list_with_unknown_id_raises_invalid_token_error(tokenizer: Tokeniz
         tokenizer.decode([97], num_threads=0)
 
 
+@pytest.mark.daily
 def test_long_list_of_code_point_ids_decodes_as_on_one_thread() -> None:
     learned = train(
         [" a b é 語 語語 ab"] * 9, mode="codepoint", vocab_size=270, byte_fallback=True, progress=False
@@ -119,6 +120,7 @@ def test_num_threads_below_one_raises_value_error(tokenizer: Tokenizer) -> None:
         tokenizer.decode_batch([[97]], num_threads=0)
 
 
+@pytest.mark.daily
 def test_lists_changed_by_another_thread_never_crash(tokenizer: Tokenizer) -> None:
     batch = [[97] * 1000 for _ in range(300)]
     done = threading.Event()

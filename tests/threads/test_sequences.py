@@ -21,6 +21,7 @@ tokenizer = fastbpe.train(codes[:200_000], mode="ids", base_size=64, vocab_size=
 """
 
 
+@pytest.mark.daily
 def test_threads_that_share_a_tokenizer_get_the_same_ids() -> None:
     tokenizer = SequenceTokenizer.from_merges([(0, 1), (4, 4), (2, 0)], base_size=4)
     batch = [[0, 1, 0, 1, 2] * n for n in range(200)]

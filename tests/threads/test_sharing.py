@@ -103,6 +103,7 @@ def test_first_error_in_a_long_text_is_raised(code_tokenizer: Tokenizer, num_thr
             code_tokenizer.encode(text + first + text + second, num_threads=num_threads)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("num_threads", THREADS)
 def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: int) -> None:
@@ -135,6 +136,7 @@ def test_huge_text_among_100_000_tiny_ones_keeps_its_position(code_tokenizer: To
     assert counts == [len(ids) for ids in expected]
 
 
+@pytest.mark.daily
 def test_million_empty_texts_give_empty_results(code_tokenizer: Tokenizer) -> None:
     texts = [""] * 1_000_000
     assert not any(code_tokenizer.encode_batch(texts))
@@ -303,6 +305,7 @@ print(sorted(set(sys.modules) - before))
 """
 
 
+@pytest.mark.daily
 def test_starting_threads_imports_nothing() -> None:
     """An import would be part of the first call, and take as long as encoding half a megabyte."""
     assert run_python(IMPORTS_NOTHING) == "[]\n"

@@ -52,5 +52,6 @@ def test_mypy_reports_the_marked_lines_and_no_others() -> None:
     assert {k: v for k, v in reported().items() if k != line} == {k: v for k, v in expected().items() if k != line}
 
 
+@pytest.mark.daily
 def test_misspelt_option_of_train_is_a_type_error() -> None:
     assert reported()[misspelt_option()] == "call-overload"

@@ -863,6 +863,7 @@ def check_each_changes(values: dict[str, Any], **common: Any) -> None:
         assert code_points(**base) != code_points(**base | {name: value}), name
 
 
+@pytest.mark.daily
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
 def test_every_option_of_unigram_training_changes_the_model_or_is_refused(tmp_path: Path) -> None:
     (tmp_path / "seeds.tsv").write_text("ab\t9\n")

@@ -354,6 +354,7 @@ print("done")
 """
 
 
+@pytest.mark.daily
 def test_loading_keeps_no_frames_of_its_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that a local variable keeps would keep the variables of all callers until the collector runs."""
     monkeypatch.chdir(tmp_path)

@@ -132,6 +132,7 @@ except ImportError as error:
     assert "PyInstaller's --collect-submodules=fastbpe" in printed
 
 
+@pytest.mark.daily
 def test_sources_that_were_not_built_say_so(tmp_path: Path) -> None:
     package = Path(fastbpe.__file__).parent
     for file in (path for path in package.rglob("*") if path.suffix in (".py", ".pyx")):

@@ -87,6 +87,7 @@ def test_dropped_arrays_keep_at_most_32_of_them_and_32_mb(tokenizer: Tokenizer, 
     assert n_bytes < kept <= min(32 << 20, 32 * n_bytes * 5 // 4) < n_arrays * n_bytes
 
 
+@pytest.mark.daily
 def test_memory_of_dropped_arrays_is_used_once(tokenizer: Tokenizer) -> None:
     """Arrays that live at the same time never share memory, in whatever order earlier ones were dropped."""
     numpy = pytest.importorskip("numpy")

@@ -258,6 +258,7 @@ def public_classes() -> set[type]:
     return found
 
 
+@pytest.mark.daily
 def test_every_public_class_is_tested(tmp_path_factory: pytest.TempPathFactory) -> None:
     made = [make(name, tmp_path_factory.mktemp("made")) for name in OBJECTS]
     tested = {one.__name__ for thing in made for one in type(thing).__mro__}

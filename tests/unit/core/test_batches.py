@@ -47,6 +47,7 @@ def test_numpy_results_equal_lists(code_tokenizer: Tokenizer, texts: list[str]) 
         assert (one.dtype, one.shape, one.tolist()) == (np.uint32, (len(wanted),), wanted)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("num_threads", [2, 3, 8])
 @pytest.mark.parametrize(

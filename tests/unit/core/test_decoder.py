@@ -121,6 +121,7 @@ def test_ids_that_are_not_integers_raise_type_error(tokenizer: Tokenizer, ids: A
             call(ids)
 
 
+@pytest.mark.daily
 def test_list_that_shrinks_during_decoding_does_not_crash() -> None:
     printed = run_python(
         """

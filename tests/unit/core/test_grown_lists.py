@@ -134,6 +134,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("number", [259, 2**20 + 1])  # from the int table, and beyond it
 def test_many_special_tokens_cause_few_waits_for_the_gil(number: int) -> None:
     """A new process, with no ints made yet, encodes 40,000 stretches between special tokens with few waits."""

@@ -93,6 +93,7 @@ def test_shared_ints_have_type_value_and_hash_of_ints(tokenizer: Tokenizer) -> N
     assert pickle.loads(pickle.dumps(ids)) == deepcopy(ids) == expected
 
 
+@pytest.mark.daily
 def test_shared_ints_outlive_every_list(tokenizer: Tokenizer) -> None:
     text = bytes(range(1, 128)).decode() * 10
     kept = tokenizer.encode(text)
@@ -179,6 +180,7 @@ def test_threads_may_create_shared_ints_at_once() -> None:
     assert out == [[*names.values()]] * 8
 
 
+@pytest.mark.daily
 @pytest.mark.skipif(
     HAS_ASAN or not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="no table, or memory that is not zeros"
 )

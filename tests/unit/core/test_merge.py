@@ -185,6 +185,7 @@ def test_windows_give_the_ids_of_the_whole_piece(seed: int) -> None:
             assert merge_in_windows(by_list, piece, size) == of_lists, (piece, size)
 
 
+@pytest.mark.daily
 def test_windows_grow_until_ids_no_longer_depend_on_later_bytes() -> None:
     """Each pair is better than the one before it, so that all ids depend on the last byte."""
     ranks = {**BYTES, **{bytes([i, i + 1]): 511 - i for i in range(255)}}

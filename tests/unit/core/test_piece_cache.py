@@ -62,6 +62,7 @@ def random_piece(rng: random.Random, letters: str = "abcd") -> str:
     return "".join(rng.choices(letters, k=n))
 
 
+@pytest.mark.daily
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_known", [0, 1, 9])
@@ -120,6 +121,7 @@ def test_pieces_of_every_length_at_text_ends_are_encoded_as_specified(kind: str)
                     assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_full_cache_gives_correct_ids(kind: str) -> None:
@@ -133,6 +135,7 @@ def test_full_cache_gives_correct_ids(kind: str) -> None:
         assert fast._pipeline.used_bytes <= 1 << 18  # the minimum size of a cache
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("kind", KINDS)
 def test_short_pieces_with_many_ids_may_fill_the_arena(kind: str) -> None:
     """The arena of ids fills up while the table of long pieces, cleared together with it, does not exist."""

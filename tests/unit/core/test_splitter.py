@@ -77,6 +77,7 @@ def test_pattern_keeps_merges_within_pieces() -> None:
     assert tokenizer.encode("1234") == [256, 257]
 
 
+@pytest.mark.daily
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=150)

@@ -109,6 +109,7 @@ def test_every_entry_point_raises_type_error_for_other_types(name: str, wrong: o
         ENTRY_POINTS[name](wrong)
 
 
+@pytest.mark.daily
 @settings(max_examples=n_rounds(500, 2000))
 @given(texts)
 def test_str_is_converted_to_utf8_as_via_utf16(text: str) -> None:

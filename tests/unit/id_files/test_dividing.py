@@ -43,6 +43,7 @@ def documents(path: Path) -> list[list[int]]:
     return [document.tolist() for document in open_ids(path)]
 
 
+@pytest.mark.daily
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl", "a.jsonl.gz", "a.parquet"])
 def test_shards_of_one_file_are_the_whole(
     code_tokenizer: Tokenizer, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -100,6 +100,7 @@ def is_word_lost(source: str, target: str) -> bool:
     )
 
 
+@pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"])
 def test_standard_rules_keep_letters_and_numbers(name: str) -> None:
@@ -132,6 +133,7 @@ def test_words_stay_unless_a_rule_turns_their_end_into_white_space(rules: dict[s
     assert Normalizer(sentencepiece_rules.compile_rules(rules), **PLAIN).words_stay() is stay
 
 
+@pytest.mark.daily
 def test_random_rules_normalize_as_the_slow_twin() -> None:
     rng = random.Random(1)
     for _ in range(200):

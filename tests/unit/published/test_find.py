@@ -311,6 +311,7 @@ def test_openai_model_names_map_to_encodings_as_in_tiktoken() -> None:
         assert vocabulary.name == tiktoken.encoding_name_for_model(model)
 
 
+@pytest.mark.daily
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in VOCABULARIES if name != "gpt2"])
 def test_published_vocabulary_loads_by_name_with_its_pattern_and_special_tokens(

@@ -149,6 +149,7 @@ def test_case_closure_is_idempotent():
     assert CharSet.word().case_closure() == CharSet.word()
 
 
+@pytest.mark.daily
 @given(small_sets, st.sampled_from([CharSet(()), CharSet.of("aé漢😀"), CharSet.category("L"), ANY]))
 def test_tables_of_a_set_have_exactly_its_members(characters, more):
     tables = SetTables()

@@ -199,6 +199,7 @@ def test_backtracking_error_names_pattern_offset_and_way_out() -> None:
     assert splitter.ends("xxxaa") == [3, 5]
 
 
+@pytest.mark.daily
 def test_error_offset_counts_from_the_beginning_of_the_text() -> None:
     """The same holds after special tokens or another pattern split the text, and for stand-ins of bytes."""
     pattern = r"x+|(?=(?:a|aa)+$)a+"

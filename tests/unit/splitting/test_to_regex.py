@@ -22,6 +22,7 @@ REGEXES = [
 ]
 
 
+@pytest.mark.daily
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "characters",

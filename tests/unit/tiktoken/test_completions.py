@@ -98,6 +98,7 @@ def test_completions_of_many_spaces_take_less_than_two_seconds() -> None:
     assert len(completions) > 26**3
 
 
+@pytest.mark.daily
 def test_ctrl_c_interrupts_encode_with_unstable() -> None:
     """The engine splits every completion anew; uninterrupted that would take half a minute."""
     code = r"""

@@ -44,6 +44,7 @@ def arrays(texts: list[str | None]) -> list[Any]:
     ]
 
 
+@pytest.mark.daily
 @given(texts=rows)
 @settings(max_examples=60)
 def test_lists_equal_encode_with_nulls_kept(tokenizer: Tokenizer, texts: list[str | None]) -> None:

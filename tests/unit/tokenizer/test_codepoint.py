@@ -83,6 +83,7 @@ def test_all_entry_points_give_the_same_ids(fallback: bool, trims: bool) -> None
     assert [tokenizer.encode_ordinary(text.encode()) for text in TEXTS] == expected
 
 
+@pytest.mark.daily
 def test_threads_give_the_same_ids_for_long_texts() -> None:
     text = "ab abc  é ▁ab\n" * 100_000
     for tokenizer in (small(), small(fallback=True), small(remove_extra_whitespaces=False)):

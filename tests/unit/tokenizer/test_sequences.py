@@ -407,6 +407,7 @@ def test_lowest_of_equal_tokens_is_found() -> None:
     assert tokenizer.token_to_id((0, 1, 2)) == 6
 
 
+@pytest.mark.daily
 def test_tokens_of_many_merges_decode_in_linear_memory() -> None:
     n = 100_000
     left = SequenceTokenizer.from_merges([(0, 1), *((i, 1) for i in range(2, n))], base_size=2)

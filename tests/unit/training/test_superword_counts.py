@@ -143,6 +143,7 @@ def test_cut_runs_of_parts_train_the_tokenizer_of_the_whole(
     assert n_learned > number / 2
 
 
+@pytest.mark.daily
 def test_cut_runs_are_far_fewer_than_whole_runs() -> None:
     rng = random.Random(SEED)
     vocabulary = ["".join(rng.choices("abcdefghij", k=rng.randint(2, 8))) for _ in range(2000)]
@@ -285,6 +286,7 @@ def test_counts_that_do_not_fit_are_named(
         make(base, runs)
 
 
+@pytest.mark.daily
 def test_the_commands_count_runs_and_learn_from_them(
     base: Tokenizer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def test_arrays_are_inverse_to_each_other(id_map: IdMap) -> None:
     assert all(id_map.init_from[new] == (old,) for new, old in pairs)
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_inverse_turns_the_map_round(id_map: IdMap) -> None:
     back = id_map.inverse()
@@ -52,6 +53,7 @@ def test_inverse_turns_the_map_round(id_map: IdMap) -> None:
     assert back.inverse().new_to_old.tolist() == id_map.new_to_old.tolist()
 
 
+@pytest.mark.daily
 @given(id_maps(), st.data())
 def test_composition_keeps_the_rows_that_both_keep(first: IdMap, data: st.DataObject) -> None:
     second = data.draw(id_maps(n_old=first.n_new))
@@ -67,6 +69,7 @@ def test_composition_keeps_the_rows_that_both_keep(first: IdMap, data: st.DataOb
         assert list(ids) == [old for middle in second.init_from[new] for old in first.init_from[middle]]
 
 
+@pytest.mark.daily
 @given(id_maps())
 def test_resizing_equals_slow_twin(id_map: IdMap) -> None:
     matrix = [float(3**i % 17) for i in range(id_map.n_old)]

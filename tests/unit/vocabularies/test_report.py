@@ -118,6 +118,7 @@ def test_special_and_added_tokens_are_judged_by_their_names() -> None:
     assert len(report.witnesses) + len(report.impossible) == 259
 
 
+@pytest.mark.daily
 def test_counts_of_a_corpus_equal_its_ids(tmp_path: Path) -> None:
     texts = ["low lower naïve 東京", "a\ud800b", "lower 東 <end>"]
     tokenizer = fastbpe.train(texts[:1] * 9, vocab_size=264, special_tokens=["<end>"], progress=False)
