@@ -2,7 +2,8 @@
 
 FASTBPE_FULL chooses:
     unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They
-        include a few of those that are not random, if they are many and in SAMPLED_FOLDERS.
+        include a few of those that are not random, if they are many and in SAMPLED_FOLDERS. Each test marked
+        `@pytest.mark.daily` runs on one day in eight.
     day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter
         `seed` and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and
         all cases that are not random.
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 4  # of the day's sample, one part in SHARE runs
+DAYS = 1 if SHARE == 1 else 8  # a test marked daily runs on one day in DAYS
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
 if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
@@ -70,8 +72,8 @@ def sample_of(item: pytest.Item, n: int) -> int | None:
 
 
 def is_of_today(item: pytest.Item) -> bool:
-    """Tell whether a test marked `@pytest.mark.daily` is among the one in SHARE that run today."""
-    return (zlib.crc32(item.nodeid.encode("utf-8", "replace")) + SEED) % SHARE == 0
+    """Tell whether a test marked `@pytest.mark.daily` is among the one in DAYS that run today."""
+    return (zlib.crc32(item.nodeid.encode("utf-8", "replace")) + SEED) % DAYS == 0
 
 
 def split_items(
@@ -81,7 +83,7 @@ def split_items(
 
     A test marked `@pytest.mark.sample(n)` keeps `some` of its parametrized cases. So does one without the marker
     that has many random cases, or many cases in SAMPLED_FOLDERS. Tests marked `@pytest.mark.daily` run all if the
-    files are named, else in turn, one in SHARE each day. A test may have both marks.
+    files are named, else in turn, one in DAYS each day. A test may have both marks.
     """
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

@@ -39,6 +39,7 @@ def counts(items: list[pytest.Item]) -> dict[str, int]:
 
 def use(monkeypatch: pytest.MonkeyPatch, *, share: int, full: bool = False, seed: int = 7) -> None:
     monkeypatch.setattr(sampling, "SHARE", share)
+    monkeypatch.setattr(sampling, "DAYS", share)
     monkeypatch.setattr(sampling, "FULL", full)
     monkeypatch.setattr(sampling, "SEED", seed)
 
