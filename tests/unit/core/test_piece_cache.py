@@ -19,38 +19,43 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe.splitting import make_splitter
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, random_texts, vocabulary
-from reference import train
+from reference import Merges, train
 
 #: Lengths around the cache's limits: short and long table, batched merging, and too long to be kept.
 LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
 LETTERS = "ab\0é"
 
-LEARNED = train(
-    {text.encode(): 1 for seed in range(30) for text in random_texts(random.Random(seed)) if text}, n_merges=300
-)
-RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
-
 #: Ranked vocabularies with ids around 2**20 (up to there an entry packs six), of 21 bits, and of more (other
-#: tables); and one with a merge list.
-KINDS: dict[str, Vocabulary] = {
-    "ranks": vocabulary(RANKS),
-    "ranks of 20 bits and 21": vocabulary(
-        {token: rank + (rank > 255) * ((1 << 20) - 400) for token, rank in RANKS.items()}
-    ),
-    "high ranks": vocabulary({token: rank + (rank > 255) * ((1 << 21) - 700) for token, rank in RANKS.items()}),
-    "wide ranks": vocabulary({token: rank + (rank > 255) * (1 << 21) for token, rank in RANKS.items()}),
-    "merges": vocabulary(RANKS, LEARNED.merges),
+#: tables); and one with a merge list. Name → how far the ids of learned tokens are moved.
+KINDS = {
+    "ranks": 0,
+    "ranks of 20 bits and 21": (1 << 20) - 400,
+    "high ranks": (1 << 21) - 700,
+    "wide ranks": 1 << 21,
+    "merges": 0,
 }
+
+
+@cache
+def learned() -> Merges:
+    pieces = {text.encode(): 1 for seed in range(30) for text in random_texts(random.Random(seed)) if text}
+    return train(pieces, n_merges=300)
+
+
+@cache
+def vocabulary_of(kind: str) -> Vocabulary:
+    ranks = {token: rank + (rank > 255) * KINDS[kind] for rank, token in enumerate(learned().tokens)}
+    return vocabulary(ranks, learned().merges) if kind == "merges" else vocabulary(ranks)
 
 
 @cache
 def encode_alone(kind: str, piece: str) -> list[int]:
     """Encode a piece in an encoder that has seen no other (test_merge compares that with the specification)."""
-    return Encoder(KINDS[kind], Splitter()).encode(piece)
+    return Encoder(vocabulary_of(kind), Splitter()).encode(piece)
 
 
 def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -> Encoder:
-    return Encoder(KINDS[kind], splitter or make_splitter(r"[^|]+|\|"), cache_bytes=cache_bytes)
+    return Encoder(vocabulary_of(kind), splitter or make_splitter(r"[^|]+|\|"), cache_bytes=cache_bytes)
 
 
 def expected(kind: str, pieces: list[str]) -> list[int]:
