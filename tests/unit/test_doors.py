@@ -37,31 +37,30 @@ def test_dir_lists_public_names_and_no_helper() -> None:
     assert sorted(name for name in eval(printed) if not name.startswith("__")) == DOORS
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (
-            "spark.count_pieces(None, 'text')",
-            'fastbpe.spark needs pyspark: pip install "fastbpe-tokenizer[spark]"',
-        ),
-        ("ray.count_pieces(None, 'text')", 'fastbpe.ray needs ray: pip install "fastbpe-tokenizer[ray]"'),
-        *(
-            (f"transformers.{call}", "fastbpe.transformers needs transformers: pip install transformers")
-            for call in ("accelerate(None)", "patch()", "patch(existing=True)", "unpatch()", "status(None)")
-        ),
-    ],
-)
-def test_call_without_its_package_is_an_import_error_that_names_it(call: str, said: str) -> None:
+def test_call_without_its_package_is_an_import_error_that_names_it() -> None:
+    spark = 'fastbpe.spark needs pyspark: pip install "fastbpe-tokenizer[spark]"'
+    ray = 'fastbpe.ray needs ray: pip install "fastbpe-tokenizer[ray]"'
+    transformers = "fastbpe.transformers needs transformers: pip install transformers"
+    calls = {
+        "spark.count_pieces(None, 'text')": spark,
+        "ray.count_pieces(None, 'text')": ray,
+        "transformers.accelerate(None)": transformers,
+        "transformers.patch()": transformers,
+        "transformers.patch(existing=True)": transformers,
+        "transformers.unpatch()": transformers,
+        "transformers.status(None)": transformers,
+    }
     printed = run_python(
         f"""{HIDE}
 import fastbpe
-try:
-    fastbpe.{call}
-except ImportError as error:
-    print(error)
+for call in {[*calls]}:
+    try:
+        eval("fastbpe." + call)
+    except ImportError as error:
+        print(call, error, sep=": ")
 """
     )
-    assert printed == f"{said}\n"
+    assert printed.splitlines() == [f"{call}: {said}" for call, said in calls.items()]
 
 
 def test_patch_of_the_environment_leaves_a_process_without_transformers_alone() -> None:
