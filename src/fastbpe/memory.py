@@ -76,7 +76,9 @@ def release_memory() -> int:
     for module, names in CACHES.items():
         if module in sys.modules:
             for name in names:
-                getattr(sys.modules[module], name).cache_clear()
+                cache = getattr(sys.modules[module], name)
+                if cache is not None:  # None: nothing has made the cache yet
+                    cache.cache_clear()
     end_idle_threads()
     give_to_system()
     return n_bytes

@@ -146,7 +146,7 @@ def test_best_score_wins_and_ties_go_left() -> None:
     for _ in range(n_rounds(150, 2000)):
         texts = {"".join(rng.choices("abc▁", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 14))}
         kinds = rng.choice([[1], [1, 1, 1, 5], [1, 1, 4, 5, 3]])
-        pieces = [(t.encode(), -rng.randrange(4), PieceType(rng.choice(kinds))) for t in sorted(texts)]
+        pieces = [(t.encode(), -rng.randrange(4), rng.choice(kinds)) for t in sorted(texts)]
         at = rng.randrange(len(pieces))
         pieces.insert(at, (b"<unk>", 0, PieceType.UNKNOWN))
         data = model_of(pieces, {}, {"remove_extra_whitespaces": rng.random() < 0.5})

@@ -13,7 +13,6 @@ pytest.importorskip("sentencepiece")
 import sentencepiece
 
 import fastbpe.sentencepiece as drop_in
-from fastbpe.model import PieceType
 from helpers.codepoint_models import hard_text, model_of
 from helpers.random_training import random_options, random_sentences
 from helpers.sampling import SEED, n_rounds
@@ -193,7 +192,7 @@ def random_model(rng: random.Random) -> tuple[bytes, list[str | bytes]]:
     if falls_back:
         pieces += [(f"<0x{byte:02X}>", 6) for byte in range(256)]
     data = model_of(
-        [(piece.encode(), -9 * rng.random(), PieceType(type_)) for piece, type_ in pieces],
+        [(piece.encode(), -9 * rng.random(), type_) for piece, type_ in pieces],
         {
             "model_type": model_type,
             "byte_fallback": falls_back,

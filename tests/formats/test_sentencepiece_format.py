@@ -318,7 +318,7 @@ def test_piece_of_a_unigram_may_equal_a_name(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [PieceType.NORMAL, PieceType.CONTROL])
-def test_equal_pieces_of_a_unigram_raise_format_error(kind: PieceType) -> None:
+def test_equal_pieces_of_a_unigram_raise_format_error(kind: int) -> None:
     twice = piece_field(b"a", fixed32_field(2, bytes(4)), varint_field(3, kind)) * 2
     data = UNIGRAM_UNK + A + (twice if kind == PieceType.CONTROL else A) + bytes_field(2, varint_field(3, 1))
     assert not peer_loads(data)

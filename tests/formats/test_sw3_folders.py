@@ -17,7 +17,7 @@ from fastbpe.normalization.huggingface import make_change
 from helpers import folder_grid
 from helpers.codepoint_models import model_of
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = (fastbpe.model.PieceType(kind) for kind in (1, 2, 3, 4, 6))
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = (1, 2, 3, 4, 6)
 PIECES = [
     (b"<unk>", 0.0, UNKNOWN),
     *((f"<0x{byte:02X}>".encode(), 0.0, BYTE) for byte in range(256)),

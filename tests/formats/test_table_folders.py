@@ -14,7 +14,7 @@ from fastbpe.formats import native
 from helpers import folder_grid
 from helpers.codepoint_models import model_of
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = (fastbpe.model.PieceType(kind) for kind in (1, 2, 3, 4))
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)
 PIECES = [
     (b"<unk>", 0.0, UNKNOWN),
     (b"</s>", 0.0, CONTROL),

@@ -14,12 +14,11 @@ import fastbpe
 from fastbpe import FormatError, FormatWarning, Tokenizer
 from fastbpe.cli.command_line import main
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import PieceType
 from fastbpe.normalization.sentencepiece_rules import charsmap
 from helpers.segmented_models import tokenizer_json, unigram_model
 
-NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = PieceType
-Piece = tuple[str, float, PieceType]
+NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = range(1, 7)
+Piece = tuple[str, float, int]
 UNK, BOS, SPACE = ("<unk>", 0.0, UNKNOWN), ("<s>", 0.0, CONTROL), ("▁", -2.0, NORMAL)
 LETTERS = [(letter, -3.0 - i / 8, NORMAL) for i, letter in enumerate("abs<>")]
 pytestmark = pytest.mark.filterwarnings("ignore:.*single precision:fastbpe.FormatWarning")

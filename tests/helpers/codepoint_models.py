@@ -11,7 +11,7 @@ import sentencepiece
 
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
-from fastbpe.model import CodePointModel, PieceType, pack_pieces
+from fastbpe.model import CodePointModel, pack_pieces
 from helpers.shared_data import data_file
 
 PUBLISHED = {
@@ -56,7 +56,7 @@ def trained(sentences: Sequence[str | bytes], **options: Any) -> bytes:
 
 
 def model_of(
-    pieces: Sequence[tuple[bytes, float, PieceType]],
+    pieces: Sequence[tuple[bytes, float, int]],
     trainer: Mapping[str, Any] | None = None,
     normalizer: Mapping[str, Any] | None = None,
 ) -> bytes:

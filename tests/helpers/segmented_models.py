@@ -44,7 +44,7 @@ ALPHABETS = (
 
 
 def unigram_model(
-    pieces: Sequence[tuple[bytes, float, PieceType]],
+    pieces: Sequence[tuple[bytes, float, int]],
     trainer: Mapping[str, Any] | None = None,
     normalizer: Mapping[str, Any] | None = None,
 ) -> CodePointModel:

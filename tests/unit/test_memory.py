@@ -172,11 +172,21 @@ def test_other_threads_encode_correctly_during_release_memory(tokenizer: Tokeniz
     assert n_bytes > 0
 
 
+def make_late_caches() -> None:
+    """Make the caches that do not exist before their first use."""
+    from fastbpe.tokenizers import Tokenizer, models, normalizers
+
+    tokenizer = Tokenizer(models.BPE({"\u00e1": 0}, []))
+    tokenizer.normalizer = normalizers.NFC()
+    assert tokenizer.encode("a\u0301").offsets == [(0, 1)]
+
+
 def test_every_growing_cache_is_listed_for_release() -> None:
     """Find all functions in all modules with a bounded cache and arguments."""
     pytest.importorskip("transformers", reason="all modules are imported")
     import fastbpe.sentencepiece
 
+    make_late_caches()
     found = set()
     names = {info.name for info in pkgutil.walk_packages(fastbpe.__path__, "fastbpe.")} | MODULES
     for module_name in sorted(names):
@@ -194,6 +204,8 @@ def test_every_growing_cache_is_listed_for_release() -> None:
 
 
 def test_release_memory_empties_function_caches() -> None:
+    fastbpe.release_memory()  # before some caches exist
+    make_late_caches()
     Tokenizer.from_ranks(RANKS, pattern=r"(\w)\1+|\s+|[a-m]").encode("the words")
     fastbpe.release_memory()
     for module, names in CACHES.items():

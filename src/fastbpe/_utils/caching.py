@@ -1,15 +1,13 @@
 """`cached_property` without the lock that functools.cached_property has before Python 3.12.
 
 A thread holds that lock while it computes the value. A child process forked at that time would wait for the lock
-for ever.
+for ever. Later versions have no lock, but importing functools takes 0.8 ms (CPython 3.11, 2026-11-29).
 """
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
-if TYPE_CHECKING or sys.version_info >= (3, 12):
+if TYPE_CHECKING:
     from functools import cached_property as cached_property
 else:
 

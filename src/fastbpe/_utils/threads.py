@@ -12,7 +12,6 @@ import _thread
 import os
 import time
 from collections import deque
-from weakref import WeakSet
 
 from fastbpe._utils.arguments import integer
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 _MAX_THREADS = 256  # maximum threads of a call: each may have its own memory
 _POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
 _kept_threads: _KeptThreads | None = None
+_n_forks = 0  # forks between the process that imported this module and this process
 
 
 def usable_threads(num_threads: int | None) -> int:
@@ -61,24 +61,21 @@ class ForkSafeLock:
     """
 
     def __init__(self) -> None:
-        self._lock = _thread.RLock()
-        _locks.add(self)
+        self._locks = {_n_forks: _thread.RLock()}  # the process's, and those of the processes that it comes from
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        lock = self._locks.get(_n_forks)
+        if lock is None:
+            lock = self._locks.setdefault(_n_forks, _thread.RLock())  # one, even if several threads come at once
+        lock.acquire()
 
     def __exit__(self, *_: object) -> None:
+        lock = self._locks.get(_n_forks)
         try:
-            self._lock.release()
-        except RuntimeError:  # forked while locked: the child has a new lock
+            if lock is not None:
+                lock.release()
+        except RuntimeError:  # forked while locked, and the child has used its own lock since
             pass
-
-    def renew(self) -> None:
-        """Replace the lock by a free lock. Call this in a forked child."""
-        self._lock = _thread.RLock()
-
-
-_locks: WeakSet[ForkSafeLock] = WeakSet()
 
 
 def usable_cores() -> int:
@@ -357,11 +354,10 @@ def _queue() -> SimpleQueue[Any]:
 
 
 def _forget_threads() -> None:
-    """Forget the threads of the parent, and free the locks that they held. Runs in a forked child."""
-    global _kept_threads
+    """Forget the threads and the locks of the parent. Runs in a forked child."""
+    global _kept_threads, _n_forks
     _kept_threads = None
-    for lock in _locks:
-        lock.renew()
+    _n_forks += 1
 
 
 if hasattr(os, "register_at_fork"):

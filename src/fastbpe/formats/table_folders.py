@@ -251,7 +251,7 @@ class _Folder:
         for token in added:
             kinds[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
         found = (PieceType.NORMAL, PieceType.CONTROL)
-        kinds |= {name: PieceType(kind) for name, (_, kind) in pieces.items() if kind in found}
+        kinds |= {name: kind for name, (_, kind) in pieces.items() if kind in found}
         kinds[unknown] = PieceType.UNKNOWN
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import accumulate, chain, islice, pairwise, repeat
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -86,16 +85,24 @@ def encode_rows(
         HandOver: the batch cannot be encoded as a whole, or truncating it is an error.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
-    encode: _Encode = partial(_encode_ids, tokenizer, splits=plan.splits_special)
     if offsets is not None:
         check_trimming(truncation, by_place=offsets.by_place, overflowing=overflowing)
-        encode = offsets.encode
-    if words:
-        encode = partial(_encode_words, encode, by_place=offsets is not None and offsets.by_place)
-    elif truncation is not None and inputs.seconds is None and not overflowing:
+    limit = None
+    if truncation is not None and not words and inputs.seconds is None and not overflowing:
         limit = n_first_ids(truncation)
+
+    def encode_texts(texts: Sequence[str]) -> _Lists:
+        if offsets is not None:
+            return offsets.encode(texts)
+        return _encode_ids(tokenizer, texts, splits=plan.splits_special)
+
+    def encode(rows: Sequence[Any]) -> _Lists:
+        if words:
+            return _encode_words(encode_texts, rows, by_place=offsets is not None and offsets.by_place)
         if limit is not None:
-            encode = partial(_encode_beginnings, tokenizer, encode, n_ids=limit, splits=plan.splits_special)
+            return _encode_beginnings(tokenizer, encode_texts, rows, n_ids=limit, splits=plan.splits_special)
+        return encode_texts(rows)
+
     rows = _pair_up(inputs, encode)
     if truncation is None:
         return rows, None

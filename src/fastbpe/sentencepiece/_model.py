@@ -236,7 +236,7 @@ class LoadedModel(Facts):
         unknown = self._special_id("unk_piece", PieceType.UNKNOWN)
         return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
 
-    def _special_id(self, option: str, piece_type: PieceType) -> int:
+    def _special_id(self, option: str, piece_type: int) -> int:
         found = self.id_or_unknown(self.model.trainer[option].encode("utf-8", "surrogateescape"))
         return found if found >= 0 and self.model.types[found] == piece_type else -1
 

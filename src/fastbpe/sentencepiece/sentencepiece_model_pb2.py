@@ -23,7 +23,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.formats.sentencepiece.specs import Option
-from fastbpe.model import PieceType
+from fastbpe.model import TYPE_NAMES, PieceType
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,7 +33,7 @@ __all__ = ["ModelProto", "NormalizerSpec", "TrainerSpec"]
 _PIECE = {
     "piece": Option(1, "string", ""),
     "score": Option(2, "float", 0.0),
-    "type": Option(3, "type", int(PieceType.NORMAL)),
+    "type": Option(3, "type", PieceType.NORMAL),
 }
 _PARTS = {
     "pieces": Option(1, "messages", ()),
@@ -243,7 +243,7 @@ class _SentencePiece(_Message):
     """Piece of a vocabulary, with its score and type."""
 
     __slots__ = ()
-    Type = _Enum({kind.name: int(kind) for kind in PieceType})
+    Type = _Enum({name: kind for kind, name in TYPE_NAMES.items()})
     NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = Type.values()
     _OPTIONS = _PIECE
     _ENUMS: ClassVar = {"type": Type}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection
-from functools import cache
 from itertools import chain
 from operator import itemgetter
 
@@ -313,12 +312,17 @@ def _finder_of(
     return SpecialMatcher([text.encode() for text in texts], [token.id for token in tokens], flags, then, words)
 
 
-@cache
-def _words() -> bytes:
-    r"""Pack the characters of \w as uint32: first and last of each range."""
-    from fastbpe.splitting.charset import CharSet
+_packed_words = b""
 
-    return array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
+
+def _words() -> bytes:
+    r"""Pack the characters of \w as uint32: first and last of each range. The first call makes them."""
+    global _packed_words
+    if not _packed_words:
+        from fastbpe.splitting.charset import CharSet
+
+        _packed_words = array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
+    return _packed_words
 
 
 def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:

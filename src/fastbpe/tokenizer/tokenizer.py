@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from functools import update_wrapper
 
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
@@ -81,7 +80,10 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
     """Replace a declaration by its compiled method, which keeps the signature and docstring of the declaration."""
 
     def bind(declared: Declared) -> Declared:
-        bound: Any = update_wrapper(method, declared)
+        bound: Any = method
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+            setattr(bound, name, getattr(declared, name))
+        bound.__wrapped__ = declared
         return bound  # type: ignore[no-any-return]
 
     return bind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError, FormatWarning
@@ -111,6 +110,8 @@ def read(described: Any, model: Model) -> AddedTokens:
     made.add(read_tokens, model)
     for n, one in enumerate(tokens):
         if one["content"] and made.ids[one["content"]] != one["id"]:
+            import warnings
+
             warnings.warn(
                 f"added_tokens[{n}]: {one['content']!r:.60} has the id {one['id']} in the file; it gets "
                 f"{made.ids[one['content']]}, as in tokenizers: ids of tokens outside model.vocab have no gaps",

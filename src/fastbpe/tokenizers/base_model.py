@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from operator import index, itemgetter
 
 from fastbpe._core.encode.offsets import traced_piece
@@ -172,6 +171,8 @@ def changed() -> None:
 def beginning(prefix: str | None, name: str | None) -> str:
     """Return the common prefix of the names of a model's files. name: older name of the argument."""
     if name is not None:
+        import warnings
+
         message = "Deprecated in 0.10.0: Parameter `name` of Model.save has been renamed `prefix`"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     chosen = name if prefix is None else prefix

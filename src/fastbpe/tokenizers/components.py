@@ -7,10 +7,8 @@ tokenizer must compare its components with those that it was built from.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from operator import index
-from struct import pack, unpack
 from types import MappingProxyType
 
 from fastbpe._utils import late_json as json
@@ -330,12 +328,16 @@ def token_id(value: Any) -> int:
 
 def ignore(names: Iterable[str]) -> None:
     """Warn about keyword arguments that have no effect; tokenizers prints a message instead."""
+    import warnings
+
     for name in names:
         warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
 
 
 def single(value: float) -> float:
     """Return a number rounded to a 32-bit float."""
+    from struct import pack, unpack
+
     found: float = unpack("f", pack("f", value))[0]
     return found
 

@@ -7,7 +7,6 @@ used; the results are the same.
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from functools import partial
 
 from fastbpe.formats.huggingface.decoder_json import canonical
 from fastbpe.huggingface import id_stream
@@ -351,7 +350,7 @@ class DecodeStream(id_stream.DecodeStream):
         if found is None:
             return None
         native, known = found
-        return Texts(n_changes, seen, known, partial(text_within, native, skips=skips))
+        return Texts(n_changes, seen, known, lambda id: text_within(native, id, skips=skips))
 
 
 def _ids_of(id: Any) -> list[int]:

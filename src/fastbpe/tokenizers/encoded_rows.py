@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Span, padded_length
@@ -155,7 +154,10 @@ def offsets_of(setup: Setup, plan: Plan) -> Offsets:
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
     prefixed = () if setup.post is None else tuple(prefixes(setup.post.state()))
-    encode = partial(encode_spans, plan.tokenizer, splits=plan.splits_special)
+
+    def encode(texts: Sequence[str]) -> tuple[list[list[int]], list[list[Span]]]:
+        return encode_spans(plan.tokenizer, texts, splits=plan.splits_special)
+
     if not prefixed:
         return Offsets(encode, False)
     if plan.tokenizer.mode == "codepoint":

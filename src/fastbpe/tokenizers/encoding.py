@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 from fastbpe._utils import late_json as json
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
 from fastbpe.tokenizers.components import ignore, number, of_type, token_id
@@ -104,6 +102,8 @@ class Encoding:
     @property
     def words(self) -> list[int | None]:
         """Deprecated: use `word_ids`."""
+        import warnings
+
         message = "Deprecated in 0.9.4: Encoding.words is deprecated, please use Encoding.word_ids instead."
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return [*self.columns["words"]]

@@ -92,7 +92,7 @@ class CodePointBase:
         values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
         trainer = checked_trainer(values, model.trainer)
         names = {
-            i: (piece.decode("utf-8", "replace"), PieceType(kind))
+            i: (piece.decode("utf-8", "replace"), kind)
             for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
             if kind not in (PieceType.NORMAL, PieceType.UNUSED)
         }

@@ -42,7 +42,7 @@ NAMES = {
 _TRUE = ("1", "t", "true", "y", "yes", "")
 _FALSE = ("0", "f", "false", "n", "no")
 
-Metas = dict[int, "tuple[str, PieceType]"]
+Metas = dict[int, tuple[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,6 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.text_batches cimport TextBatches
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 
-from functools import partial
 from os import urandom
 
 from fastbpe._core.merge.merge_piece import recover_merges
@@ -94,12 +93,14 @@ cdef class Dropping:
         while batch := batches.next():
             n = len(batch)
             n_jobs = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
+            from functools import partial  # here: few programs drop merges
+
             with CallPool(n_jobs - 1) as pool:
                 n_jobs = min(n, n_jobs * JOBS_PER_THREAD if n_jobs > 1 else 1)
                 try:
                     results = [
                         pool.submit(partial(
-                            _job, self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
+                            self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
                             batches.first + i * n // n_jobs, abandoned,
                         ))
                         for i in range(n_jobs)

@@ -24,8 +24,6 @@ from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_key
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token
 
-from heapq import heappop, heappush
-
 cdef enum:
     MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask
     MAX_SCAN_SYMBOLS = 64  # the same for a token as symbols
@@ -201,11 +199,13 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
 
 cdef object _last_pair(const Tables* tables, const Ids* ids):
     """Merge a sequence of ids; return (left id, right id) of the last merge if one id is left, otherwise None."""
+    from heapq import heappop, heappush  # here: few programs ask for merges
+
     cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None: merged into the symbol before it
     cdef list behind = list(range(1, len(symbols) + 1)), before = list(range(-1, len(symbols) - 1)), heap = []
     cdef Py_ssize_t at, right, n_left = len(symbols)
     for at in range(n_left - 1):
-        _queue_pair(heap, tables, at, symbols[at], symbols[at + 1])
+        _queue_pair(heappush, heap, tables, at, symbols[at], symbols[at + 1])
     last = None
     while heap:
         _, at, pair, merged = heappop(heap)
@@ -219,13 +219,15 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
         behind[at] = behind[right]
         if behind[at] < len(symbols):
             before[behind[at]] = at
-            _queue_pair(heap, tables, at, merged, symbols[behind[at]])
+            _queue_pair(heappush, heap, tables, at, merged, symbols[behind[at]])
         if before[at] >= 0:
-            _queue_pair(heap, tables, before[at], symbols[before[at]], merged)
+            _queue_pair(heappush, heap, tables, before[at], symbols[before[at]], merged)
     return last if n_left == 1 else None
 
 
-cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
+cdef int _queue_pair(
+    object heappush, list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right
+) except -1:
     """Push the pair that begins at position `at`, if it is in the pair table."""
     cdef Merge pair = _find_pair(tables, left, right)
     if pair.priority != NONE:

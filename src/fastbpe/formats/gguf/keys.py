@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.model import AddedToken, PieceType
+from fastbpe.model import TYPE_NAMES, AddedToken, PieceType
 
 PREFIX = "tokenizer.ggml."
 #: Role → key of its id.
@@ -19,7 +19,6 @@ ROLES = {
     "cls": "cls_token_id",
     "mask": "mask_token_id",
 }
-_TYPES = frozenset(PieceType)
 
 
 class Keys:
@@ -81,7 +80,7 @@ class Keys:
 
     def types(self, n: int) -> list[int]:
         types = self.items("token_type", int, n, [int(PieceType.NORMAL)] * n)
-        wrong = next((i for i, one in enumerate(types) if one not in _TYPES), None)
+        wrong = next((i for i, one in enumerate(types) if one not in TYPE_NAMES), None)
         if wrong is not None:
             self.fail("token_type", f"token {wrong} is of the type {types[wrong]}, which llama.cpp does not have")
         return types

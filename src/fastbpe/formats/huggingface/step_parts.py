@@ -7,8 +7,6 @@ ignored, as in tokenizers.
 
 from __future__ import annotations
 
-import warnings
-
 from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats.huggingface import settings
 from fastbpe.formats.huggingface.decoder_json import (
@@ -135,6 +133,8 @@ def dropout_of(model: Part) -> float | None:
 
 def warn_of_settings(top: Part) -> None:
     """Warn if a file sets truncation, padding or dropout, which are not applied."""
+    import warnings
+
     model = top.part("model")
     dropout = None if model is None else dropout_of(model)
     if dropout is not None:

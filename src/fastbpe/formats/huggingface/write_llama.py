@@ -16,6 +16,7 @@ from fastbpe.formats.huggingface.write import write_document
 from fastbpe.model import (
     BYTES_PER_MERGE,
     METASPACE,
+    TYPE_NAMES,
     AddedToken,
     CodePointModel,
     Conventions,
@@ -111,7 +112,7 @@ def check_listed(model: CodePointModel, listed: list[str]) -> None:
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
-                cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which a text may contain,")
+                cannot(f"the piece {piece!r} of type {TYPE_NAMES[type_]}, which a text may contain,")
 
 
 def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:

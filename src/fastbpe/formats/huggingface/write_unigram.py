@@ -17,7 +17,7 @@ from typing import Any
 from fastbpe.formats.charsmap import Charsmap
 from fastbpe.formats.huggingface import llama_spaces, llama_symbols, templates, write_llama
 from fastbpe.formats.huggingface.write import write_document
-from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
+from fastbpe.model import METASPACE, TYPE_NAMES, CodePointModel, Conventions, PieceType
 
 _FOUND = (PieceType.NORMAL, PieceType.USER_DEFINED)  # types of the pieces that sentencepiece finds in text
 _BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but the first
@@ -89,8 +89,8 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
         elif characters.isdisjoint(name) and joined.isdisjoint(pairwise(name)):
             unknown_names.append(name)  # one unknown piece, as its first character is
         else:
-            kind = PieceType(model.types[listed.index(name)])
-            write_llama.cannot(f"the piece {name!r} of type {kind.name}, which a text may contain,")
+            kind = TYPE_NAMES[model.types[listed.index(name)]]
+            write_llama.cannot(f"the piece {name!r} of type {kind}, which a text may contain,")
     rules += llama_spaces.describe(write_llama.spaces_of(model))
     rules += [
         {"type": "Replace", "pattern": {"String": name}, "content": name[0]}

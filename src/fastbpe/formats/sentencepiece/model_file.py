@@ -23,12 +23,11 @@ from fastbpe.formats import limits
 from fastbpe.formats.byte_order import little_endian
 from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import TEXT_TYPES, AddedToken, Buffer, CodePointModel, PieceType
+from fastbpe.model import TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointModel, PieceType
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # of the unknown piece: it is a special token
-_TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
 _HEAD_FIELDS = 64  # pieces of a large file that are looked at before it is read
 _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
@@ -139,7 +138,7 @@ def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]
             text = data[field.start : field.end]
         elif (field.number, field.wire) == (_SCORE, FIXED32):
             score = data[field.start : field.end]
-        elif (field.number, field.wire) == (_TYPE, VARINT) and field.value in _TYPES:
+        elif (field.number, field.wire) == (_TYPE, VARINT) and field.value in TYPE_NAMES:
             type_ = field.value
         else:
             extra.append(data[field.at : field.end])
@@ -304,7 +303,7 @@ def _messages(model: CodePointModel) -> Iterator[bytes]:
     piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
     score_key = protobuf.fixed32_field(_SCORE, b"")
     length = lru_cache(maxsize=None)(protobuf.varint)
-    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
+    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in TYPE_NAMES}
     types[PieceType.NORMAL] = b""
     special = {token.id for token in model.added_tokens if model.types[token.id] == PieceType.UNKNOWN}
     scores = bytes(little_endian(model.scores, 4))

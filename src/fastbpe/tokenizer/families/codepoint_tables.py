@@ -223,7 +223,7 @@ def names_of(model: CodePointModel) -> dict[int, bytes]:
     }
 
 
-def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
+def pieces_of(model: CodePointModel, piece_type: int) -> dict[int, bytes]:
     """Map ids to the pieces of one type, in the order of ids."""
     return piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from struct import pack
 
 from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
@@ -250,7 +249,7 @@ def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argumen
     return model._replace(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=model.scores + pack("=f", 0.0) * len(behind),
+        scores=model.scores + bytes(4 * len(behind)),
         types=model.types + kinds,
         added_tokens=sorted((*model.added_tokens, *with_rules), key=attrgetter("id")),
         serialized=b"",

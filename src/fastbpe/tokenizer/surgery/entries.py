@@ -57,7 +57,7 @@ def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator
     """Yield the id and the entry of each piece."""
     added_ids = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
-        kind = _KINDS[PieceType(number)]
+        kind = _KINDS[number]
         if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in added_ids:
             kind = "text"  # it is not found in text by its name
         yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>

@@ -175,7 +175,7 @@ def _renumbered(model: CodePointModel, new_ids: Mapping[int, int]) -> Spec:
 def kept_always(model: CodePointModel) -> dict[int, str]:
     """Map the ids of pieces that are never removed to the reason."""
     reasons = {PieceType.BYTE: "a byte", PieceType.UNKNOWN: "the unknown piece"}
-    kept = {i: reasons[PieceType(kind)] for i, kind in enumerate(model.types) if kind in reasons}
+    kept = {i: reasons[kind] for i, kind in enumerate(model.types) if kind in reasons}
     for role in _ROLES[1:]:
         i = model.control_id(role)
         if i is not None:

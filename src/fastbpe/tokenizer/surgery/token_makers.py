@@ -19,7 +19,7 @@ def decided_by_ranks(vocabulary: Vocabulary, model: Model) -> bool:
     return model.merges_rule == "ranks" or merges_by_rank(vocabulary, model)
 
 
-def mergeable(model: CodePointModel) -> tuple[PieceType, ...]:
+def mergeable(model: CodePointModel) -> tuple[int, ...]:
     """Return the types of the pieces that merging may make."""
     if model.conventions is not None:
         return PieceType.NORMAL, PieceType.UNUSED
