@@ -5,12 +5,12 @@ forms. At anything else it gives up without a message: the slow twin then reads 
 its position.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe._core.common.hash_tables cimport hash_bytes, same_bytes
+from fastbpe._core.common.hashing cimport hash_bytes, same_bytes
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from fastbpe._core.text.bytes_to_unicode cimport unicode_to_bytes
 from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, read_whole_number, skip_space, unescape
 

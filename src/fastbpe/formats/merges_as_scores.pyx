@@ -8,12 +8,13 @@ makes each token".
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.hashing cimport hash_bytes
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 cdef enum:
     NORMAL = 1  # type of pieces that text can become, in sentencepiece's enum

@@ -4,12 +4,12 @@ A plain line is a new token in base64, one space and a new rank. At anything els
 message: the slow twin then reads the file, or reports the error and its position.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from fastbpe._core.common.hashing cimport hash_bytes
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.common.hash_tables cimport hash_bytes
 
 import os
 

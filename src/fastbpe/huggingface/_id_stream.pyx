@@ -4,8 +4,7 @@ See `id_stream`, whose class has the other parts of the stream.
 """
 
 cimport cython
-from cpython.list cimport PyList_GET_ITEM
-from cpython.object cimport PyObject
+from fastbpe._core.common.python cimport PyList_GET_ITEM, PyObject
 
 from operator import index
 

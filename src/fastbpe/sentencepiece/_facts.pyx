@@ -1,14 +1,13 @@
 """Tables of a loaded sentencepiece model, for looking up ids and pieces without running other Python code."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.dict cimport PyDict_GetItem
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.common.free_threading cimport own
 from fastbpe._core.common.gil_yield cimport yield_gil_at
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyDict_GetItem, PyList_GET_ITEM, PyList_GET_SIZE, PyObject
+)
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.id_lists cimport add_item, hide, new_list, show
 

@@ -5,11 +5,11 @@ text[begin:end] in bytes; None: the message has no surface.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.gil_yield cimport yield_gil_at
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8 as _METASPACE

@@ -5,14 +5,13 @@ the derived class: `_encode_any`, `_decode_any`, `_id_of`. Both ways give the sa
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.dict cimport PyDict_GetItem
-from cpython.list cimport PyList_GET_SIZE
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at
+from fastbpe._core.common.python cimport (
+    PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyBytes_AS_STRING, PyBytes_GET_SIZE, PyDict_GetItem,
+    PyList_GET_SIZE, PyObject, PyObject_GetBuffer
+)
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.short_texts cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
 from fastbpe._core.ids.id_lists cimport hide, show_all

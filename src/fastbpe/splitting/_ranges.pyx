@@ -3,8 +3,7 @@
 A class such as `[^\\s\\p{L}]` needs several passes over some 700 ranges.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int64_t, uint8_t, uint16_t
 from libc.string cimport memcmp, memset
 

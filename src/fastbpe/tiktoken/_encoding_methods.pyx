@@ -1,8 +1,8 @@
 """Methods of an Encoding that are called often, with tiktoken's names and arguments, close to the core."""
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.common.gil_yield cimport yield_gil_after, yield_gil_at, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_free

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.cache.cache_state cimport Cache, LongSlot
-from fastbpe._core.common.hash_tables cimport hash_bytes
+from fastbpe._core.common.hashing cimport hash_bytes
 
 
 cdef inline size_t arena_words(size_t n_bytes) noexcept nogil:

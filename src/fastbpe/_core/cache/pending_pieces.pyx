@@ -25,11 +25,13 @@ from fastbpe._core.cache.cache_state cimport MAX_GAPS, PENDING, Cache, Entry, Ga
 from fastbpe._core.cache.long_pieces cimport find_long, keep_long, long_hash
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
 from fastbpe._core.cache.short_pieces cimport home_line, keep_short, put_entry
+from fastbpe._core.common.hash_lookups cimport find_tag
+from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.merge.merge_batch cimport MAX_PIECES, BatchPiece, merge_batch
-from fastbpe._core.common.hash_tables cimport NONE, find_tag, hash_bytes
-from fastbpe._core.merge.vocabulary cimport confirm_token
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.merge.token_lookups cimport confirm_token
 
 cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)

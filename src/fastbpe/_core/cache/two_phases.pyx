@@ -20,13 +20,13 @@ between two characters if no superword has such a border between pieces.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.common.hash_tables cimport table_bits
+from fastbpe._core.common.hashing cimport table_bits
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.merge.vocabulary cimport token_length, token_start
 from fastbpe._core.split.splitter cimport UNMATCHED, ends_reserve
 from fastbpe._core.text.safe_cuts cimport border_of

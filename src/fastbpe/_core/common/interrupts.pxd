@@ -1,8 +1,7 @@
 """Monotonic clock, and the regular check of long work without the GIL for signals or an abandoned call."""
 
-from cpython.exc cimport PyErr_CheckSignals
-
 from fastbpe._core.common.atomics cimport is_set
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 
 cdef extern from *:
     """

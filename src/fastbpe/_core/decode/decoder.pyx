@@ -9,15 +9,14 @@ exact size is allocated, and a second pass, without the GIL, copies the tokens i
 # Tried and dropped: keeping the memory of the ids between calls: malloc already does this.
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.exc cimport PyErr_CheckSignals
-from cpython.long cimport PyLong_AsLongLongAndOverflow
-from cpython.sequence cimport PySequence_Fast_GET_SIZE
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyErr_CheckSignals, PyLong_AsLongLongAndOverflow,
+    PySequence_Fast_GET_SIZE, PyUnicode_DATA, PyUnicode_DecodeUTF8
+)
 from fastbpe._core.decode.parallel_decoding cimport Decoding, Item, fill_text, new_decoding, next_batch
 from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.memory cimport use_huge_pages

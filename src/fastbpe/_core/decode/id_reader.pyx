@@ -4,12 +4,6 @@ Later passes use the copy, so other threads may change the list or array during 
 """
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
-)
-from cpython.bytes cimport PyBytes_AS_STRING
-from cpython.long cimport PyLong_AsLongLong
-from cpython.sequence cimport PySequence_Check, PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -18,6 +12,10 @@ from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.free_threading cimport lock, unlock
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
+from fastbpe._core.common.python cimport (
+    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyBytes_AS_STRING, PyLong_AsLongLong, PyObject_CheckBuffer,
+    PyObject_GetBuffer, PySequence_Check, PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+)
 from fastbpe._core.decode.token_slots cimport (
     MAX_SLOT_BYTES, LongToken, Sums, TokenSlot, read_array, read_ints, slot_add, slot_fill,
 )

@@ -1,7 +1,7 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.decode.token_slots cimport Beginning, TokenSlot, Sums
 
 

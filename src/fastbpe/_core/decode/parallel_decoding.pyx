@@ -11,7 +11,6 @@ steps:
 """
 
 cimport cython
-from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -20,6 +19,7 @@ from fastbpe._core.common.atomics cimport add, is_set, set_flag, yield_thread
 from fastbpe._core.common.free_threading cimport FREE_THREADED
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.python cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
 from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, Beginning, Sums, TokenSlot, copy_tokens, decode_tokens, read_ints, slot_add, slot_token,
 )

@@ -5,15 +5,16 @@ Fast path of push(): if a token is ASCII and no bytes are waiting, its str is ma
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.long cimport PyLong_AsLongLongAndOverflow
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyLong_AsLongLongAndOverflow,
+    PyUnicode_DecodeUTF8
+)
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
 from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, TokenSlot, Sums, copy_tokens, slot_token
 

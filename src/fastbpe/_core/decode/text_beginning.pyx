@@ -1,10 +1,10 @@
 """Finds the beginning of a text if it differs from its tokens: see token_slots.Beginning."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, LongToken, slot_add, slot_fill, slot_token,
 )

@@ -1,10 +1,10 @@
 """Table of a decoder, with a slot of 16 bytes per id, and the loops that read ids and copy tokens."""
 
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.python cimport PyObject
 
 
 cdef enum:

@@ -3,10 +3,10 @@
 See token_slots.pxd for the table.
 """
 
-from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.decode.utf8_to_str cimport put_characters
 from fastbpe._core.ids.int_table cimport Ints, ints_so_far, int_value
 from fastbpe._core.common.id_buffer cimport Ids

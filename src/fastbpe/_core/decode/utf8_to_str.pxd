@@ -3,7 +3,8 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
-from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.hashing cimport load64
+
 
 ctypedef fused Character:
     uint8_t

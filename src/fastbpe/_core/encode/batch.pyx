@@ -3,11 +3,11 @@
 A small batch is encoded on the calling thread; a larger one is divided into the jobs of `parallel_encoding`.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, append_text, count_text, n_threads_of
 from fastbpe._core.encode.parallel_encoding cimport Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline

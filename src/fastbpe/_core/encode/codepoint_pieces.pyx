@@ -7,11 +7,11 @@ stand for its bytes. So no second way to merge is needed.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int

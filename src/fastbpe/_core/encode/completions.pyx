@@ -13,18 +13,19 @@ into writing completions: 64,000 spaces have 105,814 completions of 503 ids each
 # Tried and dropped: encoding the tail again for each token, as tiktoken does: much slower for a tail of spaces.
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.hash_lookups cimport find_piece
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
-from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, find_piece
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
 from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.common.interrupts cimport Watch, check_signals

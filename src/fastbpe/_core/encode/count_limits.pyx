@@ -4,9 +4,9 @@ Truncation needs the longest part of a text that fits a limit. cut_range() finds
 its end: between safe cuts, counts of parts can be added. Between these two, the caller tries positions one by one.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch

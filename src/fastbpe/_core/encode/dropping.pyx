@@ -5,13 +5,13 @@ all of them. So the ids do not depend on the number of threads.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastbpe._core.common.atomics cimport set_flag
-from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, mix
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
+from fastbpe._core.common.hashing cimport mix
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyErr_CheckSignals
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch

@@ -4,12 +4,12 @@
 """
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from fastbpe._utils.batches import items_in
 from fastbpe._core.cache.two_phases cimport TwoPhases
 from fastbpe._core.common.atomics cimport is_set, set_flag
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to

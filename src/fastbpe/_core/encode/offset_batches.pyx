@@ -3,12 +3,12 @@
 A single text is a batch of one. The calling thread does all the work.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.encode.offsets cimport append_text_spans
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch

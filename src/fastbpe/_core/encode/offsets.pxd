@@ -1,4 +1,3 @@
-
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans

@@ -4,7 +4,6 @@ The steps of Pipeline record the bytes that each id comes from, using `piece_spa
 characters instead of bytes.
 """
 
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
@@ -13,6 +12,7 @@ from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.gil_yield cimport yield_gil_after
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.encode.codepoint_spans cimport spans_as_tokenizers
 from fastbpe._core.encode.piece_spans cimport spans_at_places

@@ -4,9 +4,8 @@ A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are e
 longer ones without it. A text of at least THREADS_FROM_UNITS is divided into the jobs of `parallel_encoding`.
 """
 
-from cpython.object cimport PyObject
-
 from fastbpe._core.common.id_buffer cimport ids_expect
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.encode.parallel_encoding cimport Jobs
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil

@@ -11,7 +11,6 @@ pool makes a call slower, but cannot block it.
 #   interpreter's switch interval.
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
@@ -20,6 +19,7 @@ from fastbpe._core.common.atomics cimport add, is_set, set_flag
 from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport note_count, settle
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch

@@ -4,7 +4,6 @@ A pipeline with scratch.spans records the bytes that each id comes from: merge_w
 in the text that was split; then each earlier step converts the spans in its output to spans in its input.
 """
 
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
@@ -13,6 +12,7 @@ from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.places cimport FB_NOWHERE, Places
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, start_tracing
 from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow

@@ -1,4 +1,3 @@
-from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.cache.cache_state cimport Cache
@@ -8,6 +7,7 @@ from fastbpe._core.common.free_threading cimport Lock
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch
 from fastbpe._core.common.places cimport Places
+from fastbpe._core.common.python cimport PyObject
 from fastbpe._core.encode.spans cimport Spans
 from fastbpe._core.merge.merge_dropout cimport Dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary

@@ -1,6 +1,4 @@
-from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_GET_LENGTH
-
+from fastbpe._core.common.python cimport PyObject, PyUnicode_GET_LENGTH
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher

@@ -6,13 +6,13 @@ arrive, it searches for disallowed tokens and allocates the list.
 
 # Tried and dropped: this path for str objects that are not ASCII, transcoded first: no gain.
 
-from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from fastbpe._core.cache.cache_state cimport GROUP
 from fastbpe._core.cache.piece_cache cimport probe_group, look_up_group
 from fastbpe._core.common.byte_buffer cimport buffer_reset
+from fastbpe._core.common.python cimport PyUnicode_DATA
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil
 from fastbpe._core.ids.id_lists cimport add_ids, ids_list, new_list
 from fastbpe._core.text.special_tokens cimport Match

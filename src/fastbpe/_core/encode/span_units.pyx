@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.common.bits cimport eight_bytes
-from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.encode.spans cimport Span, Spans
 from fastbpe._core.text.utf8_text cimport Text
 

@@ -1,12 +1,11 @@
 """Spans of ids in a text: collected one by one, then returned as a list of tuples or as an array."""
 
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 
 from fastbpe._core.common.gil_yield cimport YIELD_ITEMS, yield_gil_if_due
 from fastbpe._core.common.memory cimport grown, prefetch
+from fastbpe._core.common.python cimport Py_INCREF, Py_XDECREF, PyObject
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show, take_spare_int64s
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 

@@ -7,7 +7,8 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.cache.two_phases cimport Phases, encode_words, may_join
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_reset
-from fastbpe._core.common.hash_tables cimport NONE, find_merge
+from fastbpe._core.common.hash_lookups cimport find_merge
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.merge.merge_long cimport merge_symbols

@@ -5,10 +5,10 @@ special token, merging still produces its id.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 
 
 @cython.final

@@ -1,9 +1,7 @@
-from cpython.list cimport PyList_SET_ITEM
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 
 from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.python cimport Py_INCREF, PyList_SET_ITEM, PyObject
 
 cdef extern from *:
     """

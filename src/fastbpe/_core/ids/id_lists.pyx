@@ -7,13 +7,12 @@ Lists are filled through their C struct: one allocation of the right size, and n
 # Tried and dropped: switching the garbage collector off while lists are filled: no gain over untracked lists.
 
 cimport cython
-from cpython.exc cimport PyErr_Clear
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.common.free_threading cimport Lock, lock, unlock
+from fastbpe._core.common.python cimport PyErr_Clear, PyObject
 from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.memory cimport likely, use_huge_pages

@@ -1,6 +1,6 @@
 """Table of the Python ints of ids, made once for the whole process: see int_table.pyx."""
 
-from cpython.object cimport PyObject
+from fastbpe._core.common.python cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef extern from *:

@@ -4,15 +4,16 @@ Each integer is checked when it is copied, so later passes can trust it and othe
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer
-from cpython.exc cimport PyErr_CheckSignals
-from cpython.long cimport PyLong_AsLongAndOverflow
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_free, ids_reserve
+from fastbpe._core.common.python cimport (
+    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyErr_CheckSignals, PyLong_AsLongAndOverflow,
+    PyObject_CheckBuffer, PyObject_GetBuffer
+)
 
 import operator
 import sys

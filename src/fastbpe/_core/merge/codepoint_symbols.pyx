@@ -10,13 +10,13 @@ more words are short enough for the keys of the piece cache.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from fastbpe._core.common.utf8 cimport char_bytes
 
 from fastbpe.errors import VocabularyError

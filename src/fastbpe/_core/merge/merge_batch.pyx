@@ -14,9 +14,10 @@ simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module me
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
+from fastbpe._core.common.hash_lookups cimport pair_home, pair_key
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell
-from fastbpe._core.common.hash_tables cimport NO_KEY, pair_home, pair_key
+from fastbpe._core.common.hash_tables cimport NO_KEY
 from fastbpe._core.merge.vocabulary cimport Tables
 
 import os

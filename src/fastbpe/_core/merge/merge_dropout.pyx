@@ -11,15 +11,17 @@ The queue may have an outdated entry, whose symbols were merged with others. As 
 for any entry, and code points skip it without a draw. With a rate of 0 the ids equal those of merge_piece.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.atomics cimport is_set
+from fastbpe._core.common.hash_lookups cimport find_merge
+from fastbpe._core.common.hashing cimport mix
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.merge.spelling cimport most_symbols, spell_piece
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge
 from fastbpe._core.merge.vocabulary cimport Tables
 
 

@@ -17,13 +17,14 @@ first window. It nearly always is. If not, the text after the window affects tok
 starts again with windows twice as long.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from fastbpe._core.common.hash_lookups cimport find_merge
 from fastbpe._core.common.id_buffer cimport ids_free, ids_reserve
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.merge.pair_queue cimport Queue, queue_close, queue_open, queue_put, queue_restart, queue_take
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary

@@ -9,11 +9,12 @@ Three methods give the same result:
 - merge_long, all other pieces: a linked list and a priority queue, because a linear search takes quadratic time.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memmove
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
+from fastbpe._core.common.hash_lookups cimport find_merge, pair_key
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.merge.merge_long cimport merge_linked
 from fastbpe._core.merge.merge_short cimport merge_in_place
 from fastbpe._core.merge.segmented cimport segment_piece
@@ -21,8 +22,9 @@ from fastbpe._core.merge.spelling cimport merge_spelled
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_key
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge
+from fastbpe._core.merge.token_lookups cimport find_token
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask

@@ -3,7 +3,8 @@
 from libc.stdint cimport uint32_t
 from libc.string cimport memmove
 
-from fastbpe._core.common.hash_tables cimport Merge, find_merge
+from fastbpe._core.common.hash_lookups cimport find_merge
+from fastbpe._core.common.hash_tables cimport Merge
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:

@@ -12,13 +12,14 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memmove
 
+from fastbpe._core.common.hash_lookups cimport find_merge, is_far, pair_home, ranked_slot
+from fastbpe._core.common.hashing cimport table_bits
 from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pieces
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.merge.merge_piece cimport merge_piece
-from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, is_far, pair_home, ranked_slot, table_bits,
-)
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token, token_length, token_start
+from fastbpe._core.common.hash_tables cimport MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK
+from fastbpe._core.merge.token_lookups cimport find_token
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, token_length, token_start
 
 from array import array
 

@@ -13,13 +13,13 @@ the exponent of the margin divided by that number, rounded down; u is a power of
 test. If it fails, the piece is searched again from its total: this happens for 0.01 to 1 % of the words of a text.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.math cimport frexp
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.merge.vocabulary cimport NO_SUCH_TOKEN, Spelling, Tables, Vocabulary
 from fastbpe._core.segment.best_path cimport Step, WideStep, search_piece, search_sentence, search_with_margin
 from fastbpe._core.segment.segmenter cimport SENTENCE, UNIGRAM, WORD_PIECE, Segmenting, Unit, child, find_whole

@@ -9,15 +9,15 @@ import sys
 from array import array
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
-from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_BITS, is_far, pair_home, ranked_slot, table_bits,
-)
+from fastbpe._core.common.hash_lookups cimport is_far, pair_home, ranked_slot
+from fastbpe._core.common.hash_tables cimport MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_BITS
+from fastbpe._core.common.hashing cimport table_bits
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.common.memory cimport prefetch
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.merge.table_builder cimport colliding, empty_table
 
 from fastbpe.errors import VocabularyError

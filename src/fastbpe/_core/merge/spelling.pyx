@@ -9,18 +9,17 @@ A trace of a piece is the number of its ids, and then each id with its length in
 it follows as the next item. A cache can store a trace like ids.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_short cimport MAX_SHORT, merge_in_place
-from fastbpe._core.merge.vocabulary cimport (
-    MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary, find_token,
-)
+from fastbpe._core.merge.token_lookups cimport find_token
+from fastbpe._core.merge.vocabulary cimport MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary
 
 from fastbpe.errors import NoUnknownTokenError
 

@@ -7,10 +7,12 @@ character without a token is the symbol n_ids, which is in no pair.
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from fastbpe._core.common.hash_lookups cimport pair_key
 from fastbpe._core.common.memory cimport likely
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, pair_key
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED
-from fastbpe._core.merge.vocabulary cimport Tables, find_token
+from fastbpe._core.merge.token_lookups cimport find_token
+from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t* n_bytes) noexcept nogil:

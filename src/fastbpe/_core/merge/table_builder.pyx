@@ -9,16 +9,19 @@ memory, so each step prefetches its slots some entries ahead.
 #   saves.
 # Tried and dropped: tables on huge pages: less processor time, but the same elapsed time.
 
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
+from fastbpe._core.common.hash_lookups cimport is_far, pair_home, ranked_slot, wide_home, wide_slot
+from fastbpe._core.common.hashing cimport hash_bytes, table_bits
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, MAX_RUN, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, hash_bytes, is_far, pair_home,
-    ranked_slot, table_bits, wide_home, wide_slot,
+    MAX_RANKED_IDS, MAX_RUN, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot
+)
+from fastbpe._core.common.python cimport (
+    PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyBytes_AS_STRING, PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE
 )
 from fastbpe._core.merge.token_splits cimport Split, Splits, find_splits
 from fastbpe._core.merge.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start

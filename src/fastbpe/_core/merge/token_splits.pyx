@@ -5,13 +5,16 @@ give two tokens, and look-ups confirm the rest. All of this waits on memory, so 
 tokens ahead.
 """
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 
-from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, find_tag, hash_bytes
+from fastbpe._core.common.hash_lookups cimport find_tag
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
+from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.merge.vocabulary cimport Tables, confirm_token, find_token, token_length, token_start
+from fastbpe._core.common.python cimport PyByteArray_AS_STRING
+from fastbpe._core.merge.token_lookups cimport confirm_token, find_token
+from fastbpe._core.merge.vocabulary cimport Tables, token_length, token_start
 
 cdef enum:
     MAX_FILTERED_BYTES = 64  # longest token that is split with the filter; few tokens are longer

@@ -1,7 +1,6 @@
-from cpython.buffer cimport Py_buffer
 from libc.stdint cimport int32_t, uint32_t, uint8_t
 
-from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot, find_piece, same_bytes
+from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 from fastbpe._core.segment.segmenter cimport Segmenter, Segmenting
 
@@ -59,24 +58,6 @@ cdef inline uint32_t token_length(const Tables* t, uint32_t i) noexcept nogil:
 cdef inline bint is_token(const Tables* t, uint32_t i) noexcept nogil:
     """Tell whether a number, of any value, is the id of a token."""
     return i < t.n_ids and token_length(t, i) > 0
-
-
-cdef inline uint32_t find_token(const Tables* t, const uint8_t* piece, size_t n) noexcept nogil:
-    """Id of the token whose bytes are piece[:n], the lowest if there are several, or NONE."""
-    return find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, piece, n)
-
-
-cdef inline uint32_t confirm_token(
-    const Tables* t, uint32_t candidate, const uint8_t* piece, size_t n
-) noexcept nogil:
-    """Id of the token whose bytes are piece[:n], or NONE, given the candidate that find_tag() found by their hash.
-
-    Requires: candidate < n_ids, n > 0. If a different token has the same tag, which is rare, looks the bytes up.
-    """
-    cdef size_t start = token_start(t, candidate)
-    if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):
-        return candidate
-    return find_token(t, piece, n)
 
 
 cdef enum:

@@ -6,16 +6,17 @@ how to spell base symbols that are characters.
 """
 
 cimport cython
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport int32_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.hash_lookups cimport find_merge, find_piece, pair_key
 from fastbpe._core.common.hash_tables cimport (
-    LINE, MAX_RANKED_IDS, MAX_RUN, NONE, NO_KEY, NO_PAIR, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge,
-    pair_key,
+    LINE, MAX_RANKED_IDS, MAX_RUN, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot
+)
+from fastbpe._core.common.python cimport (
+    PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyBytes_AS_STRING, PyBytes_FromStringAndSize,
+    PyBytes_GET_SIZE, PyObject_GetBuffer, PyUnicode_DATA, PyUnicode_GET_LENGTH
 )
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.segment.segmenter cimport Segmenter
@@ -159,7 +160,7 @@ cdef class Vocabulary:
             return self._check_spelling()
         for i in range(256):
             byte = <uint8_t> i
-            t.byte_ids[i] = find_token(t, &byte, 1)
+            t.byte_ids[i] = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, &byte, 1)
             if t.byte_ids[i] == NONE and t.characters != NULL:
                 t.byte_ids[i] = t.n_ids  # the symbol of characters without a token: see symbol_ids
             self.drops_bytes = self.drops_bytes or t.byte_ids[i] == NONE
@@ -247,7 +248,8 @@ cdef class Vocabulary:
             data, n = <const uint8_t*> PyBytes_AS_STRING(utf8), <size_t> PyBytes_GET_SIZE(utf8)
         else:
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        cdef uint32_t found = find_token(&self.tables, data, n)
+        cdef const Tables* t = &self.tables
+        cdef uint32_t found = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, data, n)
         return None if found == NONE else found
 
     def has(self, token_id):

@@ -10,12 +10,12 @@ of a unit for a byte is at `base ^ byte`, where the unit contains the offset fro
    lead to is laid out once, if an offset can express the distance.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 
 cdef enum:
     BLOCK_UNITS = 256  # units by which the array grows: one per byte value

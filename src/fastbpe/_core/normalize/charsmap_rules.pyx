@@ -5,11 +5,11 @@ replacements, each followed by a NUL. A sequence's value is the offset of its re
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strlen
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.text.utf8_text cimport first_invalid
 
 from fastbpe.errors import FormatError

@@ -6,7 +6,6 @@ and one step after its ids are made. `tests/reference/normalization.py` is the s
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
@@ -15,6 +14,7 @@ from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.memory cimport grown
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher

@@ -5,14 +5,14 @@ Front tracks these places through all of its steps.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free, buffer_reserve
-from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.common.places cimport FB_NOWHERE, Places, place_in, places_free, places_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.common.utf8 cimport fb_char_within
 
 

@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 
 from fastbpe._core.common.atomics cimport is_set, set_flag
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_free
-from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.common.places cimport Places, places_free
 from fastbpe._core.normalize.class_pages cimport class_of, fill_pages
 from fastbpe._core.normalize.text_steps cimport Mapped, TextStep, keep_text, put_changed

@@ -9,15 +9,16 @@ priorities come out in the order of the binary heap of GNU's libstdc++, with its
 sentencepiece's order on Linux.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fastbpe._core.common.growing cimport grow, reserve
-from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, mix
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
+from fastbpe._core.common.hashing cimport mix
 from fastbpe._core.common.interrupts cimport now
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.segment.segmenter cimport Segmenting, Unit
 

@@ -6,7 +6,6 @@ never leaves the array. Units of the first block are never children: a node with
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memset
@@ -14,6 +13,7 @@ from libc.string cimport memcmp, memset
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 from array import array
 

@@ -1,10 +1,10 @@
 """Splitters without a pattern: by the number of characters, by script, or by a text that is searched for."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memchr, memcmp
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_char_within
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 

@@ -1,11 +1,11 @@
 """Splitters made of other splitters: in sequence, regrouped, grouped from the right, over GPT-2's characters."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 from fastbpe._core.text.bytes_to_unicode cimport character_of_byte

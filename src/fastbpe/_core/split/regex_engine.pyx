@@ -12,11 +12,11 @@ RUN; one loop for characters of all lengths in `members_end`, for multilingual t
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes, fb_whole_end
 from fastbpe._core.split.charsets cimport NONE, CharSets, chars_back, members_end, one_member
 from fastbpe._core.split.match_state cimport N_REGISTERS, Frame, MatchState, state_free, state_start, was_visited

@@ -6,11 +6,11 @@ gap.
 """
 
 cimport cython
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
+from fastbpe._core.common.python cimport PyUnicode_DecodeUTF8
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.text.utf8_text cimport Utf8, utf8_of, utf8_release
 

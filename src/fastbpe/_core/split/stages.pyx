@@ -6,12 +6,12 @@ last stage are stored end to end in a buffer, and go to the piece cache from the
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint16_t, uint8_t
 from libc.string cimport memchr, memcmp, memmove
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.places cimport Places, place_in, places_free, places_reserve
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.normalize.text_steps cimport TextStep, keep_text, put_text
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_free
 from fastbpe._core.text.bytes_to_unicode cimport character_of_byte

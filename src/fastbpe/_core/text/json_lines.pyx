@@ -6,11 +6,11 @@ ends 8 bytes at a time within a register (SWAR).
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.text.json_lexer cimport String, read_string, skip_blanks, unescape
 from fastbpe._core.text.utf8_text cimport first_invalid
 

@@ -21,10 +21,9 @@ BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK c
 special token contains one, so a text may be cut there before the search for special tokens.
 """
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
+from fastbpe._core.common.python cimport PyByteArray_AS_STRING, PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 
 cdef fused Unit:

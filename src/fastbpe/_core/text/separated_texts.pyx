@@ -1,7 +1,7 @@
 """Reader of texts between separators, which creates no Python objects for them."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t
 from libc.string cimport memchr, memcmp
 

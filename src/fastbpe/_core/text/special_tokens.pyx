@@ -10,13 +10,14 @@ This matters for vocabularies such as phi-2, whose added tokens are runs of spac
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcpy, memset
 
+from fastbpe._core.common.hashing cimport mix, table_bits
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
-from fastbpe._core.common.hash_tables cimport NONE, mix, table_bits
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 

@@ -7,15 +7,16 @@ second copy. A surrogate pair becomes its character, a lone surrogate U+FFFD. By
 # Tried and dropped: fast paths for characters of two and three bytes in the UTF-8 check: mispredicted branches
 # made it slower.
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromObject, PyUnicode_GET_LENGTH, PyUnicode_KIND
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyObject, PyUnicode_DATA,
+    PyUnicode_FromObject, PyUnicode_GET_LENGTH, PyUnicode_KIND
+)
 from fastbpe._core.common.utf8 cimport put_char
 
 import os

@@ -17,12 +17,13 @@ caller says, and no pair forms the text of one of them again.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.growing cimport reserve
+from fastbpe._core.common.hashing cimport mix
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.train.scripts cimport (
     ANY, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end,
     may_follow, next_code_point,
@@ -30,7 +31,7 @@ from fastbpe._core.train.scripts cimport (
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, QueuedPair, Pair
-from fastbpe._core.common.hash_tables cimport NONE, mix
+from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
     KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above are its length

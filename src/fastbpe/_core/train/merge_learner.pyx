@@ -34,13 +34,13 @@ under 3 % (docs/how/optimizations.md).
 #   saves.
 # Tried and dropped: leaving out pairs that are too rare ever to merge: they have only a tenth of all occurrences.
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from fastbpe._core.common.growing cimport reserve, resize
 from fastbpe._core.common.memory cimport resized, use_huge_pages
+from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.train.pair_table cimport (
     CELLS_PER_MARK, DEAD, TAIL, Cell, NewOccurrence, Pair, PairIndex, PieceMark, QueuedPair, State,
     add_occurrence, better, index_slot, merge_some, n_ones, new_pair,

@@ -2,8 +2,9 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from fastbpe._core.common.hashing cimport mix
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.common.hash_tables cimport NONE, mix
+from fastbpe._core.common.hash_tables cimport NONE
 
 cdef extern from *:
     """

@@ -9,6 +9,7 @@ from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.common.atomics cimport clear_flag
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
+from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.text.json_lines cimport Bytes
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.text.separated_texts cimport SeparatedTexts
@@ -18,7 +19,7 @@ from fastbpe._core.train.piece_table cimport GROUP_PIECES, CountedPiece, LongSlo
 from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
-from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport (
     Text, first_invalid, not_utf8, text_release, utf8_capacity, text_utf8, text_view,
 )

@@ -4,14 +4,14 @@ There are two forms: records (a piece with its count and position), in which spi
 which they are summed up; and columns (all pieces, all lengths, all counts), in which counts are saved.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport clear_flag
+from fastbpe._core.common.hashing cimport hash_bytes
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
-from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
     RECORD_HEAD_BYTES = 20  # bytes of a record before its piece: n_bytes (uint32), count (int64), first (uint64)

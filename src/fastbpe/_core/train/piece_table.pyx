@@ -11,7 +11,6 @@ While pieces are added, the counts of short ones are only in their entries; `set
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -19,9 +18,11 @@ from libc.string cimport memcmp, memcpy, memset
 from fastbpe._core.common.atomics cimport claim, clear_flag, set_flag
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash, write_key
 from fastbpe._core.common.growing cimport reserve_resized, resize
+from fastbpe._core.common.hashing cimport hash_bytes
 from fastbpe._core.common.memory cimport prefetch, resized, use_huge_pages
-from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.train.sorting cimport sort_by_first
 
 import os

@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.cache.cache_state cimport Cache
 from fastbpe._core.common.byte_buffer cimport Buffer
-from fastbpe._core.common.hash_tables cimport mix
+from fastbpe._core.common.hashing cimport mix
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.split.splitter cimport Ends
 from fastbpe._core.train.piece_counter cimport PieceCounter

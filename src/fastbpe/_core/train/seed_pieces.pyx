@@ -15,7 +15,6 @@ can be a piece has at least two characters, so all its occurrences are there.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove
@@ -23,6 +22,7 @@ from libc.string cimport memcpy, memmove
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.interrupts cimport Watch, check_signals
+from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport (

@@ -5,7 +5,6 @@ pieces that are one token each, if these tokens may be part of a superword.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
@@ -13,6 +12,7 @@ from fastbpe._core.cache.two_phases cimport TwoPhases, encode_words
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, token_length
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, ends_free
 from fastbpe._core.train.run_counter cimport RunCounter

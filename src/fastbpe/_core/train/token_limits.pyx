@@ -1,13 +1,13 @@
 """Limits of the tokens that merges may make: length, number of words, and texts that no token may contain."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 
 cdef enum:
     SPACE = 0x20

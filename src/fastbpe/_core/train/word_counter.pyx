@@ -10,13 +10,13 @@ a mark distinguishes the last word of a sentence from the others, and the senten
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews

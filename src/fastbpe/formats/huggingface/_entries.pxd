@@ -4,7 +4,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport malloc
 from libc.string cimport memset
 
-from fastbpe._core.common.hash_tables cimport NONE, hash_bytes, same_bytes
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.hashing cimport hash_bytes, same_bytes
 from fastbpe._core.common.memory cimport prefetch
 
 

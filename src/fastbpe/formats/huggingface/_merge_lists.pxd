@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memset
 
-from fastbpe._core.common.hash_tables cimport mix
+from fastbpe._core.common.hashing cimport mix
 
 
 cdef inline bint cut_merge(

@@ -6,14 +6,16 @@ a message: the slow twin then reads the file, or reports the error and its posit
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.common.hash_tables cimport NONE, same_bytes
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.hashing cimport same_bytes
 from fastbpe._core.common.memory cimport prefetch
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyUnicode_DecodeUTF8
+)
 from fastbpe._core.text.bytes_to_unicode cimport N_CHARACTERS, NO_BYTE, byte_of_character, unicode_to_bytes
 from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, read_whole_number, skip_space, unescape
 from fastbpe._core.text.utf8_text cimport first_invalid

@@ -5,14 +5,15 @@ message: the slow twin then reads the file, or says what is wrong and where.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport isinf
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.python cimport (
+    PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE, PyUnicode_DecodeUTF8
+)
 from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, skip_space, unescape
 from fastbpe.formats.huggingface._json_values cimport next_item, read_key, skip_value
 

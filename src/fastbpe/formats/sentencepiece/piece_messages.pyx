@@ -4,13 +4,12 @@ The fast twin of `model_file._piece`. A piece is plain if it contains only a tex
 fields are left to the slow twin.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.unicode cimport PyUnicode_DecodeUTF8
+from fastbpe._core.common.hashing cimport hash_bytes
+from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
     NORMAL = 1  # PieceType.NORMAL: the default type
