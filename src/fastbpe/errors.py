@@ -210,7 +210,7 @@ class OptionError(TrainingError, TypeError):
     ...     fastbpe.train(["text"], vocab_size=258, min_frequency=2)
     ... except fastbpe.OptionError as error:
     ...     print(error)
-    'min_frequency' is not an option of training in byte mode: did you mean min_count?
+    min_frequency= is not an option of training in byte mode: did you mean min_count?
     """
 
 

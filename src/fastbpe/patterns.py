@@ -83,6 +83,11 @@ class NamedPatterns(Mapping[str, Pattern]):
         return [*self._patterns]
 
 
+#: GPT-4's split pattern, as minbpe and rustbpe spell it.
+GPT4_SPLIT_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
+    r"|\s*[\r\n]|\s+(?!\S)|\s+"
+)
 #: Read-only mapping of names to split patterns; "none" means no splitting. Names with a hyphen are those of
 #: llama.cpp's `tokenizer.ggml.pre`.
 PATTERNS: Mapping[str, Pattern] = NamedPatterns({

@@ -24,16 +24,13 @@ from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.caching import cached_property
 from fastbpe.errors import FastbpeError, InvalidTokenError, PatternError, TrainingError
 from fastbpe.model import N_BYTES
+from fastbpe.patterns import GPT4_SPLIT_PATTERN
 from fastbpe.splitting import make_splitter
 from fastbpe.training.document_counting import count_texts
 from fastbpe.training.options import ReadingOptions
 
 __all__ = ["Tokenizer"]
 
-_GPT4_PATTERN = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
-    r"|\s*[\r\n]|\s+(?!\S)|\s+"
-)
 _MAX_U32 = (1 << 32) - 1  # greatest id and vocab_size of rustbpe
 
 Pair = tuple[int, int]
@@ -98,7 +95,7 @@ class Tokenizer:
             raise ValueError("buffer_size=0: no text would ever be read; it must be at least 1")
         if pattern is not None and not isinstance(pattern, str):
             raise TypeError(f"argument 'pattern': {_type_name(pattern)!r} object cannot be cast as 'str'")
-        pattern = _GPT4_PATTERN if pattern is None else str(pattern)
+        pattern = GPT4_SPLIT_PATTERN if pattern is None else str(pattern)
         try:
             splitter = make_splitter(pattern, drop_unmatched=True)
         except PatternError as error:

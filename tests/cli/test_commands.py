@@ -157,6 +157,16 @@ class TestTrain:
         assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).status == 0
         assert fastbpe.load(tmp_path / "a.fbpe").roles["bos"] == "<s>"
 
+    @pytest.mark.parametrize("mode", ["byte", "codepoint", "unigram"])
+    def test_role_of_a_missing_token_is_refused_in_words_of_the_shell(self, mode, run, text, tmp_path):
+        out = tmp_path / "a.fbpe"
+        given = ("train", text, "-o", out, "--vocab-size", "270", "--mode", mode)
+        message = "roles: the token of bos, '<go>', is not a special token of this tokenizer"
+        assert run(*given, "--roles", "bos=<go>").failed_with(f"{message}; add it with --special\n")
+        assert run("train", text, "-o", out, "--vocab-size", "270").status == 0
+        done = run("convert", out, tmp_path / "b.fbpe", "--roles", "bos=<go>")
+        assert done.failed_with(f"{message}\n")
+
     def test_unwritable_folder_is_named(self, run, text, tmp_path, monkeypatch):
         monkeypatch.setattr(streams.os, "access", lambda path, mode: False)  # root may write anywhere
         done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270")

@@ -242,7 +242,7 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
         (["--option", "enable_differential_privacy=true"], "sentencepiece 0.2.3 ignores it; leave it out"),
         (
             ["--min-count", "3"],
-            "'min_count' is not an option of training in codepoint mode: it is available only with --mode byte",
+            "--min-count is not an option of training in codepoint mode: it is available only with --mode byte",
         ),
     ):
         assert run("train", text, "-o", out, *flags, *more).failed_with(said)

@@ -100,8 +100,12 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         (["decode", "-m", "codes.fbpe", "ids.txt"], ["ids.txt: id 99 at position 1"]),
         (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
         ([*TRAIN, "big.txt"], ["4 at position 0"]),
-        ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["'pattern' is not an option of training in ids mode"]),
-        ([*TRAIN, "codes.txt", "--special", ""], ["special_tokens has '': a name must be"]),
+        ([*TRAIN, "codes.txt", "--pattern", "gpt2"], ["--pattern is not an option of training in ids mode"]),
+        ([*TRAIN, "codes.txt", "--special", ""], ["--special '': a name must be"]),
+        (
+            [*TRAIN, "codes.txt", "--num-threads", "2"],
+            ["the source is sequences of integers: leave out --num-threads"],
+        ),
         (
             ["encode", "-m", "codes.fbpe", "big.txt", "-o", "out.bin"],
             ["big.txt:1: 4 at position 0 is not a symbol"],

@@ -22,7 +22,7 @@ loaded = fastbpe.load("codes.fbpe")
 if isinstance(loaded, fastbpe.SequenceTokenizer):
     assert_type(loaded.encode([1, 2]), list[int])
 assert_type(fastbpe.SequenceTokenizer.load("codes.fbpe"), fastbpe.SequenceTokenizer)
-codes = fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4)
+codes = fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=5, special_tokens=["<end>"])
 assert_type(codes, fastbpe.SequenceTokenizer)
 assert_type(fastbpe.train([[1, 2]], base=codes, vocab_size="+1"), fastbpe.SequenceTokenizer)
 points = fastbpe.train(["a"], mode="codepoint", vocab_size="characters", character_coverage=1.0)
@@ -77,6 +77,7 @@ fastbpe.train(["a text"], vocab_size=300, on_error="ignore")  # error: call-over
 fastbpe.train(["a text"], vocab_size=300, errors="ignore")  # error: call-overload
 fastbpe.train(["a text"], vocab_size=300, base_special="start")  # error: call-overload
 fastbpe.train([[1]], vocab_size=300, mode="ids", base_size=2, ties="huggingface")  # error: call-overload
+fastbpe.train([[1]], vocab_size=300, mode="ids", base_size=2, num_threads=2)  # error: call-overload
 fastbpe.train(named, vocab_size=300, mode="codepoint", parity=parity)  # error: call-overload
 fastbpe.train(named, vocab_size=300, mode="unigram", weights={"de": 2})  # error: call-overload
 fastbpe.train(named, vocab_size=300, weights={"de": 2.5})  # error: dict-item

@@ -27,3 +27,10 @@ def integer(name: str, value: Any) -> int:
     if not hasattr(type(value), "__index__") or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
     return operator.index(value)
+
+
+def not_a_tokenizer(name: str, value: object) -> TypeError:
+    """Return the error for an argument that is not a Tokenizer. name: name of the argument."""
+    return TypeError(
+        f"{name} must be a Tokenizer, not {type(value).__name__}; use fastbpe.load to load one from a file"
+    )

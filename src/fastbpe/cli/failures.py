@@ -40,6 +40,7 @@ _OF_PYTHON = (
     (", or None", ""),
     (", and with_tokens adds tokens", ""),
     (", or add tokens with with_tokens", ""),
+    ("; add it with with_special_tokens", ""),
 )
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted

@@ -17,12 +17,12 @@ merge 3/3: (257, 98) -> 258 (b'aaab') had 2 occurrences
 from fastbpe.minbpe.tokenizers import (
     GPT2_SPLIT_PATTERN,
     GPT4_SPECIAL_TOKENS,
-    GPT4_SPLIT_PATTERN,
     BasicTokenizer,
     GPT4Tokenizer,
     RegexTokenizer,
     Tokenizer,
 )
+from fastbpe.patterns import GPT4_SPLIT_PATTERN
 
 __all__ = [
     "GPT2_SPLIT_PATTERN",

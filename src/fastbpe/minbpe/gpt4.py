@@ -7,11 +7,11 @@ from itertools import pairwise
 
 from fastbpe.minbpe.tokenizers import (
     GPT4_SPECIAL_TOKENS,
-    GPT4_SPLIT_PATTERN,
     GPT4Tokenizer,
     Pair,
     RegexTokenizer,
 )
+from fastbpe.patterns import GPT4_SPLIT_PATTERN
 
 __all__ = [
     "GPT4_SPECIAL_TOKENS",

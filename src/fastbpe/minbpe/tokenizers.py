@@ -22,14 +22,11 @@ from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._minbpe_methods import Methods
 from fastbpe.model import N_BYTES
+from fastbpe.patterns import GPT4_SPLIT_PATTERN
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 GPT2_SPLIT_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-GPT4_SPLIT_PATTERN = (
-    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
-    r"|\s*[\r\n]|\s+(?!\S)|\s+"
-)
 GPT4_SPECIAL_TOKENS = {
     "<|endoftext|>": 100257,
     "<|fim_prefix|>": 100258,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.arguments import not_a_tokenizer
 from fastbpe.model import CodePointModel, Model
 from fastbpe.tokenizer.families.family import Family
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -26,9 +27,7 @@ def check_tokenizers(**arguments: object) -> None:
     """Raise TypeError for an argument that is not a Tokenizer. arguments: by name."""
     for name, value in arguments.items():
         if not isinstance(value, Tokenizer):
-            raise TypeError(
-                f"{name} must be a Tokenizer, not {type(value).__name__}; use fastbpe.load to load one from a file"
-            )
+            raise not_a_tokenizer(name, value)
 
 
 def family_of(tokenizer: Tokenizer) -> Family:

@@ -55,12 +55,17 @@ def find_roles(
     return found
 
 
-def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]) -> dict[str, str]:
+def check_roles(
+    roles: Mapping[str, str] | None,
+    is_token: Callable[[str], bool],
+    way_out: str = "add it with with_special_tokens",
+) -> dict[str, str]:
     """Check a caller's roles.
 
     Args:
         roles: role to token; None: no roles.
         is_token: function that tells whether the tokenizer has a token.
+        way_out: str – how to add a token that is missing, for the error.
 
     Raises:
         SpecialTokenError: there is no such role, or no such token.
@@ -79,8 +84,7 @@ def check_roles(roles: Mapping[str, str] | None, is_token: Callable[[str], bool]
             raise TypeError(f"roles: the token of {role} must be a str, not {type(name).__name__}")
         if not is_token(name):
             raise SpecialTokenError(
-                f"roles: the token of {role}, {name!r}, is not a special token of this tokenizer; add it with "
-                "special_tokens= (in code-point mode: control_symbols)"
+                f"roles: the token of {role}, {name!r}, is not a special token of this tokenizer; {way_out}"
             )
     return dict(roles)
 

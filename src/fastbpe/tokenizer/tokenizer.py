@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe._utils.arguments import integer
+from fastbpe._utils.arguments import integer, not_a_tokenizer
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
@@ -1411,7 +1411,7 @@ class Tokenizer(TokenizerBase):
         from fastbpe.tokenizer.surgery.entries import map_families  # here: few programs need it
 
         if not isinstance(old, Tokenizer):
-            raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
+            raise not_a_tokenizer("old", old)
         return map_families(old._family, self._family)
 
     def save(self, path: str | os.PathLike[str]) -> None:

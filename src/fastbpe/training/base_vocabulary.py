@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.arguments import not_a_tokenizer
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError, TrainingError
@@ -209,9 +210,7 @@ def check_mode(base: object, mode: str) -> None:
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer
 
     if not isinstance(base, (Tokenizer, SequenceTokenizer)):
-        raise TypeError(
-            f"base must be a Tokenizer, not {type(base).__name__}; use fastbpe.load to load one from a file"
-        )
+        raise not_a_tokenizer("base", base)
     if base.mode != mode:
         raise TrainingError(
             f"base= is a tokenizer of mode={base.mode!r}, which mode={mode!r} cannot extend: pass "

@@ -227,7 +227,7 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
             reason = specs.WITHOUT_EFFECT[name]
         else:
             reason = f"the options are {', '.join(sorted(COUNTING_NAMES))}"
-        raise OptionError(f"{name!r} is not an option of counting in {mode} mode: {reason}")
+        raise OptionError(f"{name}= is not an option of counting in {mode} mode: {reason}")
 
 
 def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:

@@ -277,7 +277,8 @@ def train(
             )
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training
-        check_roles(roles, _names_of(mode, options, base, counted).__contains__)
+        argument = "special_tokens" if mode == "byte" else "control_symbols"
+        check_roles(roles, _names_of(mode, options, base, counted).__contains__, f"add it with {argument}=")
     if mode == "unigram":
         from fastbpe.training.unigram import train_unigram
 
@@ -386,4 +387,4 @@ def check_names(mode: str, options: Iterable[str]) -> None:
             )
             listed = ", ".join(sorted(of_mode))
             near = f"did you mean {' or '.join(matches)}?" if matches else f"the options are {listed}"
-        raise OptionError(f"{name!r} is not an option of training in {mode} mode: {near}")
+        raise OptionError(f"{name}= is not an option of training in {mode} mode: {near}")

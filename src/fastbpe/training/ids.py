@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -66,7 +66,7 @@ class SequenceOptions:
             )
         put("special_tokens", tuple(dict.fromkeys(names)))
         if wrong := [name for name in self.special_tokens if not isinstance(name, str) or not name]:
-            raise TrainingError(f"special_tokens has {wrong[0]!r}: a name must be a str of one character or more")
+            raise TrainingError(f"special_tokens={[wrong[0]]!r}: a name must be a str of one character or more")
         if self.vocab_size < self.base_size + len(self.special_tokens):
             n_special = len(self.special_tokens)
             special = f" and {counted(n_special, 'special token')}" if n_special else ""
@@ -117,7 +117,7 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
             f'base_special={run.base_special!r} has no effect with mode="ids", whose base has no special tokens; '
             "leave base_special= out"
         )
-    replace(run.reading, num_threads=None).check_unused("the source is sequences of integers")
+    run.reading.check_unused("the source is sequences of integers")
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     keywords, reporter = run.options, run.reporter
     if base is not None:

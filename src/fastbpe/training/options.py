@@ -139,7 +139,7 @@ class TrainingKeywords(ByteKeywords, UnigramKeywords, SequenceKeywords, ReadingK
 
 
 class RunKeywords(ReadingKeywords, total=False):
-    """Keyword arguments of `train` for all modes, for type checkers."""
+    """Keyword arguments of `train` for all modes but "ids", for type checkers."""
 
     progress: Progress
 
@@ -166,11 +166,13 @@ class UnigramRun(UnigramKeywords, RunKeywords, total=False):
     roles: Mapping[str, str] | None
 
 
-class SequenceRun(SequenceKeywords, RunKeywords, total=False):
+class SequenceRun(SequenceKeywords, total=False):
     """Keyword arguments of `train` with mode="ids", for type checkers."""
 
     ties: Literal["pair", "first"]
     min_count: int
+    special_tokens: Iterable[str]
+    progress: Progress
 
 
 @dataclass(frozen=True, kw_only=True)

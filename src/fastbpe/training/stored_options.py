@@ -6,7 +6,7 @@ from typing import Any
 
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel
-from fastbpe.tokenizer.internals import family_of
+from fastbpe.tokenizer.internals import check_tokenizers, family_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 # Options of a trainer that a tokenizer.json or a GGUF file also has: they do not show that it was trained.
@@ -28,15 +28,14 @@ def training_options(tokenizer: Tokenizer) -> dict[str, Any]:
     Returns:
         Keyword arguments for `train`; {} if the tokenizer's file stores no options.
 
-    Raises TypeError if the tokenizer is not a Tokenizer.
+    Raises TypeError if tokenizer is not a Tokenizer.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["ab ab abc"], mode="codepoint", vocab_size=10)
     >>> fastbpe.train(["ab ab abc"], **fastbpe.training_options(tokenizer)) == tokenizer
     True
     """
-    if not isinstance(tokenizer, Tokenizer):
-        raise TypeError(f"training_options accepts a Tokenizer, not {type(tokenizer).__name__}")
+    check_tokenizers(tokenizer=tokenizer)
     model = family_of(tokenizer).own
     if not isinstance(model, CodePointModel):
         return {}

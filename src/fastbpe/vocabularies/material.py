@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.arguments import not_a_tokenizer
 from fastbpe._utils.caching import cached_property
 from fastbpe.patterns import Pattern
 
@@ -101,7 +102,7 @@ def material_of(tokenizer: Described) -> Material:
     """Collect the facts about a tokenizer. Raises TypeError if it does not work on text."""
     family: _Family | None = getattr(tokenizer, "_family", None)
     if family is None:
-        raise TypeError(f"tokenizer must be a fastbpe.Tokenizer, not {type(tokenizer).__name__}")
+        raise not_a_tokenizer("tokenizer", tokenizer)
     return family.material()
 
 

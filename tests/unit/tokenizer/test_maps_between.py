@@ -117,7 +117,7 @@ def test_maps_lead_across_modes() -> None:
 
 
 def test_other_object_raises_type_error() -> None:
-    with pytest.raises(TypeError, match="must be a Tokenizer"):
+    with pytest.raises(TypeError, match=r"old must be a Tokenizer, not dict; use fastbpe\.load"):
         byte_level(BYTES).id_map(BYTES)  # type: ignore[arg-type]
 
 

@@ -95,7 +95,7 @@ def test_roles_are_guessed_by_one_list() -> None:
         (
             {"bos": "<go>"},
             SpecialTokenError,
-            "the token of bos, '<go>', is not a special token of this tokenizer; add",
+            "roles: the token of bos, '<go>', is not a special token of this tokenizer; add it with ",
         ),
         ({"bos": 256}, TypeError, "the token of bos must be a str, not int"),
         (["bos"], TypeError, "roles must be a dict of roles and tokens, such as {'eos': '</s>'}, not list"),
@@ -112,6 +112,18 @@ def test_wrong_roles_are_named(roles: Any, error: type[Exception], message: str,
                 call()
             assert message in str(raised.value)
     assert not (tmp_path / "a.fbpe").exists()
+
+
+def test_role_of_a_missing_token_names_the_argument_that_adds_it(tmp_path: Path) -> None:
+    roles = {"bos": "<go>"}
+    for call, way_out in (
+        (lambda: byte_level(roles=roles), "special_tokens="),
+        (lambda: code_points(roles=roles), "control_symbols="),
+        (lambda: byte_level().with_special_tokens([], roles=roles), "with_special_tokens"),
+        (lambda: code_points().export(tmp_path / "a.fbpe", roles=roles), "with_special_tokens"),
+    ):
+        with pytest.raises(SpecialTokenError, match=f"; add it with {way_out}$"):
+            call()
 
 
 @pytest.mark.parametrize(("name", "what"), [("a.json", "a tokenizer.json alone"), ("a.tiktoken", "tiktoken")])

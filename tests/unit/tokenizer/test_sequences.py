@@ -317,7 +317,7 @@ def test_id_to_token_names_a_special_token_without_impossible_advice() -> None:
 def test_options_of_other_modes_are_refused() -> None:
     with pytest.raises(
         OptionError,
-        match=r"'pattern' is not an option of training in ids mode: it is available only with mode='byte'$",
+        match=r"pattern= is not an option of training in ids mode: it is available only with mode='byte'$",
     ):
         train([[0, 1]], pattern=None)
     with pytest.raises(OptionError, match="did you mean max_token_length"):
@@ -330,6 +330,13 @@ def test_options_of_other_modes_are_refused() -> None:
         fastbpe.train(["ab"], vocab_size=300, character_coverage=1.0)
     with pytest.raises(OptionError, match="needs base=, or base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)
+
+
+@pytest.mark.parametrize("option", [{"num_threads": 2}, {"num_threads": 1}, {"max_memory_bytes": 1 << 20}])
+def test_options_for_reading_text_are_refused(option: dict[str, int]) -> None:
+    message = rf"^the source is sequences of integers: leave out {next(iter(option))}=$"
+    with pytest.raises(TrainingError, match=message):
+        train([[0, 1]], **option)
 
 
 @pytest.mark.parametrize("source", [[], [[]], [(), b""], {}, {(0, 1): 0}])

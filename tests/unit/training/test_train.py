@@ -585,11 +585,11 @@ def test_special_tokens_of_integers_must_be_a_list_of_names(names: Any) -> None:
         (
             {"vocabsize": 300},
             TypeError,
-            "'vocabsize' is not an option of training in byte mode: did you mean vocab_s",
+            "vocabsize= is not an option of training in byte mode: did you mean vocab_s",
         ),
-        ({"min_frequency": 2}, TrainingError, "'min_frequency' is not an option.*did you mean min_count?"),
-        ({"byte_fallback": True}, TypeError, "'byte_fallback' is not an option.*only with mode='codepoint'"),
-        ({"foo": True}, TypeError, "'foo' is not an option.*the options are max_token_bytes, min_count, pattern"),
+        ({"min_frequency": 2}, TrainingError, "min_frequency= is not an option.*did you mean min_count?"),
+        ({"byte_fallback": True}, TypeError, "byte_fallback= is not an option.*only with mode='codepoint'"),
+        ({"foo": True}, TypeError, "foo= is not an option.*the options are max_token_bytes, min_count, pattern"),
         ({"base_special": "keep"}, TrainingError, "base_special='keep' has no effect without base=; pass base="),
     ],
 )

@@ -55,7 +55,7 @@ def test_file_that_says_nothing_of_a_training_has_no_options(
 
 def test_other_tokenizers_have_no_options() -> None:
     assert fastbpe.training_options(fastbpe.train(["ab"], vocab_size=257, progress=False)) == {}
-    with pytest.raises(TypeError, match="accepts a Tokenizer, not SequenceTokenizer"):
+    with pytest.raises(TypeError, match="tokenizer must be a Tokenizer, not SequenceTokenizer"):
         fastbpe.training_options(fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4))  # type: ignore[arg-type]
 
 

@@ -243,7 +243,7 @@ def test_bad_file_raises_format_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", [5, "gpt2", fastbpe.SequenceTokenizer.from_merges([(0, 1)], base_size=4)])
 def test_other_objects_raise_type_error(other: object) -> None:
-    with pytest.raises(TypeError, match=r"tokenizer must be a fastbpe\.Tokenizer, not "):
+    with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not "):
         vocabulary_report(other)  # type: ignore[arg-type]
 
 

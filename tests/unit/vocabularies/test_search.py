@@ -117,5 +117,5 @@ def test_bad_conditions_raise_value_error(options: dict[str, str], message: str,
 
 
 def test_other_objects_raise_type_error() -> None:
-    with pytest.raises(TypeError, match=r"tokenizer must be a fastbpe\.Tokenizer, not int"):
+    with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not int"):
         search_tokens(5)  # type: ignore[arg-type]

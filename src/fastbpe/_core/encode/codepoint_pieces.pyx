@@ -17,7 +17,9 @@ from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
+from fastbpe._core.normalize.sentencepiece_normalizer cimport (
+    Normalized, Normalizer, check_n_bytes, normalized_free,
+)
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
@@ -208,8 +210,7 @@ cdef class TokenEncoder:
     cdef Tokens _start(self, bytes text, bint offsets):
         """Create the Tokens of a text, still empty, with memory for its normalized text."""
         cdef Tokens out = Tokens.__new__(Tokens)
-        if <size_t> PyBytes_GET_SIZE(text) >= NONE:
-            raise OverflowError(f"{len(text)} bytes of text: the limit for offsets is 2**32 - 2; cut the text")
+        check_n_bytes(<size_t> PyBytes_GET_SIZE(text))
         out._encoder = self
         out._text = text
         out._normalized = NormalizedText.__new__(NormalizedText)

@@ -25,6 +25,7 @@ cdef struct Step:
 
 
 cdef int no_memory(size_t n) except -1 nogil
+cdef int check_n_bytes(size_t n) except -1 nogil
 cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil
 cdef void normalized_free(Normalized* out) noexcept nogil
 

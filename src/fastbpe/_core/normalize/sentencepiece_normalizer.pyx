@@ -51,6 +51,16 @@ cdef int no_memory(size_t n) except -1 nogil:
         raise MemoryError(f"no memory to normalize {n} bytes of text")
 
 
+cdef int check_n_bytes(size_t n) except -1 nogil:
+    """Raise OverflowError if a text of n bytes is too long for offsets of 32 bits, of which NONE is none."""
+    if n >= NONE - 1:
+        with gil:
+            raise OverflowError(
+                f"{n} bytes of text: the limit for pieces and offsets is 2**32 - 3 bytes; cut the text"
+            )
+    return 0
+
+
 cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil:
     """Make space for n_more bytes and their offsets. Returns -1 if there is no memory."""
     cdef void* items
@@ -278,9 +288,7 @@ cdef class Normalizer:
 
     cdef int run_with_offsets(self, const uint8_t* text, size_t n, Normalized* out) except -1 nogil:
         """Do the work of run(), and record offsets. Requires: all of `out` is 0."""
-        if n >= NONE - 1:
-            with gil:
-                raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 3; cut the text")
+        check_n_bytes(n)
         out.with_offsets = True
         if self.run(text, n, out) != 0 or out.n >= NONE:
             no_memory(n)
@@ -315,8 +323,8 @@ cdef class Normalizer:
         cdef size_t n = <size_t> PyBytes_GET_SIZE(text), i
         cdef int failed
         cdef list offsets
-        if with_offsets and n > 0xFFFFFFFF:
-            raise OverflowError(f"{n} bytes of text: the limit for offsets is 2**32 - 1; cut the text")
+        if with_offsets:
+            check_n_bytes(n)
         memset(&out, 0, sizeof(out))
         out.with_offsets = with_offsets
         try:

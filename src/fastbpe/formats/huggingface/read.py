@@ -28,8 +28,8 @@ _Made = TypeVar("_Made", Model, CodePointModel)
 Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
 
 
-_KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-_MEMBERS = frozenset({"version", "added_tokens", "model", *_KEPT})
+KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+_MEMBERS = frozenset({"version", "added_tokens", "model", *KEPT})
 #: Bytes of ASCII that another character represents.
 _UNSEEN = (*range(0x21), 0x7F)
 
@@ -153,7 +153,7 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
 
 def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     """Return the parts of a file that are kept as they are, for writing it again."""
-    kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
+    kept = {key: top.value[key] for key in KEPT if top.value.get(key) is not None}
     if "post_processor" in kept:
         kept["post_processor"] = templates.canonical(kept["post_processor"])
     model = top.part("model")

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.read import KEPT
 from fastbpe.formats.huggingface.write import BPE_DEFAULTS, all_added_tokens, write_document
 from fastbpe.model import AddedToken, Model
-
-_KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
 def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]]) -> bytes:
@@ -35,7 +34,7 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
 
         described = read_segmented.described(model, texts)
         vocabulary, n = _ids(texts, model), len(described["vocab"])
-    kept = {name: model.huggingface.get(name) for name in _KEPT}
+    kept = {name: model.huggingface.get(name) for name in KEPT}
     return write_document(added_tokens=_checked_added(model, vocabulary, n), **kept, **described)
 
 
