@@ -237,7 +237,7 @@ def test_code_point_options_are_used_or_refused(run, text, tmp_path):
         ),
         (["--option", "split_digits=no idea"], "--option split_digits='no idea': must be True or False"),
         (["--option", "input=a.txt"], "fastbpe's train has no option 'input': the text is the first argument"),
-        (["--option", "model_prefix=a"], "write the model with tokenizer.export"),
+        (["--option", "model_prefix=a"], "export writes the model (-o OUT on the command line)"),
         (["--option", "num_sub_iterations=3"], "in codepoint mode: it is available only with --mode unigram"),
         (["--option", "enable_differential_privacy=true"], "sentencepiece 0.2.3 ignores it; leave it out"),
         (

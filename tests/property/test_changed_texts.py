@@ -94,7 +94,7 @@ def test_no_change_gives_an_empty_report() -> None:
     old = fastbpe.train(["low lower"], vocab_size=258, progress=False)
     found = fastbpe.changed_texts(old, old, ["low", "lower"])
     assert (found.texts, found.parts, found.n_aligned) == ((), (), 0)
-    assert str(found).splitlines()[0] == "texts   0 of 2 get other ids: 0 fewer ids, 0 more, 0 as many"
+    assert str(found).splitlines()[0] == "texts   0 of 2 get other ids (fewer: 0, more: 0, as many: 0)"
     assert str(fastbpe.changed_texts(old, old, [])).splitlines()[1] == "ids     0 before, 0 now"
 
 

@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe.cli import documents, plots, streams
 from fastbpe.cli.comparison import (
@@ -208,7 +209,8 @@ def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Di
         _print_table(rows)
         if differences is not None and differences.found is not None:
             streams.say(
-                f"\ntoken boundaries differ in {differences.n_differing:,} of {differences.n_texts:,} lines"
+                f"\ntoken boundaries differ in {differences.n_differing:,} of "
+                f"{counted(differences.n_texts, 'line')}"
             )
             _print_difference(differences.found, args.model)
 

@@ -41,6 +41,7 @@ _OF_PYTHON = (
     (", and with_tokens adds tokens", ""),
     (", or add tokens with with_tokens", ""),
     ("; add it with with_special_tokens", ""),
+    ("; use Tokenizer.truncate(text, n), and pad batches yourself", ""),
 )
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted

@@ -50,7 +50,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         nbest_size: a unigram model draws one of this number of best segmentations; -1: one of all.
         alpha: for a unigram model, weight of the score: a segmentation's probability is proportional to exp(alpha
             * score); for a BPE model, probability of skipping a merge (BPE dropout).
-        num_threads: threads for a batch; -1: one for each core.
+        num_threads: threads for a batch; -1: one per usable core.
         return_type: another name for out_type.
 
     Raises:

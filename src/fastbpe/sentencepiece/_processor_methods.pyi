@@ -138,7 +138,7 @@ class Methods:
     def id_to_piece(self, id: Sequence[int] | npt.NDArray[Any]) -> list[str]: ...
     @overload
     def get_score(self, id: int) -> float:
-        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
+        """Return the score of an id, or of several. In a BPE model, the highest score merges first."""
     @overload
     def get_score(self, id: Sequence[int] | npt.NDArray[Any]) -> list[float]: ...
     @overload

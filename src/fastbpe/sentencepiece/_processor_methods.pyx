@@ -377,7 +377,7 @@ cdef class Methods:
         return self._fact(id, PIECE)
 
     def get_score(self, id):
-        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
+        """Return the score of an id, or of several. In a BPE model, the highest score merges first."""
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):

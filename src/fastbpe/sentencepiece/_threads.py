@@ -10,7 +10,7 @@ _MOST = 1024
 
 
 def n_threads(num_threads: int) -> int | None:
-    """Return the number of threads; None (one per core) if num_threads is negative."""
+    """Return the number of threads; None (one per usable core) if num_threads is negative."""
     return None if num_threads < 0 else max(1, min(num_threads, _MOST))
 
 
@@ -22,7 +22,7 @@ def pool_threads(thread_pool: ThreadPool) -> int:
 
 
 class ThreadPool:
-    """Number of threads, for the argument `thread_pool`; if negative, one per core. All objects share one pool.
+    """Number of threads, for the argument `thread_pool`; if negative, one per usable core. Objects share one pool.
 
     >>> ThreadPool(2).num_threads()
     2

@@ -44,8 +44,8 @@ def load(
               file of llama.cpp, with or without the tensors;
             - a folder: the first of these files in it is loaded: tokenizer.json, tokenizer.model, tekken.json,
               tiktoken.model, spiece.model, sentencepiece.bpe.model, sentencepiece.model, spm.model, GPT-2's two,
-              BERT's vocab.txt,
-              tokenizer.model.v*, *.tiktoken, *.fbpe, *.gguf; with the tokens from tokenizer_config.json,
+              BERT's vocab.txt, tokenizer.model.v*, *.tiktoken, *.fbpe, *.gguf; with the tokens from
+              tokenizer_config.json,
               special_tokens_map.json and added_tokens.json, read as in AutoTokenizer of transformers;
             - a name, if no file or folder has it: "o200k_base", "llama3", ..., an OpenAI model ("gpt-4o", or
               "GPT-4o"), or a Hugging Face repository ("org/name").

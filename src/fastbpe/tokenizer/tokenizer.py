@@ -92,8 +92,8 @@ def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
 class Tokenizer(TokenizerBase):
     """BPE tokenizer. `train`, `load`, `Tokenizer.from_ranks` and `Tokenizer.from_merges` create one.
 
-    A tokenizer never changes, so threads may share it. It can be pickled. It is equal to any tokenizer with the
-    same tokens, merges, special tokens and split pattern text, whatever the file format, and has the same hash.
+    A tokenizer never changes, so threads may share it. It can be pickled. Tokenizers with the same `fingerprint`
+    are equal, whatever their names and file formats, and have the same hash.
 
     `mode` is the kind of its base symbols:
 
@@ -210,7 +210,8 @@ class Tokenizer(TokenizerBase):
             allowed_special: special tokens to encode as their ids: a set, or "all".
             disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
                 encode them like any text.
-            num_threads: maximum number of threads, for a long text. None: FASTBPE_NUM_THREADS, or one per core.
+            num_threads: maximum number of threads, for a long text. None: FASTBPE_NUM_THREADS, or one per usable
+                core.
             dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1, by the rule of
                 tokenizers for bytes, of sentencepiece for code points. Special and added tokens stay whole.
             seed: seed of the random numbers for dropout, 0 to 2**64 - 1. None: one from the operating system.
@@ -396,7 +397,7 @@ class Tokenizer(TokenizerBase):
         seed: int | None = None,
         with_template: bool = False,
     ) -> list[list[int]]:
-        """Encode each text, in order, as `encode` does. An error has a note with the index of the text.
+        """Encode each text, in order, as `encode` does. An error names the index of the text.
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
@@ -860,7 +861,7 @@ class Tokenizer(TokenizerBase):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = (),
     ) -> list[str]:
-        """Truncate each text, in order, as `truncate` does. An error has a note with the index of the text.
+        """Truncate each text, in order, as `truncate` does. An error names the index of the text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
         ['abab', 'c']
@@ -967,7 +968,7 @@ class Tokenizer(TokenizerBase):
         unknown_ids: UnknownIds = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. An error has a note with its index.
+        """Decode each sequence of ids, in order, as `decode` does. An error names its index.
 
         Args:
             batch_of_ids: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as

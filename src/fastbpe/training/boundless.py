@@ -68,12 +68,12 @@ def _train_on_runs(
     assert runs.runs_of is not None
     if " " in runs.runs_of:
         raise TrainingError(
-            "these PieceCounts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
+            "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
             "superwords=Superwords(…), as they were counted"
         )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(
-            'these PieceCounts are runs of the words of a tokenizer: pass superwords="boundless", and this '
+            'these counts are runs of the words of a tokenizer: pass superwords="boundless", and this '
             "tokenizer as base="
         )
     options, merges = words_of(words)

@@ -114,11 +114,11 @@ def _with_options_of_counts(
         return dict(options)
     if other := next((counts.mode for counts in found if counts.mode != "byte"), None):
         raise TrainingError(
-            f'these PieceCounts were counted with mode="{other}"; pass mode="{other}", or leave mode= out'
+            f'these counts were counted with mode="{other}"; pass mode="{other}", or leave mode= out'
         )
     if any(counts.runs_of is not None for counts in found):
         raise TrainingError(
-            'these PieceCounts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
+            'these counts are runs; pass their tokenizer as base=, and superwords="boundless" for runs of '
             "words, or superwords=Superwords(…), as they were counted, for runs of tokens"
         )
     known = () if base is None else base.special_tokens

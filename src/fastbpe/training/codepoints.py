@@ -103,12 +103,13 @@ class CodePointReport:
             )
         if self.left_out:
             n_times = sum(self.left_out.values())
+            become = "it becomes" if len(self.left_out) == 1 else "they become"
             most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:_N_CHARACTERS_SHOWN]
             notes.append(
-                f"left out of the vocabulary: {len(self.left_out):,} rare characters, {n_times:,} times in all "
-                f"({n_times / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
+                f"left out of the vocabulary: {plurals.counted(len(self.left_out), 'rare character')} with "
+                f"{plurals.counted(n_times, 'occurrence')} ({n_times / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
                 + (", …" if len(self.left_out) > len(most) else "")
-                + f"; they become {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
+                + f"; {become} {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
                 f"character_coverage={trainer['character_coverage']:g} is raised"
             )
         return notes

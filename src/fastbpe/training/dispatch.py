@@ -142,8 +142,8 @@ def train(
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: symbols, pieces, characters; "characters" learns no merges, and the
-            characters that character_coverage= keeps.
+            code-point mode: symbols, pieces, characters; "characters": no merges, only the characters that
+            character_coverage= keeps.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
             unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
@@ -158,9 +158,10 @@ def train(
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             after these.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
-            is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
-            total is None if the size of the source is not known), then "learning" (in merges). Each named source
-            has its own phase "counting".
+            is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes,
+            with mode="ids" in symbols; total is None if the size of the source is not known), then "learning" (in
+            merges, or pieces of a unigram model). Each named source has its own phase "counting". With superwords=
+            there are other phases.
         roles: dict – "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token; see
             `Tokenizer.roles`.
         parity: Parity – share the merges among languages: each merge is for the language whose text needs the most

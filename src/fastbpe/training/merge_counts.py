@@ -168,8 +168,8 @@ class _Merge:
             raise FormatError(f"{where}: {error}; copy the file again or recreate it") from None
         if at != len(pieces):
             raise FormatError(
-                f"{where}: {len(pieces) - at} bytes are left over after its last piece; "
-                "copy the file again or recreate it"
+                f"{where}: extra bytes after its last piece: {len(pieces) - at}; copy the file again or recreate "
+                "it"
             )
         self._n_rows += n_rows
 

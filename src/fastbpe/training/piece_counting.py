@@ -117,12 +117,12 @@ def count_pieces(
         if pattern != DEFAULT_PATTERN or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
             others = "; use control_symbols= or user_defined_symbols= here" if special_tokens else ""
-            raise OptionError(f"{name!r} is available only with mode='byte'{others}")
+            raise OptionError(f"{name}= is available only with mode='byte'{others}")
         if superwords is not None:
-            raise OptionError("'superwords' is available only with mode='byte'")
+            raise OptionError("superwords= is available only with mode='byte'")
         return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
-        raise OptionError(f"count_pieces has no option {next(iter(options))!r} with mode='byte'")
+        raise OptionError(f"{next(iter(options))}= is not an option of count_pieces with mode='byte'")
     names = check_special_tokens(special_tokens)
     if superwords is not None:
         if isinstance(superwords, Superwords):
@@ -182,7 +182,7 @@ def count_source(
         of_base: functions with which the base turns documents into pieces; None: only pattern and special tokens.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is already a PieceCounts, so there is nothing to count; pass it to train")
+        raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")
     if isinstance(source, Mapping):
         reading.check_unused()
         with reporter.phase("counting", 0):

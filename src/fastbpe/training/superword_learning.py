@@ -119,7 +119,7 @@ def _base_of_runs(
     base = base_of_runs(runs, base, superwords)
     if new := [name for name in keywords.get("special_tokens", ()) if name not in base.special_tokens]:
         raise TrainingError(
-            f"special_tokens={new} were not special tokens when these PieceCounts were made; train without them, "
+            f"special_tokens={new} were not special tokens when these counts were made; train without them, "
             "then add them with with_special_tokens"
         )
     return base

@@ -85,7 +85,7 @@ def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwor
     name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
-            "these PieceCounts are runs of the tokens of a tokenizer: pass it as base=, and "
+            "these counts are runs of the tokens of a tokenizer: pass it as base=, and "
             "superwords=Superwords(…), as they were counted"
         )
     return base
@@ -99,7 +99,7 @@ def level_of_runs(runs: PieceCounts) -> int:
     name, is_cut, facts = (runs.runs_of or "").partition(_CUT)
     if name.endswith(NEIGHBOURS):
         raise TrainingError(
-            "these PieceCounts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these), "
+            "these counts are neighbours, not runs: count the runs with count_pieces(…, neighbours=these), "
             "and pass their sum"
         )
     if not is_cut:

@@ -65,8 +65,7 @@ def count_words_of(
     if last_words is not None and (name := order_matters(options)):
         raise TrainingError(
             f"{name}: the unigram model would depend on the order of the sentences, which counts do not keep: "
-            "leave "
-            "it out, or pass the text to train"
+            "leave it out, or pass the text to train"
         )
     classes = character_classes(options) if last_words is None else cut_at_spaces()
     texts, skipped = sentences_of(source, reading)
@@ -112,7 +111,7 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
     facts = facts_of(counts)
     if facts is None or facts.mode != mode:
         raise TrainingError(
-            f"these PieceCounts are for mode={counts.mode!r}; count with mode={mode!r}, or pass the text"
+            f"these counts are for mode={counts.mode!r}; count with mode={mode!r}, or pass the text"
         )
     return CountedWords(
         words=table_of(counts),
@@ -156,7 +155,7 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
         The sentences, and a record that gets the documents that are skipped.
     """
     if isinstance(source, PieceCounts):
-        raise TrainingError("the source is already a PieceCounts, so there is nothing to count; pass it to train")
+        raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         replace(reading, num_threads=None, max_memory_bytes=None).check_unused()

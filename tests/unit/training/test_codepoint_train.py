@@ -145,7 +145,7 @@ def test_report_counts_skipped_lines_and_characters() -> None:
     assert report.notes(model.trainer) == [
         "left out: 2 of 53 lines, 55 bytes: 1 longer than max_sentence_length=45 bytes (raise it) and 1 with "
         "U+2585, which stands for unknown characters",
-        "left out of the vocabulary: 1 rare characters, 1 times in all (0.331%): 'q'; they become <unk>, unless "
+        "left out of the vocabulary: 1 rare character with 1 occurrence (0.331%): 'q'; it becomes <unk>, unless "
         "character_coverage=0.98 is raised",
     ]
 
@@ -156,7 +156,7 @@ def test_skipped_lines_and_characters_are_warned_of(tmp_path: Path) -> None:
         tokenizer = fastbpe.train(tmp_path / "a.txt", mode="codepoint", vocab_size=12, progress=False)
     assert tokenizer.training_report["n_bytes"] == 140
     for fallback, become in ((False, "<unk>"), (True, "bytes")):
-        with pytest.warns(TrainingWarning, match=f"1 rare characters.*'q'; they become {become}, unless char"):
+        with pytest.warns(TrainingWarning, match=f"1 rare character .*'q'; it becomes {become}, unless char"):
             fastbpe.train(
                 ["ab ab\n" * 500 + "q"], mode="codepoint", vocab_size="characters", byte_fallback=fallback
             )

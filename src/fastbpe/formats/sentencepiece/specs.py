@@ -93,7 +93,7 @@ _IGNORED = "sentencepiece 0.2.3 ignores it; leave it out"
 #: `fastbpe.sentencepiece` takes them.
 WITHOUT_EFFECT = {
     "input": "the text is the first argument (FILE on the command line)",
-    "model_prefix": 'write the model with tokenizer.export("NAME.model", format="sentencepiece")',
+    "model_prefix": "the tokenizer's export writes the model (-o OUT on the command line)",
     "vocabulary_output_piece_score": "no .vocab file is written",
     "accept_language": _IGNORED,
     "self_test_sample_size": _IGNORED,

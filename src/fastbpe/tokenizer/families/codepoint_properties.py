@@ -133,8 +133,7 @@ def check_merges(model: CodePointModel) -> None:
     if bad == -1:
         raise VocabularyError(
             f"piece_ends must be uint32s that do not decrease and are at most {len(model.piece_bytes)}, the "
-            "length "
-            "of piece_bytes"
+            "length of piece_bytes"
         )
 
     if bad is not None:

@@ -178,7 +178,9 @@ def _array(path: Path) -> Any:
     try:
         array = numpy.load(path, allow_pickle=False, mmap_mode="r")
     except (ValueError, EOFError) as error:
-        raise FormatError(f"{path}: not a valid .npy file: {error}") from None
+        # numpy takes a file without its header for pickled objects, and advises to load them, which may run code.
+        why = "it is not an array of numbers" if "pickle" in str(error) else error
+        raise FormatError(f"{path}: not a valid .npy file: {why}") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
             f"{path}: an array of {array.dtype} with ndim={array.ndim}; it must have one or two dimensions, "

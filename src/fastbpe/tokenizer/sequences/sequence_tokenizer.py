@@ -123,7 +123,7 @@ class SequenceTokenizer:
         Args:
             sequence: the symbols.
             num_threads: maximum number of threads, for a long sequence. None: FASTBPE_NUM_THREADS, or one per
-                core.
+                usable core.
 
         Raises:
             ValueError: a symbol is negative, or not below base_size; the message contains its position.

@@ -81,9 +81,9 @@ class TextChanges:
     >>> changes.parts
     (ChangedPart(text='<x>', times=2, old=(60, 120, 62), new=(257,)),)
     >>> print(changes)
-    texts   1 of 2 get other ids: 1 fewer ids, 0 more, 0 as many
+    texts   1 of 2 get other ids (fewer: 1, more: 0, as many: 0)
     ids     9 before, 5 now (-44.4%)
-    parts   that changed in the first 1 of these texts
+    parts   that changed in these texts
             times  before  now  text
                 2       3    1  '<x>'
     """
@@ -122,12 +122,14 @@ class TextChanges:
         signs = Counter((text.n_new > text.n_old) - (text.n_new < text.n_old) for text in self.texts)
         share = f" ({(self.n_new - self.n_old) / self.n_old:+.1%})" if self.n_old else ""
         lines = [
-            f"texts   {len(self.texts):,} of {self.n_texts:,} get other ids: {signs[-1]:,} fewer ids, "
-            f"{signs[1]:,} more, {signs[0]:,} as many",
+            f"texts   {len(self.texts):,} of {self.n_texts:,} get other ids (fewer: {signs[-1]:,}, "
+            f"more: {signs[1]:,}, as many: {signs[0]:,})",
             f"ids     {self.n_old:,} before, {self.n_new:,} now{share}",
         ]
         if self.parts:
-            lines += [f"parts   that changed in the first {self.n_aligned:,} of these texts", *self._rows()]
+            all_ = self.n_aligned == len(self.texts)
+            which = "these texts" if all_ else f"the first {self.n_aligned:,} of these texts"
+            lines += [f"parts   that changed in {which}", *self._rows()]
         return "\n".join(lines)
 
     def _rows(self) -> Iterator[str]:
@@ -162,8 +164,7 @@ def changed_texts(
         new: Tokenizer – the tokenizer after it.
         corpus: texts or paths, as for `train`. Each document must fit in memory.
         align_first: int – number of changed texts, from the start, that are aligned to find the changed parts; 0:
-            none.
-            Aligning a text takes some hundred times as long as encoding it.
+            none. Aligning a text takes some hundred times as long as encoding it.
         separator: str – text between the documents of a text file, as for `train`; "\\n": each line is a text.
             None: the file is one text.
         text_field: str – field of a JSON line, or column of a table, that contains the text, as for `train`.
