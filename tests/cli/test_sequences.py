@@ -96,7 +96,10 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         (["encode", "-m", "codes.fbpe", "big.txt"], ["big.txt, sequence 1: 4 at position 0 is not a symbol"]),
         (["encode", "-m", "codes.fbpe", "none.txt"], ["none.txt"]),
         (["encode", "-m", "codes.fbpe", "floats.npy"], ["floats.npy: an array of float64 with ndim=1"]),
-        (["encode", "-m", "codes.fbpe", "no.npy"], ["no.npy: not a valid .npy file: it is not an array of numbers"]),
+        (
+            ["encode", "-m", "codes.fbpe", "no.npy"],
+            ["no.npy: not a valid .npy file: it is not an array of numbers"],
+        ),
         (["decode", "-m", "codes.fbpe", "ids.txt"], ["ids.txt: id 99 at position 1"]),
         (["decode", "-m", "codes.fbpe", "ids.txt", "--lines"], ["ids.txt:1: id 99 at position 1"]),
         ([*TRAIN, "big.txt"], ["4 at position 0"]),

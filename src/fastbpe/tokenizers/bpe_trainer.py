@@ -57,7 +57,7 @@ class BpeTrainer(Trainer):
         initial_alphabet: list of str; the first character of each is a token even if no text has it.
         continuing_subword_prefix: text put before each character of a word except the first.
         end_of_word_suffix: text put after the last character of a word.
-        max_token_length: tokens have fewer characters than this.
+        max_token_length: tokens of three characters or more have fewer characters than this.
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:

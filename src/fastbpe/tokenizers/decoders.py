@@ -1,4 +1,4 @@
-"""Decoders of BPE, as plain objects, and DecodeStream.
+"""Decoders, as plain objects, and DecodeStream.
 
 A decoder joins tokens, spelled as in the vocabulary. The tokenizer needs it only if fastbpe's decoding cannot be
 used; the results are the same.

@@ -114,7 +114,11 @@ NFKD = plain(Normalizer, "NFKD", "Unicode's form NFKD.")
 Lowercase = plain(Normalizer, "Lowercase", "Makes texts lower case.")
 StripAccents = plain(Normalizer, "StripAccents", "Removes combining marks, such as those that NFD separates.")
 ByteLevel = plain(Normalizer, "ByteLevel", "Replaces each character by GPT-2's characters for its bytes.")
-Nmt = plain(Normalizer, "Nmt", "Removes control characters; others, U+2581 and U+FFFD become spaces.")
+Nmt = plain(
+    Normalizer,
+    "Nmt",
+    "Removes control characters; tabs, line endings, zero-width characters, U+1680, U+2581, U+FFFD become spaces.",
+)
 
 
 class BertNormalizer(Normalizer):

@@ -49,13 +49,12 @@ class ParityBpeTrainer:
 
     Each merge is chosen for one language. With dev texts, it is the language whose dev text has the most tokens;
     with ratio, the one whose text has shrunk least relative to its ratio; else the one whose text has the most
-    tokens.
-    See `fastbpe.Parity` for the method.
+    tokens. See `fastbpe.Parity` for the method.
 
     Args:
         num_merges: number of merges to learn.
-        variant: "base", or "window": at most alpha / (number of languages) of the last `window_size` merges are
-            learned for the same language.
+        variant: "base", or "window": a language that has learned more than alpha / (number of languages) of the
+            last `window_size` merges must wait, as long as another language has pairs left.
         min_frequency: minimum number of occurrences of a pair that is merged.
         ratio: list with one number per language; see `train_from_iterator`.
         global_merges: number of first merges that are chosen by the counts of all languages together.
@@ -114,7 +113,9 @@ class ParityBpeTrainer:
         "global_merges", "Number of first merges, chosen by the counts of all languages.", number
     )
     window_size = option("window_size", "Number of last merges that variant window looks at.", number)
-    alpha = option("alpha", "Maximum share of the window for one language, times the number of languages.", real)
+    alpha = option(
+        "alpha", "Share of the window above which a language waits, times the number of languages.", real
+    )
     total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
     special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
     show_progress = trainer.SHOW_PROGRESS

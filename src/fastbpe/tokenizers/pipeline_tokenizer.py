@@ -162,7 +162,7 @@ class Tokenizer:
     def encode_batch(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Encode texts, or pairs of texts, on all cores.
+        """Encode texts, or pairs of texts, on all usable cores.
 
         Args:
             input: list of texts; of pairs (text, text); or of words and pairs of words, if is_pretokenized.
@@ -230,7 +230,7 @@ class Tokenizer:
         return self._decode_slowly([*map(token_id, sequence(ids))], skips)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
-        """Decode lists of ids, each as `decode` does, on all cores."""
+        """Decode lists of ids, each as `decode` does, on all usable cores."""
         skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
         if native is not None and type(sequences) is list and {*map(type, sequences)} == {list}:
             try:
@@ -375,7 +375,8 @@ class Tokenizer:
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
-            ValueError: an unknown strategy or side, or a stride that is not less than max_length.
+            ValueError: an unknown strategy or side, or a stride that is not less than max_length without the ids
+                of the template.
         """
         components.ignore(options)
         n_added = self.num_special_tokens_to_add(False)

@@ -160,5 +160,5 @@ END_OF_WORD_SUFFIX = option(
     "end_of_word_suffix", "Text after the last character of a word, or None.", text_or_none
 )
 MAX_TOKEN_LENGTH = option(
-    "max_token_length", "Tokens have fewer characters than this; None: no limit.", number_or_none
+    "max_token_length", "Tokens of three characters or more have fewer than this; None: no limit.", number_or_none
 )

@@ -107,7 +107,8 @@ class CodePointReport:
             most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:_N_CHARACTERS_SHOWN]
             notes.append(
                 f"left out of the vocabulary: {plurals.counted(len(self.left_out), 'rare character')} with "
-                f"{plurals.counted(n_times, 'occurrence')} ({n_times / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
+                f"{plurals.counted(n_times, 'occurrence')} ({n_times / max(self.n_characters, 1):.3%}): "
+                f"{', '.join(map(repr, most))}"
                 + (", …" if len(self.left_out) > len(most) else "")
                 + f"; {become} {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
                 f"character_coverage={trainer['character_coverage']:g} is raised"

@@ -80,7 +80,7 @@ def describe_digits(tokenizer: Described, material: Material, producible: Collec
 class Indentation:
     """White space at the start of lines.
 
-    runs: mapping – "spaces", "tabs", "line feeds" (\\\\n), "line endings" (\\\\r\\\\n) → lengths of the tokens
+    runs: mapping – "spaces", "tabs", "line feeds" (\\n), "line endings" (\\r\\n) → lengths of the tokens
         that are such a run and that some text can produce.
     cost: mapping – number of spaces → number of ids that this indentation adds to a line.
     """

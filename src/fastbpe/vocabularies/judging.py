@@ -35,8 +35,9 @@ def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
 def gini(costs: Sequence[float]) -> float | None:
     """Return the Gini coefficient of the costs of languages: 0 if all are equal, near 1 if one has nearly all.
 
-    It is the mean difference between two costs, divided by twice their mean (Gini 1912). Costs are tokens per
-    parallel line, as in work on parity among languages (Foroutan et al. 2025, arXiv 2508.04796).
+    It is the mean difference between two costs (over all pairs, each cost with itself included), divided by twice
+    the mean of the costs (Gini 1912). Costs are tokens per parallel line, as in work on parity among languages
+    (Foroutan et al. 2025, arXiv 2508.04796).
 
     Args:
         costs: cost of each language.

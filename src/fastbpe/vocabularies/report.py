@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from fastbpe._utils.choices import DocumentFormat
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.short_reprs import fields_repr, html_table
 from fastbpe.corpus.document_batches import Corpus
@@ -197,7 +198,7 @@ class VocabularyReport:
         for kind, groups in self.forms.items():
             largest = max(groups, key=len, default=())
             shown = f", the largest {self._some(largest)}" if largest else ""
-            yield f"differ by {kind} only", f"{len(groups):,} groups{shown}"
+            yield f"differ by {kind} only", f"{counted(len(groups), 'group')}{shown}"
         n_tokens = self.digits.n_tokens
         yield "numbers", ", ".join(f"{n:,} of {10**size:,}" for size, n in n_tokens.items() if size < 7) or "none"
         yield "  are split", _shown_groups(self.digits.groups)
