@@ -266,10 +266,16 @@ def test_training_warns_of_skipped_text(run, tmp_path):
     ]
 
 
-def test_truncation_setting_is_warned_of_on_one_line(run, tmp_path):
+def test_settings_that_are_not_applied_are_warned_of_in_words_of_the_shell(run, tmp_path):
     truncation = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
-    (tmp_path / "tokenizer.json").write_bytes(dumped(small(truncation=truncation)))
-    done = run("count", "-m", tmp_path / "tokenizer.json", stdin=b"x y z")
+    described = small(truncation=truncation)
+    described["model"]["dropout"] = 0.5
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(dumped(described))
+    done = run("count", "-m", path, stdin=b"x y z")
     assert done.out == b"5\n"
-    assert done.err.startswith(f"fastbpe: warning: {tmp_path / 'tokenizer.json'}: its truncation is not applied: ")
-    assert done.err.count("\n") == 1
+    assert done.err.splitlines() == [
+        f"fastbpe: warning: {path}: its dropout, 0.5, is not applied: encode returns the same ids each time",
+        f"fastbpe: warning: {path}: its truncation is not applied: encode returns all ids of a text, without "
+        "padding",
+    ]

@@ -112,7 +112,9 @@ def test_whisper_puts_language_and_task_before_texts(tmp_path: Path) -> None:
     around = [first, first + 3, first + 4, first + 5, ord("x"), first + 6]
     assert fastbpe.load(tmp_path).encode_with_template("x") == around
     fill(tmp_path, "Whisper", file, language="es")
-    with pytest.raises(FormatError, match=r"puts the id \d+ before texts for 'es', but <\|es\|> has not this id"):
+    with pytest.raises(
+        FormatError, match=r"puts the id \d+ before texts for 'es', but <\|es\|> does not have this id"
+    ):
         fastbpe.load(tmp_path)
     fill(tmp_path, "Whisper", file, language="elvish")
     with pytest.raises(FormatError, match="language: Whisper has no language 'elvish'; it has en, zh, "):

@@ -42,6 +42,7 @@ _OF_PYTHON = (
     (", or add tokens with with_tokens", ""),
     ("; add it with with_special_tokens", ""),
     ("; use Tokenizer.truncate(text, n), and pad batches yourself", ""),
+    ("; to skip merges at random, pass dropout= to Tokenizer.encode", ""),
 )
 _ARGUMENT = re.compile(
     r"(?<!--option )(?<![\w'\"\-.=])([a-z_]+)="  # not within a text that is quoted

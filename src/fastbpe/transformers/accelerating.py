@@ -40,7 +40,7 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     encodes at random, for example) is not changed; the logger "fastbpe.transformers" says why, at level DEBUG.
 
     Args:
-        tokenizer: a tokenizer of transformers, of class `PreTrainedTokenizerFast` or one of its base classes.
+        tokenizer: a tokenizer of transformers, of the class `PreTrainedTokenizerFast` or of a subclass.
 
     Returns:
         The same object.

@@ -139,8 +139,8 @@ def warn_of_settings(top: Part) -> None:
     dropout = None if model is None else dropout_of(model)
     if dropout is not None:
         warnings.warn(
-            f"{top.where}: its dropout is not applied: encode returns the same ids each time; to skip merges at "
-            f"random, pass dropout={dropout} to Tokenizer.encode",
+            f"{top.where}: its dropout, {dropout}, is not applied: encode returns the same ids each time; to skip "
+            "merges at random, pass dropout= to Tokenizer.encode",
             FormatWarning,
             stacklevel=2,
         )

@@ -69,7 +69,7 @@ def _language(value: object, where: str, find: Callable[[str], int]) -> str:
     if find(name) != expected:
         raise FormatError(
             f"{where}: language: transformers puts the id {expected} before texts for {value!r:.40}, but "
-            f"{name} has not this id; {WAY_OUT}"
+            f"{name} does not have this id; {WAY_OUT}"
         )
     return name
 
