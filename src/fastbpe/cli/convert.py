@@ -23,8 +23,8 @@ file; the summary line shows the options that load the first two. Before a file 
 replaced, the new one is read back and, unless --drop is given, must return the same ids
 for every token and for many pairs of tokens.
 
-Unigram models can be converted between sentencepiece's .model and tokenizer.json. The
-command warns if texts with several equally good segmentations may get other ids."""
+Unigram models can be converted between sentencepiece's .model, tokenizer.json and .gguf.
+The command warns if texts with several equally good segmentations may get other ids."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

@@ -25,9 +25,9 @@ tokenizer, `fastbpe decode` restores it byte for byte. Special tokens in the tex
 treated as plain text unless --allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
-it again: it continues where it stopped. Files are streamed; a text file that is one
-document is kept whole in memory if the tokenizer has a normalizer, or if its split
-pattern is not similar to gpt2, cl100k, o200k or llama3.
+it again: it continues where it stopped. Files are streamed, but a text file that is one
+document is kept whole in memory, unless the tokenizer has no normalizer and a split
+pattern similar to gpt2, cl100k, o200k or llama3.
 With --shard I/N, N commands on one or several machines write one part each; a finished
 part is not written again.
 

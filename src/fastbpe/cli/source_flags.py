@@ -39,7 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parity",
         action="store_true",
         help="with --mode byte: choose each merge for one source: the one whose --dev text has the most tokens, "
-        "or whose text shrank least relative to --ratio; without both, the one whose own text has the most tokens",
+        "or whose text shrank least relative to --ratio; without either, the one whose own text has the most "
+        "tokens",
     )
     add(
         "--dev",

@@ -1,6 +1,7 @@
 """A tokenizer is a value: equal by content, hashable, picklable, copyable and immutable."""
 
 import copy
+import json
 import pickle
 import re
 from collections.abc import Callable
@@ -186,6 +187,17 @@ def test_repr_describes_the_tokenizer(tokenizer: Tokenizer) -> None:
     assert "pattern none" in repr(make(BYTES, pattern=None))
     assert r"'\\w+|\\W+'" in repr(make(BYTES, pattern=r"\w+|\W+"))
     assert len(repr(make(BYTES, pattern=r"\w+|\W+" + r"|\d" * 200))) < 300
+
+
+def test_repr_counts_the_pre_tokenizers_of_a_file() -> None:
+    model = {"type": "WordLevel", "vocab": {"a": 0, "?": 1}, "unk_token": "?"}
+    steps = [{"type": "Whitespace"}, {"type": "Digits", "individual_digits": True}]
+    for pre_tokenizer, shown in (
+        (steps[0], " 1 pre-tokenizer ("),
+        ({"type": "Sequence", "pretokenizers": steps}, " 2 pre-tokenizers ("),
+    ):
+        file = {"model": model, "pre_tokenizer": pre_tokenizer}
+        assert shown in repr(fastbpe.load(json.dumps(file).encode()))
 
 
 def test_with_special_tokens_leaves_the_original_unchanged(tokenizer: Tokenizer) -> None:

@@ -261,7 +261,9 @@ class ByteFamily(Family):
     def splitting(self) -> str:
         pattern = f"pattern {self.pattern_name or shown_pattern(self.pattern, 40)}"
         if self._own.pre_tokenizers:
-            pattern = f"{len(self._own.pre_tokenizers)} pre-tokenizers"
+            from fastbpe._utils.plurals import counted  # here: few programs need it
+
+            pattern = counted(len(self._own.pre_tokenizers), "pre-tokenizer")
         return f"{pattern} (split by {self.splitter!r})"
 
     @property
