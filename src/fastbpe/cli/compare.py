@@ -42,7 +42,7 @@ others (not with --parity), and exits with status 1.
 
 --judge also shows measures of a good vocabulary: the share of superwords (tokens with a
 space between other characters), the Renyi efficiency (of order 2.5; 1 means that all
-tokens are equally frequent), and the number of tokens that occur in no text.
+tokens are equally frequent), and the number of ordinary tokens that occur in no text.
 
 --parallel treats the FILEs as line-by-line translations of each other, one FILE per
 language. It adds a column with tokens per line; the total has their Gini coefficient
