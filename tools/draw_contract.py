@@ -53,7 +53,12 @@ ROWS: dict[str, list[Row]] = {
         Row("chunk", TURNS, LINEAR, "one chunk at a time"),
         Row("encoder decoder conversation", SHORT, "the pushed text or ids", "an unfinished piece", STREAM),
         Row("interval_counter", TURNS, LINEAR, RESULT),
-        Row("count_messages", TURNS, "the prompt's length", "the prompt"),
+        Row(
+            "count_messages",
+            TURNS,
+            "the prompt's length; what the template does",
+            "the prompt; what the template makes",
+        ),
         Row("explain", TURNS, LINEAR, RESULT),
         Row("completions", TURNS, TABLES, KEPT),
         Row("token_to_id id_to_token", SHORT, ONE, KEPT),
@@ -156,8 +161,8 @@ On a free-threaded CPython (3.13t and later), importing and using fastbpe leaves
 holds: threads may share tokenizers and counts, and change a list that a call in another thread reads. A fork or a
 garbage collection in another thread does not wait for the calls marked "yes" in the column GIL.
 `tests/unit/test_free_threading.py` tests simultaneous first calls from several threads, lists that change, and
-memory that is freed. On a free-threaded CPython, each id in a list is a separate int object, so lists of ids take
-longer to make.
+memory that is freed. On a free-threaded CPython, lists of ids do not share the int objects of ids above 256, so
+they take longer to make.
 
 Do not change the settings of a `fastbpe.sentencepiece` processor while another thread uses it. A call during
 `Load` uses the old or the new model, or raises an error saying that no model is loaded.

@@ -194,7 +194,10 @@ def _stand_in(name: str) -> _StandIn:
 
 
 def _way_out(name: str) -> str:
-    return f"fastbpe.{name} stands in for it; fastbpe.uninstall({name!r}) gives the original back"
+    return (
+        f"fastbpe.{name} stands in for it; to use the original, if it is installed, call "
+        f"fastbpe.uninstall({name!r}) and import it again"
+    )
 
 
 def _has_protobuf() -> bool:

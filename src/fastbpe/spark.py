@@ -156,8 +156,9 @@ def write_shards(
     """Encode a column of texts into shards of ids on a file system that all executors share.
 
     Each partition becomes a shard with a manifest, as with `fastbpe.write_shard`: the third of ten is
-    OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads them, and
-    `fastbpe.merge_shards` joins them into one file. Use `df.repartition(n)` for n shards.
+    OUT-00002-of-00010.bin. A task that runs twice writes the same bytes. `fastbpe.open_ids` reads local .bin, .npy
+    and .idx shards, and `fastbpe.merge_shards` joins local shards of any format. Use `df.repartition(n)` for n
+    shards.
 
     Args:
         df: DataFrame – the texts; each row is a document.

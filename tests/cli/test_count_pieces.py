@@ -37,6 +37,32 @@ def test_counting_merging_and_training_equal_the_library(run, tmp_path, flags, o
         assert fastbpe.load(tmp_path / "m.fbpe") == made
 
 
+def test_pattern_is_for_a_base_that_does_not_store_its_pattern(run, tmp_path):
+    (tmp_path / "a.txt").write_text("low lower lowest\nlow lower\n")
+    base = fastbpe.train(tmp_path / "a.txt", vocab_size=260, pattern="gpt2", progress=False)
+    base.export(tmp_path / "base.tiktoken")
+    base.save(tmp_path / "base.fbpe")
+    flags = (tmp_path / "a.txt", "-o", tmp_path / "a.runs", "--superwords", "auto", "--pattern", "gpt2", "--base")
+    done = run("count-pieces", *flags, tmp_path / "base.tiktoken")
+    assert done.status == 0, done
+    expected = fastbpe.count_pieces(tmp_path / "a.txt", base=base, superwords=fastbpe.Superwords())
+    assert PieceCounts.load(tmp_path / "a.runs") == expected
+    done = run("count-pieces", "--force", *flags, tmp_path / "base.fbpe")
+    assert done.status == 1
+    assert "contains its own split pattern" in done.err
+
+
+@pytest.mark.parametrize("command", [("count-pieces",), ("train", "--vocab-size", "257")])
+def test_skipping_on_standard_input_is_refused(run, tmp_path, command):
+    lines = b'{"text": "low"}\n{"other": 1}\n'
+    flags = (*command, "--format", "jsonl", "--on-error", "skip", "-o", tmp_path / "out.fbpe")
+    done = run(*flags, stdin=lines)
+    assert done.status == 2
+    assert "--on-error skip cannot be used with standard input" in done.err
+    (tmp_path / "a.jsonl").write_bytes(lines)
+    assert run(*flags, tmp_path / "a.jsonl").status == 0
+
+
 def test_min_count_says_how_much_it_left_out(run, tmp_path):
     (tmp_path / "a.txt").write_text("low low lower")
     done = run(

@@ -39,5 +39,5 @@ def test_pieces_equal_the_regex(mark: str, how: str) -> None:
 
 def test_wrong_arguments_raise_value_error() -> None:
     for text, how in ((b"", "begins"), (b"a", "ends")):
-        with pytest.raises(ValueError, match="a splitter by"):
+        with pytest.raises(ValueError, match="text must not be empty, and how must be"):
             ByText(text, how)  # type: ignore[arg-type]

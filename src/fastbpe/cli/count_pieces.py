@@ -135,8 +135,9 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError(
             "--neighbours needs --base MODEL and --superwords auto: it cuts runs of the base's tokens"
         )
-    if args.base is not None:
-        options |= {"base": load_text_model(args.base), "superwords": Superwords()}
+    if args.base is not None:  # --pattern is the base's, as in train
+        options.pop("pattern", None)
+        options |= {"base": load_text_model(args.base, args.pattern), "superwords": Superwords()}
     elif args.superwords is not None:
         options["superwords"] = load_text_model(args.superwords)
     if args.neighbours is not None:

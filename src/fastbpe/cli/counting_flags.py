@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--pattern",
         metavar="NAME_OR_REGEX",
-        help="split pattern, in byte mode without --base: cl100k (default), gpt2, ..., a regex, or none",
+        help="split pattern, with --mode byte: cl100k (default), gpt2, ..., a regex, or none; with --base only if "
+        "the base is a file that does not store its pattern (.tiktoken, merges.txt)",
     )
     add(
         "--special",
@@ -87,6 +88,10 @@ def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document
     found: list[Document | AnyPath] = []
     for name in args.files or [streams.STDIN]:
         if name == streams.STDIN:
+            if args.on_error == "skip":
+                args.wrong(
+                    "--on-error skip cannot be used with standard input: save it to a file, and pass its name"
+                )
             found += documents.standard_input(args, separator, args.errors or "strict")
         else:
             found.append(as_path(name))

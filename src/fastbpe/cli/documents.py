@@ -69,7 +69,11 @@ def refuse_arguments(args: argparse.Namespace, why: str) -> None:
 def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents that cannot be read") -> None:
     """Add the flags that choose how to treat documents that cannot be read. title: heading of the flags."""
     add = parser.add_argument_group(title).add_argument
-    add("--on-error", choices=ON_ERROR, help="raise: stop (default); skip: leave the document out, and say so")
+    add(
+        "--on-error",
+        choices=ON_ERROR,
+        help="raise: stop (default); skip: leave the document out, and say so (not for standard input)",
+    )
     add(
         "--errors",
         choices=ERRORS,

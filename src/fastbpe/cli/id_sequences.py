@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fastbpe._utils.plurals import counted
 from fastbpe.cli import encode_files as encode_ids
 from fastbpe.cli import outputs, streams
 from fastbpe.errors import FormatError, InvalidTokenError, TrainingError
@@ -85,8 +86,8 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
     report = tokenizer.training_report
     outputs.report(
         args,
-        f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {report['n_symbols']:,} symbols in "
-        f"{report['n_sequences']:,} {'sequence' if report['n_sequences'] == 1 else 'sequences'}",
+        f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from "
+        f"{counted(report['n_symbols'], 'symbol')} in {counted(report['n_sequences'], 'sequence')}",
         {"file": args.output, "vocab_size": tokenizer.vocab_size, "training": report},
     )
 

@@ -84,7 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_vocab_size,
         required=True,
         help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint, only the characters of the text (by default those that make up 99.95 %% of it), and no merges",
+        "codepoint and without --base, no merges: only symbols, bytes (with byte_fallback) and the characters of "
+        "the text (by default those that make up 99.95 %% of it)",
     )
     add(
         "--mode",
@@ -100,7 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TIES,
         help="with --mode byte or ids: which of several equally frequent pairs is merged first: the one with the "
         "smallest ids (pair; default; as rustbpe), the one that Hugging Face's tokenizers merge first "
-        "(huggingface; not with --mode ids), or the first in the text (first; as minbpe)",
+        "(huggingface; not with --mode ids), or the first in the text (first; as minbpe; not with --superwords). "
+        "Not with --parity or --superwords boundless or words, which have their own rules",
     )
     add(
         "--min-count",

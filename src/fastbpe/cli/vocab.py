@@ -71,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--script",
         metavar="NAME",
         help="tokens of this script: Latin, Han, ...; or of a group: digits, signs (punctuation, symbols, "
-        "control characters), 'white space', 'part of a character', or names (special, added and unknown tokens)",
+        "control characters), 'white space', 'part of a character', or names (special, added, user-defined and "
+        "unknown tokens)",
     )
     order = search.add_mutually_exclusive_group()
     order.add_argument("--longest", action="store_true", help="longest tokens first (default: by id)")

@@ -83,7 +83,7 @@ def head_of(file: ReadAhead, where: object) -> bytes:
     head = file.head_past(_MARKS)
     for mark, name in _OTHER_FILES.items():
         if head.startswith(mark):
-            raise FormatError(f"{where}: this is a {name} file; decompress it, or compress it as .gz or .zst")
+            raise FormatError(f"{where}: the file format is {name}; decompress it, or compress it as .gz or .zst")
     if encoding := _encoding_of(head):
         raise FormatError(
             f"{where}: it is {encoding}, not UTF-8; convert it first: iconv -f {encoding} -t UTF-8 FILE"
@@ -179,7 +179,7 @@ def first_record(file: ReadAhead) -> object:
 
 
 def begins_like_json_lines(head: bytes) -> bool:
-    """Tell whether a text begins with a JSON object and its first key."""
+    """Tell whether a text begins as a JSON object with a key does: a brace, a string and a colon."""
     return _OBJECT.match(head.removeprefix(BOM)) is not None
 
 

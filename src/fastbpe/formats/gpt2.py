@@ -268,7 +268,10 @@ def published_pattern(merges: Buffer) -> Pattern:
 
 
 def _special_tokens(contents: Contents) -> dict[str, int]:
-    """Return the tokens that seem special: not written as bytes, or made by no merge and like a special name."""
+    """Return the tokens that seem special.
+
+    They are not written in GPT-2's characters for bytes, or no merge makes them and they look like special tokens.
+    """
     found = dict(contents.names)
     for token_id in contents.unmade:
         token = contents.token(token_id)

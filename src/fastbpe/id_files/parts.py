@@ -198,8 +198,12 @@ def find_set(
             counts = " and of ".join(str(n) for _, n in sorted(sets))
             raise FormatError(f"{place}: sets of {counts} shards are in one folder: move one set elsewhere")
     (output, n), found = next(iter(sets.items()))
-    if strange := [path for index, path in found.items() if n and index >= n]:
-        raise FormatError(f"{strange[0]}: not one of the {n} shards, which are numbered 0 to {n - 1}")
+    if strange := [(index, path) for index, path in found.items() if n and index >= n]:
+        index, path = strange[0]
+        raise FormatError(
+            f"{path}: its name says shard {index} of {n}, but the numbers go from 0 to {n - 1}; restore its name, "
+            "or remove it"
+        )
     return output, n, found
 
 

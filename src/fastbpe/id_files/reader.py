@@ -304,7 +304,7 @@ def _reopened(parts: Sequence[Part], as_numpy: bool) -> StoredIds:
 
 
 def _offsets_of(part: Part) -> memoryview | DocumentStarts | None:
-    """Map the offsets of a part's documents; None if it is one document."""
+    """Map the offsets of a part's documents; None if no file has them: the part is then one document."""
     if part.index is not None:
         return part.index.starts(part.n_ids)
     return None if part.offsets is None else _view(part.offsets, 0, "int64")

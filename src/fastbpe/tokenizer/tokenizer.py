@@ -1246,7 +1246,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hexadecimal) of all that decides ids: tokens, merges, split pattern, special tokens and rules.
+        """SHA-256 (hexadecimal) of all that decides the ids of `encode`: tokens, merges, split pattern and rules.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'

@@ -53,7 +53,8 @@ def learn_frequent(
     n_free = trainer["vocab_size"] - len(options.metas)
     if n_free < 0:
         raise SpecError(
-            f"vocab_size={trainer['vocab_size']} is too small: {len(options.metas)} symbols need an id each",
+            f"vocab_size={trainer['vocab_size']} is too small: it must be at least {len(options.metas)}, the "
+            "number of symbols",
             "[(vocab_size) >= (0)] ",
         )
     if not total:

@@ -71,8 +71,8 @@ class SequenceOptions:
             n_special = len(self.special_tokens)
             special = f" and {counted(n_special, 'special token')}" if n_special else ""
             raise TrainingError(
-                f"vocab_size={self.vocab_size} is too small: {counted(self.base_size, 'symbol')}{special} need "
-                f"{self.base_size + n_special} ids"
+                f"vocab_size={self.vocab_size} is too small: it must be at least "
+                f"{self.base_size + n_special}, for {counted(self.base_size, 'symbol')}{special}"
             )
         if self.vocab_size > MAX_SEQUENCE_IDS:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
@@ -97,8 +97,9 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     """
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
-            f"base_size={keywords['base_size']} does not match the base, which has {base.base_size} symbols (the "
-            "ids after them are merges, which do not count); leave base_size= out"
+            f"base_size={keywords['base_size']} does not match the base, which has "
+            f"{counted(base.base_size, 'symbol')} (the ids after them are merges, which do not count); "
+            "leave base_size= out"
         )
     return {**keywords, "base_size": base.base_size}
 

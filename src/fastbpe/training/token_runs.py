@@ -108,7 +108,8 @@ def level_of_runs(runs: PieceCounts) -> int:
     if runs.n_bytes != n_bytes:
         raise TrainingError(
             f"these runs come from {runs.n_bytes:,} bytes of text, but were cut by the neighbours of {n_bytes:,} "
-            "bytes: add up the neighbours of all parts before you count runs, and the runs of the same parts"
+            "bytes: add up the neighbours of all parts of the text, count the runs of each part with this "
+            "sum, and pass the sum of the runs of all these parts"
         )
     return level
 

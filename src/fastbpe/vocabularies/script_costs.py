@@ -21,7 +21,8 @@ class ScriptRow:
     """Tokens of a script, and its share of a corpus.
 
     script: str – script of most of a token's letters, such as "Latin"; for tokens without letters "digits",
-        "signs" or "white space"; "part of a character"; "names" for special, added and unknown tokens.
+        "signs" or "white space"; "part of a character"; "names" for special, added, user-defined and unknown
+        tokens.
     n_tokens: int – number of tokens of the vocabulary.
     bytes_per_token: float – mean length of these tokens, in bytes.
     n_ids: int – number of ids in the corpus for characters of the script; 0 without a corpus.

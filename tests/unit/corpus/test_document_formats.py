@@ -178,7 +178,7 @@ def test_tables_are_read_under_every_name(tmp_path: Path, name: str) -> None:
 def test_packed_files_under_other_names_are_named(tmp_path: Path, data: bytes, name: str) -> None:
     for file in ("a.txt", "a.jsonl", "a"):
         (tmp_path / file).write_bytes(data + b"\0" * 100)
-        with pytest.raises(FormatError, match=rf"this is a {name} file; decompress it"):
+        with pytest.raises(FormatError, match=rf"the file format is {name}; decompress it"):
             texts(tmp_path / file)
 
 

@@ -311,6 +311,20 @@ def test_mixed_tokenizers_dtypes_and_counts_in_one_folder_are_named(
         open_ids(three)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_name_with_a_number_that_no_shard_has_is_an_error(
+    code_tokenizer: Tokenizer, tmp_path: Path, n: int
+) -> None:
+    fastbpe.write_shard(code_tokenizer, WORDS[:3], tmp_path / "out.bin", (0, n))
+    for path in [*tmp_path.iterdir()]:
+        path.rename(path.with_name(path.name.replace("-00000-", "-00003-")))
+    message = (
+        rf"out-00003-of-0000{n}\.bin: its name says shard 3 of {n}, but the numbers go from 0 to {n - 1}; restore"
+    )
+    with pytest.raises(FormatError, match=message):
+        open_ids(tmp_path)
+
+
 def test_manifest_that_does_not_fit_its_files_is_named(three: Path, tmp_path: Path) -> None:
     place = three / "out-00001-of-00003.bin.manifest.json"
     good = place.read_bytes()

@@ -97,6 +97,11 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
         ("a.jsonl", '{"ids": [1]}', r"a\.jsonl:1: no field 'input_ids'; its fields are 'ids'; use field="),
         ("a.jsonl", '{"input_ids": "x"}', r"a\.jsonl:1: the sequence is str, not a list of integers"),
         ("a.txt", "1 x", r"a\.txt:1: 'x' at position 1 is not a symbol or id"),
+        (
+            "a.txt",
+            "1 " + "9" * 19,
+            r"a\.txt:1: '9{19}' at position 1 .*: these are integers .*, of at most 18 digits",
+        ),
         ("a.npy", "nothing", r"a\.npy: not a valid \.npy file"),
         ("a.parquet", "nothing", r"a\.parquet: not a valid \.parquet file"),
     ],
@@ -188,7 +193,7 @@ def test_training_counts_special_tokens() -> None:
     special: Any = fastbpe.train(CODES, vocab_size=8, special_tokens=["<s>", "</s>"], **options)
     assert (special.merges, special.special_tokens) == (plain.merges, {"<s>": 6, "</s>": 7})
     assert special.training_report["special_tokens"] == ["<s>", "</s>"]
-    with pytest.raises(TrainingError, match="4 symbols and 2 special tokens need 6 ids"):
+    with pytest.raises(TrainingError, match="at least 6, for 4 symbols and 2 special tokens"):
         fastbpe.train(CODES, vocab_size=5, special_tokens=["<s>", "</s>"], **options)
     with pytest.raises(TrainingError, match="the base has special tokens, whose ids new merges would take"):
         fastbpe.train(CODES, vocab_size=9, base=special, mode="ids", progress=False)

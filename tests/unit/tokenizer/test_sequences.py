@@ -208,7 +208,7 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
         ({"base_size": 0}, "base_size=0: must be the number of symbols, 1 to 1048576"),
         ({"base_size": -3}, "base_size=-3"),
         ({"base_size": (1 << 20) + 1, "vocab_size": 1 << 21}, "1 to 1048576"),
-        ({"vocab_size": 3}, "vocab_size=3 is too small: 4 symbols need 4 ids"),
+        ({"vocab_size": 3}, "vocab_size=3 is too small: it must be at least 4, for 4 symbols"),
         ({"vocab_size": 1 << 21}, "too large: the limit is 2097151"),
         ({"min_count": 0}, "min_count=0"),
         ({"max_token_length": 0}, "max_token_length=0"),

@@ -332,7 +332,7 @@ cdef class Pipeline:
     cdef int _normalize_code_points(
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch
     ) except -1 nogil:
-        """Normalize text between tokens in code-point mode.
+        """Normalize the text between special and added tokens, in code-point mode.
 
         A text of several stretches is one run of the normalizer: begin() at the first of them, go_on() at the
         others, finish() at the end of the last.

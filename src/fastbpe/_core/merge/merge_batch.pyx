@@ -51,7 +51,7 @@ cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").enc
 
 
 def use_path(str path not None):
-    """Choose the instruction set like FASTBPE_SIMD at import; "": the best. For tests, while nothing encodes."""
+    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best. For tests, while nothing encodes."""
     global _merge
     _merge = fb_choose_merge(path.encode())
 

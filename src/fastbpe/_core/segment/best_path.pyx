@@ -25,7 +25,7 @@ ctypedef fused AnyStep:
 cdef float search_sentence(
     const Segmenting* segmenting, const uint8_t* text, size_t n, float total, Step* steps
 ) noexcept nogil:
-    """Find the best path through a text like sentencepiece's Model::EncodeOptimized; return its total.
+    """Find the best path through a text, as sentencepiece's Model::EncodeOptimized does; return its total.
 
     total: total of the path to the beginning of the text.
     steps: n + 1 positions; their initial content does not matter.

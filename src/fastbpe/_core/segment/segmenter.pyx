@@ -70,7 +70,9 @@ cdef class Segmenter:
             scores = memoryview(scores).cast("B").cast("d")
             all_scores = scores
             if <size_t> all_scores.shape[0] < n:
-                raise VocabularyError(f"{all_scores.shape[0]} scores for {n} tokens")
+                raise VocabularyError(
+                    f"each token needs a score: number of tokens {n}, of scores {all_scores.shape[0]}"
+                )
             self.segmenting.scores = &all_scores[0] if n else NULL
         self._buffers = (gains, are_symbols, scores)
         self.trie = Trie(token_bytes, token_ends, ids, by_token)

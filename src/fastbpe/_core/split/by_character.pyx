@@ -102,7 +102,9 @@ cdef class ByText(Splitter):
 
     def __cinit__(self, bytes text not None, str how not None):
         if not text or how not in ("matches", "begins", "runs"):
-            raise ValueError(f"a splitter by {text!r}, {how!r}")
+            raise ValueError(
+                f"text={text!r}, how={how!r}: text must not be empty, and how must be matches, begins or runs"
+            )
         self._owner = text
         self._text, self._n = <const uint8_t*> PyBytes_AS_STRING(text), <size_t> len(text)
         self._matches, self._runs = how == "matches", how == "runs"

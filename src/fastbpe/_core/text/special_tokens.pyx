@@ -5,8 +5,8 @@ SpecialMatcher.
 
 A trie (its edges in one open-addressing hash table) finds the tokens that begin at an offset. A search takes at
 most the text's length times the longest token's. Most text is skipped without a look-up in the trie: if all tokens
-begin with the same byte, by memchr; otherwise simd/prefixes.h tests the first three bytes at 32 offsets together.
-This matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
+begin with the same byte, by memchr; otherwise simd/prefixes.h tests the first three bytes (with AVX2, at 32 offsets
+together). This matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
 """
 
 cimport cython
@@ -42,7 +42,7 @@ cdef bint _has_vectors = fb_has_vectors() and os.environ.get("FASTBPE_SIMD") != 
 
 
 def use_path(str path not None):
-    """Choose the instruction set like FASTBPE_SIMD at import; "": the best. For tests, while nothing encodes."""
+    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best. For tests, while nothing encodes."""
     global _has_vectors
     _has_vectors = fb_has_vectors() and path != "scalar"
 

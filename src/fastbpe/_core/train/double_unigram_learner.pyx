@@ -397,7 +397,7 @@ def add_doubles(array.array total not None, array.array part not None):
     """Add to each number of an array of doubles the number of another."""
     cdef size_t i, n = <size_t> len(total)
     if <size_t> len(part) != n:
-        raise ValueError(f"{len(part)} numbers do not match {n}")
+        raise ValueError(f"cannot add an array of length {len(part)} to an array of length {n}")
     for i in range(n):
         total.data.as_doubles[i] += part.data.as_doubles[i]
 

@@ -384,6 +384,6 @@ def add_floats(total not None, part not None):
     cdef const float[::1] added = memoryview(part).cast("B").cast("f")
     cdef Py_ssize_t i
     if to.shape[0] != added.shape[0]:
-        raise ValueError(f"{added.shape[0]} numbers do not match {to.shape[0]}")
+        raise ValueError(f"cannot add an array of length {added.shape[0]} to an array of length {to.shape[0]}")
     for i in range(to.shape[0]):
         to[i] += added[i]

@@ -99,7 +99,8 @@ def _check_lines(
 ) -> None:
     """Fail if a token consists of line feeds, which llama.cpp encodes as a whole, but merging does not make it.
 
-    A text that contains an added token does not reach merging; one that contains a special token may.
+    A token whose text contains an added token need not be checked: such a text is cut before merging. A special
+    token does not cut text that does not allow it.
     """
     found = [token.content for token in added if not token.special]
     of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]

@@ -156,7 +156,10 @@ def by_scores(model: CodePointModel) -> CodePointModel:
 
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
-    """List the model's merges in symbols; None if any two pieces that together are a piece merge."""
+    """List the model's merges, in symbols; None if it has no list.
+
+    Without a list, two pieces merge if their joined text is a piece.
+    """
     if not model.merges:
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}

@@ -62,7 +62,7 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
 def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmenter | None:
     """Create the object that cuts pieces into tokens without merging; None if the model merges.
 
-    Raises VocabularyError if there is not one score for each token.
+    Raises VocabularyError if a Unigram model has fewer scores than tokens.
     """
     spelling = model.spelling
     if spelling is None or spelling.kind == "BPE":

@@ -100,8 +100,8 @@ def numbers(line: bytes, where: str) -> list[int]:
         if not word.isdigit() or len(word) > _LONGEST_NUMBER:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(
-                f"{where}: {shown!r} at position {position} is not a symbol or id: these are integers of at least "
-                "0"
+                f"{where}: {shown!r} at position {position} is not a symbol or id: these are integers from 0 on, "
+                f"of at most {_LONGEST_NUMBER} digits"
             )
     return [int(word) for word in words]
 

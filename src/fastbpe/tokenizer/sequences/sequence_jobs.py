@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from fastbpe._core.encode.sequence_merging import Merged
 from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.encode_sequences import encode_sequences
 from fastbpe.corpus.file_encoding import FilesSummary
@@ -117,7 +118,7 @@ def export(
     if tokenizer.base_size != _BYTES:
         raise FormatError(
             f"{os.fspath(path)}: the symbols of {chosen} are the {_BYTES} bytes, but this tokenizer has "
-            f'{tokenizer.base_size} symbols; use format="native" (.fbpe)'
+            f'{counted(tokenizer.base_size, "symbol")}; use format="native" (.fbpe)'
         )
     special = tokenizer.special_tokens
     of_bytes = Tokenizer.from_merges(tokenizer.merges, pattern=None, special_tokens=special)

@@ -13,6 +13,7 @@ from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe._utils.plurals import counted
 from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.formats import sequence_tokenizer_file as file
 from fastbpe.formats.atomic_files import map_file, write
@@ -488,7 +489,8 @@ class SequenceTokenizer:
     def __repr__(self) -> str:
         n_special = f" ({len(self._special)} special)" if self._special else ""
         return (
-            f"<fastbpe.SequenceTokenizer of {self.base_size:,} symbols, {self.vocab_size:,} tokens{n_special}, "
+            f"<fastbpe.SequenceTokenizer of {counted(self.base_size, 'symbol')}, "
+            f"{counted(self.vocab_size, 'token')}{n_special}, "
             f"{self.fingerprint[:12]}>"
         )
 
