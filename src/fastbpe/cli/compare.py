@@ -35,10 +35,10 @@ DETAILS = f"""
 Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
 and characters per token, and the cost: tokens relative to the best tokenizer's.
 Each FILE is a group unless --by is given; with --by script, each line is a text, and
-its group is the script of most of its letters. With two tokenizers, the command also
-shows the first place where their token boundaries differ. Special tokens in the text
-are treated as plain text. If a file cannot be read, the command reports it, compares the
-others (not with --parity), and exits with status 1.
+its group is the script of most of its letters (Common: it has none). With two
+tokenizers, the command also shows the first place where their token boundaries differ.
+Special tokens in the text are treated as plain text. If a file cannot be read, the
+command reports it, compares the others (not with --parity), and exits with status 1.
 
 --judge also shows measures of a good vocabulary: the share of superwords (tokens with a
 space between other characters), the Renyi efficiency (of order 2.5; 1 means that all
