@@ -24,6 +24,7 @@ TEXTS = ["low lower lowest newest widest", "a wide river", "the lowest row"] * 5
 TEXT = "low wide"
 LETTERS = [*string.ascii_lowercase]
 WAYS_OUT = (
+    "leave it out, and find the new ids in the IdMap",
     "with_tokens",
     "leave dropout= out",
     "export it as",
@@ -137,6 +138,7 @@ CALLS: dict[str, Call] = {
     "with_tokens": lambda t, _: t.with_tokens(["<new>"]).id_map(t),
     "with_special_tokens": lambda t, _: t.with_special_tokens(["<new>"]),
     "without_tokens": lambda t, _: t.without_tokens([_a_token(t)]),
+    "without_tokens(keep_ids=)": lambda t, _: t.without_tokens([_a_token(t)], keep_ids=True),
     "prune": lambda t, _: (t.prune(keep=len(t.vocab) - 1), t.prune(corpus=TEXTS, min_count=1)),
     "to_arrow": lambda t, _: t.to_arrow(TEXTS),
     "save": lambda t, folder: t.save(folder / "a.fbpe"),
