@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import random
-import tempfile
-from collections import Counter
-from functools import lru_cache
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -16,14 +12,11 @@ pytest.importorskip("transformers")
 pytest.importorskip("sentencepiece")
 
 import sentencepiece
-import transformers
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
 
-import fastbpe
-from fastbpe import FormatError
 from fastbpe.formats import table_folders
-from helpers import folder_grid
-from helpers.sampling import SEED, n_rounds
+from helpers.codepoint_models import trained
+from helpers.python_folders import check_random_folders
 
 WORDS = [
     "The cat sat (on the mat), and the dog's 12,345 bones fit in the gardens of Zürich.",
@@ -41,37 +34,14 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 #: Tokens of the table that may be a run of unknown characters.
 RARE = ["中国", "中", "人", "ß", "ßß", "é", "🙂", "ü", "人人", "Z", "(", ")", "▁中", "中国人", "12", "▁haus"]
-#: Of errors for folders in which two tokens would have one id, or a token an id far behind the others.
-REFUSED = ("would share the id", "of a language must have", "dict.txt lacks the token")
-PARTS = [*RARE, "the cat", "The ", "lowest", " ", "  ", "(on", "12,3", "▁", "</s>", "<unk>", "<pad>", "<s>"]
-PARTS += [
-    ">>fra<<",
-    ">>x<<",
-    "<<",
-    ">>",
-    "__en__",
-    "__fr__",
-    "<ctl>",
-    "Zürich",
-    "ﬁ",
-    "\n\t",
-    "<x>",
-    "<new>",
-    "<mask>",
-    "\u200b",
-    "É",
-]
+PARTS = [*RARE, "▁", ">>fra<<", ">>x<<", "<<", ">>", "__en__", "__fr__", "É"]
 
 
 @lru_cache
 def model(name: str, coverage: float, kind: str = "unigram") -> bytes:
-    made = io.BytesIO()
-    options = {"vocab_size": 90, "minloglevel": 2, "model_type": kind, **MODELS[name]}
-    options |= {"hard_vocab_limit": False} if kind == "unigram" else {"vocab_size": 45}
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(WORDS * 9), model_writer=made, character_coverage=coverage, **options
-    )
-    return made.getvalue()
+    options = {"vocab_size": 90, "model_type": kind, **MODELS[name]}
+    options |= {"hard_vocab_limit": kind != "unigram"} | ({} if kind == "unigram" else {"vocab_size": 45})
+    return trained(WORDS * 9, character_coverage=coverage, **options)
 
 
 def draw(rng: random.Random, name: str) -> dict[str, Any]:
@@ -141,56 +111,9 @@ def decoder(rng: random.Random, config: dict[str, Any], vocab: dict[str, int], n
     return {}
 
 
-def difference(ours: Any, theirs: Any, rng: random.Random) -> str:
-    """Say how two tokenizers differ; "": in nothing."""
-    if type(theirs).__name__ != "M2M100Tokenizer" and ours.n_vocab != len(theirs):  # which may leave out languages
-        return f"{ours.n_vocab} tokens, not {len(theirs)}"
-    texts = ["", "the cat", "中国", "ßß", *("".join(rng.choices(PARTS, k=rng.randint(1, 9))) for _ in range(30))]
-    for text in texts:
-        ids = theirs.encode(text, add_special_tokens=False)
-        if (told := ours.encode(text, allowed_special="all")) != ids:
-            return f"{text!r} is {told}, not {ids}"
-        if ours.encode_with_offsets(text, allowed_special="all")[0] != ids:
-            return f"{text!r} has other ids with offsets"
-        if ours.encode(text, allowed_special="all", with_template=True) != theirs.encode(text):
-            return f"{text!r} has other ids with the template"
-        plain = theirs.convert_tokens_to_ids(theirs._tokenize(text))
-        if all(token.special for token in ours.added_tokens) and ours.encode_ordinary(text) != plain:
-            return f"{text!r} is {ours.encode_ordinary(text)} as ordinary text, not {plain}"
-        for listed in (ids, rng.choices(range(ours.n_vocab), k=rng.randint(0, 8))):
-            for skip in (True, False):
-                told = ours.decode(listed, skip_special_tokens=skip)
-                decoded = theirs.decode(listed, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
-                if told != decoded:
-                    return f"{listed} decode to {told!r}, not {decoded!r}, skipping: {skip}"
-    pair = ours.encode_with_template("the", "cat")
-    return "" if pair == theirs.encode("the", "cat") else "two texts have other ids with the template"
-
-
 @pytest.mark.filterwarnings("ignore:Recommended")  # sacremoses, which transformers 5 does not call
 @pytest.mark.parametrize("name", sorted(table_folders.CLASSES.keys() - {"Siglip"}))
 def test_random_folders_have_the_ids_of_transformers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    counts: Counter[str] = Counter()
-    rounds = n_rounds(12, 400)
-    for number in range(2 * rounds + 20):
-        if counts["equal"] == rounds:
-            break
-        seed = f"{SEED} {name} {number}"
-        rng = random.Random(seed)
-        files = draw(rng, name)
-        with tempfile.TemporaryDirectory() as folder:
-            folder_grid.write(files, Path(folder))
-            theirs = transformers.AutoTokenizer.from_pretrained(folder)
-            try:
-                ours = fastbpe.load(folder)
-            except FormatError as error:
-                if not any(said in str(error) for said in REFUSED):
-                    raise
-                counts["refused"] += 1  # two tokens would have one id
-                continue
-            found = difference(ours, theirs, rng)
-        assert not found, f"{seed}: {found}: {files['tokenizer_config.json']} {files.get('vocab.json')}"
-        counts["equal"] += 1
-    print(f"{name}: {dict(counts)}")
-    assert counts["equal"] == rounds
+    refused = ("of a language must have", "dict.txt lacks the token")
+    check_random_folders(partial(draw, name=name), PARTS, name=name, rounds=(12, 400), refused=refused)
