@@ -55,22 +55,14 @@ def read(
 ) -> Model | CodePointModel:
     """Make the model of a folder.
 
-    Args:
-        folder: the folder.
-        config: content of its tokenizer_config.json.
-        class_name: one of CLASSES.
-        special_tokens: must be None: the class has its own.
-
-    Raises:
-        FormatError: the other files are invalid, or name tokens that fastbpe cannot express.
+    Args and errors: as for `table_folders.read`.
     """
     kind, where = CLASSES[class_name], os.path.join(folder, CONFIG)
 
     def fail(what: str) -> NoReturn:
         raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
 
-    if special_tokens is not None:
-        raise FormatError(f"{where}: the class has its own special tokens; load it without special_tokens=")
+    python_backend.refuse_special_tokens(special_tokens, where)
     named = named_tokens.read(folder, Settings(kind.first))
     if kind.n_extra:
         named = named._replace(extra=_extra(folder, config, named, kind.n_extra, fail))
@@ -78,15 +70,13 @@ def read(
     n_first = len(kind.first)
     vocab = {chr(byte): n_first + byte for byte in range(N_BYTES)}
     added = python_backend.added_tokens(named, vocab, fail, may_strip=True)
-    rows = [*(token.content for token in added[:n_first]), *_BYTES]
+    first = (token.content for token in added[:n_first])
+    rows = python_backend.with_added([*first, *_BYTES], added, fail)
     kinds = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
     for token in added:
         if len(token.content) < 2 or token.content in _BYTES or token.content.strip() != token.content:
             fail(f"the token {token.content!r:.60} is one character, a byte, or has white space at an end")
-        if token.id >= len(rows):
-            if token.id > len(rows):
-                fail(f"no token has the id {len(rows)}, but {token.content!r:.60} has the id {token.id}")
-            rows.append(token.content)
+        if token.id >= len(kinds):
             kinds += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])
     ids = {token.content: token.id for token in added}
     before = [ids[named.roles[role]] for role in kind.before]

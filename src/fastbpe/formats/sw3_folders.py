@@ -33,8 +33,7 @@ def read(
     def fail(what: str) -> NoReturn:
         raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
 
-    if special_tokens is not None:
-        raise FormatError(f"{where}: the file contains its own special tokens; load it without special_tokens=")
+    python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("sp_model_kwargs"):
         fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
     if not config.get("legacy", True):
@@ -43,18 +42,15 @@ def read(
     if not model.trainer["byte_fallback"]:
         fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
     named = _with_roles(named_tokens.read(folder, Settings({})), "gpt-sw3-7b" in folder)
-    pieces = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
-    added = python_backend.added_tokens(named, {piece: i for i, piece in enumerate(pieces)}, fail)
+    own = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
+    added = python_backend.added_tokens(named, {piece: i for i, piece in enumerate(own)}, fail)
+    pieces = python_backend.with_added(own, added, fail)
     kinds = bytearray(model.types)
     for token in added:
-        if token.id < len(model.types):
-            if not token.special and kinds[token.id] != PieceType.NORMAL:
-                fail(f"the token {token.content!r:.60} is no special token, but is a special piece of the .model")
-        elif token.id > len(pieces):
-            fail(f"no token has the id {len(pieces)}, but {token.content!r:.60} has the id {token.id}")
-        else:
-            pieces.append(token.content)
+        if token.id >= len(own):
             kinds.append(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
+        elif not token.special and kinds[token.id] != PieceType.NORMAL:
+            fail(f"the token {token.content!r:.60} is no special token, but is a special piece of the .model")
     piece_bytes, piece_ends = pack_pieces(piece.encode("utf-8", "surrogateescape") for piece in pieces)
     made = model._replace(
         piece_bytes=piece_bytes,

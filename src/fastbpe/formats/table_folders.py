@@ -10,7 +10,6 @@ token. tests/conformance/test_table_folders.py compares folders with transformer
 
 from __future__ import annotations
 
-import io
 import os
 from array import array
 from collections.abc import Mapping, Sequence
@@ -18,12 +17,10 @@ from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
-from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
-from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import (
     METASPACE,
@@ -91,17 +88,14 @@ def read(
         folder: the folder.
         config: content of its tokenizer_config.json.
         class_name: one of CLASSES.
-        special_tokens: must be None: a `.model` has its own.
+        special_tokens: must be None: the class has its own.
 
     Raises:
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
         OSError: the file cannot be read.
     """
     made = _Folder(folder, config, class_name)
-    if special_tokens is not None:
-        raise FormatError(
-            f"{made.where}: the file contains its own special tokens; load it without special_tokens="
-        )
+    python_backend.refuse_special_tokens(special_tokens, made.where)
     return tokenizer_config.with_own_tokens(made.model(), folder, made.named, is_bare=False)
 
 
@@ -117,11 +111,10 @@ class _Folder:
         kind = CLASSES[class_name]
         self.where = os.path.join(folder, kind.files[0])
         self._config, self._class_name = config, class_name
-        self._vocab_path = os.path.join(folder, _VOCABULARY)
         self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
         self._pieces = self._read_pieces(kind.model_type)
         if _VOCABULARY in kind.files:
-            self._vocab = self._read_vocabulary()
+            self._vocab = python_backend.read_vocabulary(os.path.join(folder, _VOCABULARY))
         elif _DICTIONARY in kind.files:
             self._vocab = self._read_dictionary(os.path.join(folder, _DICTIONARY))
             self._check_places()
@@ -133,35 +126,13 @@ class _Folder:
     def _fail(self, what: str) -> NoReturn:
         raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
 
-    def _read_vocabulary(self) -> dict[str, int]:
-        """Read vocab.json: the tokens by id."""
-        limits.check_entries(map_file(self._vocab_path), self._vocab_path, b":")
-        found = read_object(self._vocab_path)
-        ids = [i for i in found.values() if type(i) is int]
-        if len(ids) < len(found) or sorted(ids) != [*range(len(ids))] or "" in found or not found:
-            raise FormatError(
-                f"{self._vocab_path}: it must map each token to another id, from 0 to the number of tokens - 1"
-            )
-        return dict(sorted(found.items(), key=lambda item: item[1]))
-
     def _read_dictionary(self, path: str) -> dict[str, int]:
         """Read dict.txt: the tokens by id, after those of roles, and before the mask token."""
         roles = self.named.roles
         if missing := [role for role in (*_FIRST, "mask") if role not in roles]:
             self._fail(f"the class {self._class_name}Tokenizer needs a {missing[0]}_token")
-        data = map_file(path)
-        limits.check_entries(data, path, b"\n")
-        try:
-            text = bytes(data).decode()
-        except UnicodeDecodeError as error:
-            raise FormatError(f"{path}: it must be UTF-8, but the byte {error.start} is not") from None
-        listed = [line.split()[:1] for line in io.StringIO(text, newline=None)]
-        if [] in listed:
-            raise FormatError(f"{path}: line {listed.index([]) + 1} has no token")
-        first = dict.fromkeys(roles[role] for role in _FIRST)
-        found = {token: i for i, token in enumerate([*first, *(token for [token] in listed)])}
-        if len(found) < len(first) + len(listed):
-            raise FormatError(f"{path}: it lists a token twice, or one of {', '.join(first)}")
+        first = (roles[role] for role in _FIRST)
+        found = python_backend.read_dictionary(path, first, lambda line: "".join(line.split()[:1]))
         found.setdefault(roles["mask"], len(found))
         return found
 
@@ -238,12 +209,7 @@ class _Folder:
         for i, name in enumerate(languages, len(rows)):
             if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
                 self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
-        rows += languages
-        for token in added:
-            if token.id == len(rows):
-                rows.append(token.content)
-            elif token.id > len(rows):
-                self._fail(f"no token has the id {len(rows)}, but {token.content!r:.60} has the id {token.id}")
+        rows = python_backend.with_added([*rows, *languages], added, self._fail)
         unknown = self.named.roles.get("unk", "")
         if unknown not in self._vocab:
             self._fail(f"{_VOCABULARY} lacks the unk_token {unknown!r:.60}")

@@ -1,15 +1,21 @@
-"""Added tokens of the classes that transformers runs in Python.
+"""Vocabularies and added tokens of the classes that transformers runs in Python.
 
 These classes find added tokens in the original text, and take the ids of an added_tokens_decoder literally.
 """
 
 from __future__ import annotations
 
+import io
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.atomic_files import as_text, map_file
+from fastbpe.formats.json_object import read_object
 from fastbpe.model import AddedToken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import NoReturn
 
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
@@ -54,3 +60,58 @@ def added_tokens(
         for content, i in ids.items()
     ]
     return sorted(found, key=lambda token: token.id)
+
+
+def with_added(tokens: Iterable[str], added: Sequence[AddedToken], fail: Callable[[str], NoReturn]) -> list[str]:
+    """Return tokens by id, followed by the added tokens that are not among them.
+
+    fail: function that raises an error: an id has no token.
+    """
+    rows = [*tokens]
+    for token in added:
+        if token.id > len(rows):
+            fail(f"no token has the id {len(rows)}, but {token.content!r:.60} has the id {token.id}")
+        if token.id == len(rows):
+            rows.append(token.content)
+    return rows
+
+
+def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) -> None:
+    """Raise FormatError for the argument special_tokens: the files have their own."""
+    if special_tokens is not None:
+        raise FormatError(f"{where}: the class has its own special tokens; load it without special_tokens=")
+
+
+def read_vocabulary(path: str) -> dict[str, int]:
+    """Read a vocab.json: the tokens by id."""
+    limits.check_entries(map_file(path), path, b":")
+    found = read_object(path)
+    ids = [i for i in found.values() if type(i) is int]
+    if len(ids) < len(found) or sorted(ids) != [*range(len(ids))] or "" in found or not found:
+        raise FormatError(f"{path}: it must map each token to another id, from 0 to the number of tokens - 1")
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def read_lines(path: str) -> list[str]:
+    """Read the lines of a text file. Their endings, which may be any that Python knows, become line feeds."""
+    data = map_file(path)
+    limits.check_entries(data, path, b"\n")
+    return [*io.StringIO(as_text(data, path), newline=None)]
+
+
+def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], str]) -> dict[str, int]:
+    """Read a dictionary of fairseq: the tokens by id, after those of roles.
+
+    Args:
+        path: the file.
+        first: tokens of roles.
+        token_of: function that returns the token of a line; "": it has none.
+    """
+    known = dict.fromkeys(first)
+    listed = [*map(token_of, read_lines(path))]
+    if "" in listed:
+        raise FormatError(f"{path}: line {listed.index('') + 1} has no token")
+    found = {token: i for i, token in enumerate([*known, *listed])}
+    if len(found) < len(known) + len(listed):
+        raise FormatError(f"{path}: it lists a token twice, or one of {', '.join(known)}")
+    return found
