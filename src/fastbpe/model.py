@@ -126,6 +126,21 @@ class Spelling(NamedTuple):
     longest: int = 0
 
 
+class Symbols(NamedTuple):
+    """Symbols that merging makes, if tokens are not spelled as they are, as in CTRL and PhoBERT.
+
+    There, the symbol `ab</w>` at the end of a word is the token `ab`, and `ab` at any other place is `ab@@`.
+
+    texts: sequence of str – text of each symbol; merges have indices of this sequence in place of ids.
+    ids: sequence of int – the token of each symbol. Several may become the same one, such as the unknown token.
+    lowers: bool – texts become lower case as in Python, after `Model.normalizers`.
+    """
+
+    texts: Sequence[str]
+    ids: Sequence[int]
+    lowers: bool = False
+
+
 class Supermerges(NamedTuple):
     """Merges of whole words, which come after all other merges, as in BoundlessBPE.
 
@@ -177,6 +192,7 @@ class Model(NamedTuple):
         spelling: spelling of base symbols that are characters; None: base symbols are bytes.
         scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
         supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: no such merges.
+        symbols: symbols that `merges` merges; None: it merges tokens.
     """
 
     tokens: list[bytes] | None
@@ -202,6 +218,7 @@ class Model(NamedTuple):
     spelling: Spelling | None = None
     scores: Buffer = b""
     supermerges: Supermerges | None = None
+    symbols: Symbols | None = None
 
     def __repr__(self) -> str:
         return fields_repr(self)

@@ -98,8 +98,8 @@ def test_folder_with_half_a_tokenizer_says_what_its_file_is(name: str, named: st
             r"Wav2Vec2CTCTokenizer \(its tokens are characters\): load the",
         ),
         (
-            {"tokenizer_class": "PhobertTokenizer"},
-            r"PhobertTokenizer \(it makes parts of words that its vocabulary",
+            {"tokenizer_class": "CanineTokenizer"},
+            r"CanineTokenizer \(its ids are code points, without a vocabulary",
         ),
     ],
 )

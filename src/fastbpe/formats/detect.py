@@ -78,6 +78,12 @@ def _read_folder(
 
         _check_no_pattern(pattern, where)
         return byte_folders.read(where, config, name, special_tokens)
+    if name in class_settings.OF_SUBWORDS:
+        from fastbpe.formats import subword_folders  # here: other folders do not need it
+
+        if subword_folders.finds(where, name):
+            _check_no_pattern(pattern, where)
+            return subword_folders.read(where, config, name, special_tokens)
     if name == "GPTSw3" and os.path.isfile(os.path.join(where, folder.SPIECE)):
         from fastbpe.formats import sw3_folders  # here: other folders do not need it
 

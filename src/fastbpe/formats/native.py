@@ -75,6 +75,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         **native_extras.describe_chat(model.chat),
         **native_extras.describe_spelling(model.spelling),
         **native_extras.describe_supermerges(model.supermerges),
+        **native_extras.describe_symbols(model.symbols),
     }
     return b"".join(pack(KIND, header, parts))
 
@@ -154,6 +155,8 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         if "extras" in header:
             extras = native_extras.read(header["extras"], where, has_spelling=spelling is not None)
         extras["spelling"] = spelling
+        if spelling is not None and spelling.kind == "BPE":
+            extras["symbols"] = native_extras.read_symbols(header, where)
         if spelling is not None and spelling.kind == "Unigram":
             extras["scores"] = _checked_scores(scores, sections, where)
             scores = None

@@ -27,6 +27,7 @@ from fastbpe.model import (
     Model,
     Spelling,
     Supermerges,
+    Symbols,
 )
 
 if TYPE_CHECKING:  # imported at run time only for code-point models
@@ -39,6 +40,7 @@ _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_
 _CODEPOINT = ("added_tokens", "template", "conventions")
 # Keys of the header, apart from the extras.
 _OWN, _CHAT, _SPELLING, _SUPERMERGES, _UNNUMBERED = "own_tokens", "chat", "spelling", "supermerges", "unnumbered"
+_SYMBOLS = "symbols"
 # Keys of "huggingface".
 _OBJECTS = (
     "truncation",
@@ -93,10 +95,13 @@ def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _is_scored(item: Any) -> bool:
     """Tell whether a value is a piece with its score."""
-    if not isinstance(item, list) or [*map(type, item)] != [str, float]:
-        return False
-    is_text = not any("\ud800" <= character <= "\udfff" for character in item[0])
-    return bool(item[0]) and is_text and isfinite(item[1])
+    is_pair = isinstance(item, list) and [*map(type, item)] == [str, float]
+    return is_pair and _is_text(item[0]) and isfinite(item[1])
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether a value is a text that is not empty and has no surrogates."""
+    return type(value) is str and value != "" and not any("\ud800" <= one <= "\udfff" for one in value)
 
 
 def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
@@ -132,6 +137,26 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
         kind,
         longest,
     )
+
+
+def describe_symbols(symbols: Symbols | None) -> dict[str, Any]:
+    """Return the symbols that merge instead of tokens, under a separate key; {} for most vocabularies."""
+    return {} if symbols is None else {_SYMBOLS: [[*symbols.texts], [*symbols.ids], symbols.lowers]}
+
+
+def read_symbols(header: Mapping[str, Any], where: str) -> Symbols | None:
+    """Read what `describe_symbols` wrote. Raises FormatError if it is anything else."""
+    found = header.get(_SYMBOLS)
+    match found:
+        case None:
+            return None
+        case [[*texts], [*ids], bool(lowers)] if (
+            len(texts) == len(ids)
+            and all(map(_is_text, texts))
+            and all(type(i) is int and 0 <= i < _MAX_IDS for i in ids)
+        ):
+            return Symbols(texts, ids, lowers)
+    raise FormatError(f"{where}: its header has no valid {_SYMBOLS!r}: {found!r:.80}")
 
 
 def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:

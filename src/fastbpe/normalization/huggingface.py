@@ -163,6 +163,8 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Form(form(name))
         case {"type": "Lowercase"}:
             return _Each(lower_case())
+        case {"type": "PythonLowercase"}:  # of `Symbols.lowers`: no tokenizer.json has it
+            return _PythonLower()
         case {"type": "StripAccents"}:
             return _Each({}, gone=_characters_of("ACCENTS"))
         case {"type": "Nmt"}:
@@ -254,6 +256,16 @@ class _Each:
         for i, character in enumerate(text):
             out += [i] * len(self.replacement(character))
         return out
+
+
+class _PythonLower:
+    """Makes text lower case as Python does: a final sigma depends on the letters beside it."""
+
+    def __call__(self, text: str) -> str:
+        return text.lower()
+
+    def sources(self, text: str, normalized: str) -> Sources:
+        return [i for i, character in enumerate(text) for _ in character.lower()]
 
 
 class _Bytes:

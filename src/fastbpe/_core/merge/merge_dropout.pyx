@@ -22,7 +22,7 @@ from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.merge.spelling cimport most_symbols, spell_piece
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.merge.vocabulary cimport Tables, token_of
 
 
 
@@ -101,7 +101,7 @@ cdef int merge_with_dropout(
     while at != n:
         after = links[at].next if links[at].next != NONE else n
         if is_byte_level:
-            out.items[out.n] = links[at].id
+            out.items[out.n] = token_of(tables, links[at].id)
             out.n += 1
         else:
             out.n += spell(tables, links[at].id, piece + at, after - at, out.items + out.n)

@@ -12,14 +12,16 @@ it follows as the next item. A cache can store a trace like ids.
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.hash_lookups cimport find_merge
+from fastbpe._core.common.hash_tables cimport NONE, Merge
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.merge_short cimport MAX_SHORT, merge_in_place
 from fastbpe._core.merge.token_lookups cimport find_token
-from fastbpe._core.merge.vocabulary cimport MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary
+from fastbpe._core.merge.vocabulary cimport MAX_AFFIX_BYTES, NO_SUCH_TOKEN, Spelling, Tables, Vocabulary, token_of
 
 from fastbpe.errors import NoUnknownTokenError
 
@@ -46,7 +48,10 @@ cdef int merge_spelled(
     if most_symbols(tables, n) > MAX_SHORT:
         return _merge_long(tables, piece, n, out)
     n_ids = spell_piece(tables, piece, n, ids, lengths)
-    n_ids = merge_in_place(tables, n_ids, NONE, ids, lengths)
+    if tables.spelling.in_rounds:
+        n_ids = _merge_in_rounds(tables, n_ids, ids, lengths)
+    else:
+        n_ids = merge_in_place(tables, n_ids, NONE, ids, lengths)
     return _add_all(tables, ids, lengths, n_ids, out)
 
 
@@ -59,6 +64,10 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
         ids_reserve(&ids, most)
         ids_reserve(&lengths, most)
         ids.n = spell_piece(tables, piece, n, ids.items, lengths.items)
+        if tables.spelling.in_rounds:
+            return _add_all(
+                tables, ids.items, lengths.items, _merge_in_rounds(tables, ids.n, ids.items, lengths.items), out
+            )
         if ids.n:
             merge_symbols(tables, ids.items, ids.n, &merged, &parts)
         for i in range(merged.n):  # lengths of symbols become lengths of ids, in place
@@ -76,6 +85,38 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
     return 0
 
 
+cdef size_t _merge_in_rounds(
+    const Tables* tables, size_t n, uint32_t* ids, uint32_t* lengths
+) except? <size_t> -1 nogil:
+    """Merge symbols in place, in each round all occurrences of the best pair; return the number of ids.
+
+    In lists of merges that BPE has learned, no later merge makes a symbol of an earlier one: there, the result is
+    that of merging the leftmost best pair.
+    """
+    cdef Merge best, pair
+    cdef size_t i, kept
+    cdef Watch watch = Watch(0, NULL)
+    while True:
+        check_signals(&watch)
+        best.priority = NONE
+        for i in range(1, n):
+            pair = find_merge(&tables.pairs, ids[i - 1], ids[i])
+            if pair.priority < best.priority:
+                best = pair
+        if best.priority == NONE:
+            return n
+        i = kept = 0
+        while i < n:
+            ids[kept], lengths[kept] = ids[i], lengths[i]
+            if i + 1 < n and find_merge(&tables.pairs, ids[i], ids[i + 1]).priority == best.priority:
+                i += 1
+                ids[kept] = best.id
+                lengths[kept] += lengths[i]
+            i += 1
+            kept += 1
+        n = kept
+
+
 cdef int _add_all(
     const Tables* tables, const uint32_t* ids, const uint32_t* lengths, size_t n, Ids* out
 ) except -1 nogil:
@@ -83,15 +124,15 @@ cdef int _add_all(
     cdef size_t i
     if not tables.spelling.traces:
         ids_reserve(out, n)
-        if n:
-            memcpy(out.items + out.n, ids, n * sizeof(uint32_t))
+        for i in range(n):
+            out.items[out.n + i] = token_of(tables, ids[i])
         out.n += n
         return 0
     ids_reserve(out, 2 * n + 1)
     out.items[out.n] = <uint32_t> n
     out.n += 1
     for i in range(n):
-        out.items[out.n] = ids[i] | min(lengths[i], <uint32_t> 255) << 24
+        out.items[out.n] = token_of(tables, ids[i]) | min(lengths[i], <uint32_t> 255) << 24
         out.n += 1
         if lengths[i] >= 255:
             out.items[out.n] = lengths[i]
@@ -163,7 +204,7 @@ cdef size_t spell_piece(
 
 
 def base_symbols(Vocabulary vocabulary not None, bytes piece not None):
-    """Return the ids of the base symbols of a piece, before any merge. Requires: a vocabulary of characters."""
+    """Return the tokens of the base symbols of a piece, before any merge. Requires: a vocabulary of characters."""
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0)
     cdef size_t n = <size_t> len(piece), most, i
     if vocabulary.tables.spelling == NULL:
@@ -175,7 +216,7 @@ def base_symbols(Vocabulary vocabulary not None, bytes piece not None):
         ids.n = spell_piece(
             &vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), n, ids.items, lengths.items
         )
-        return [ids.items[i] for i in range(ids.n)]
+        return [token_of(&vocabulary.tables, ids.items[i]) for i in range(ids.n)]
     finally:
         ids_free(&ids)
         ids_free(&lengths)

@@ -83,6 +83,8 @@ cdef struct Spelling:
     bint has_bytes  # byte fallback: a character becomes the tokens of its bytes, if all have one
     uint32_t byte_ids[256]  # for byte fallback: id of each byte; NONE: no token
     bint traces  # merging also returns the length of each token
+    const uint32_t* tokens  # the token of each symbol that merging makes; NULL: symbols are tokens
+    bint in_rounds  # the best pair merges everywhere before another is chosen; only for symbols
 
 
 cdef class SpelledSymbols:
@@ -90,3 +92,9 @@ cdef class SpelledSymbols:
     cdef Spelling tracing  # the same, with lengths
     cdef bytes _prefix
     cdef bytes _suffix
+    cdef bytes _tokens
+
+
+cdef inline uint32_t token_of(const Tables* t, uint32_t symbol) noexcept nogil:
+    """Token that a symbol of a merged piece becomes."""
+    return symbol if t.spelling == NULL or t.spelling.tokens == NULL else t.spelling.tokens[symbol]

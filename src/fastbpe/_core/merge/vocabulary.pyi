@@ -53,4 +53,6 @@ class SpelledSymbols:
         unknown_id: int | None = None,
         fuses: bool = False,
         byte_ids: list[int] | None = None,
+        tokens: bytes | None = None,
+        in_rounds: bool = False,
     ) -> Self: ...

@@ -178,6 +178,8 @@ cdef class Vocabulary:
             raise VocabularyError("a vocabulary of characters needs its pairs in the table 'pairs', not 'pair_lines'")
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
             raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids")
+        if spelling.tokens != NULL and len(self.spelled._tokens) != 4 * self.tables.n_ids:
+            raise VocabularyError(f"{len(self.spelled._tokens) // 4} tokens of {self.tables.n_ids} symbols")
         for i in range(256 if spelling.has_bytes else 0):
             if spelling.byte_ids[i] != NONE and spelling.byte_ids[i] >= self.tables.n_ids:
                 raise VocabularyError(
@@ -398,11 +400,13 @@ cdef class SpelledSymbols:
         vocabulary, and a text that needs it raises VocabularyError.
     fuses: consecutive unknown characters are one token.
     byte_ids: 256 ids of the tokens of bytes, -1 for a byte without one; None: no byte fallback.
+    tokens: uint32 array, the token of each symbol; None: symbols are tokens.
+    in_rounds: the best pair merges everywhere before another is chosen; requires tokens.
     """
 
     def __cinit__(
         self, *, bytes prefix not None=b"", bytes suffix not None=b"", unknown_id=None, bint fuses=False,
-        list byte_ids=None,
+        list byte_ids=None, bytes tokens=None, bint in_rounds=False,
     ):
         cdef size_t i
         if max(len(prefix), len(suffix)) > MAX_AFFIX_BYTES:
@@ -422,5 +426,9 @@ cdef class SpelledSymbols:
         if byte_ids is not None:
             for i in range(256):
                 self.spelling.byte_ids[i] = NONE if byte_ids[i] < 0 else <uint32_t> byte_ids[i]
+        self._tokens = tokens
+        if tokens is not None:
+            self.spelling.tokens = <const uint32_t*> PyBytes_AS_STRING(tokens)
+        self.spelling.in_rounds = in_rounds
         self.tracing = self.spelling
         self.tracing.traces = True

@@ -131,15 +131,13 @@ IN_PYTHON = tuple(_PYTHON_NAMES.split())
 WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Perceiver")
-_LACKS = "it makes parts of words that its vocabulary lacks the unknown token"
+#: Classes that merge words, whose parts end with @@; `subword_folders` has them.
+OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {
     "Bartpho": "it takes ids from dict.txt",
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
-    "Bertweet": f"{_LACKS}, and may replace emoji and links",
-    "BlenderbotSmall": f"{_LACKS}, and puts spaces around punctuation",
     **dict.fromkeys(("Dia", "MyT5"), "its ids are those of bytes, without a vocabulary"),
-    "CTRL": _LACKS,
     "Canine": "its ids are code points, without a vocabulary",
     **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),
     **dict.fromkeys(("Cpm", "CpmAnt"), "it finds words with rjieba"),
@@ -148,7 +146,6 @@ _REASONS: Mapping[str, str] = {
     "Clvp": "it changes numbers and abbreviations into words",
     "GPTNeoXJapanese": "it matches the longest entry of a list that gives several spellings one id",
     "PLBart": "it removes white space at the ends of decoded text, and spaces before punctuation",
-    "Phobert": _LACKS,
     "ProphetNet": "it reads prophetnet.tokenizer, and finds words with functions of Python",
     "RoCBert": "it also takes shapes and pronunciations of characters",
     "RoFormer": "it finds Chinese words with rjieba",

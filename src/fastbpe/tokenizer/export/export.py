@@ -194,21 +194,21 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
     """Return the file of a character-level tokenizer. Raises FormatError if the format cannot store it."""
     if format == "native":
         return _native(tokenizer)
+    model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
+    if model.symbols is not None and format in (*FORMATS, "sentencepiece"):
+        raise FormatError(f"format={format!r} cannot store {_A_TABLE}; export this tokenizer as native")
     if format == "huggingface":
         from fastbpe.formats.huggingface import write_characters  # here: few tokenizers have characters
 
-        model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
         pairs = [(left, right) for left, right, _ in model.merge_list() or ()]
         return write_characters.dump(model, vocabulary.tokens(), pairs)
-    model = model_of(tokenizer)
     kind = "BPE" if model.spelling is None else model.spelling.kind
     if kind == "Unigram" and format in _MORE_FORMATS[kind]:
         from fastbpe.formats.sentencepiece import from_unigram  # here: few tokenizers are written so
 
-        return dump_code_points(from_unigram.convert(model, tokenizer._family.vocabulary.tokens()), format)
+        return dump_code_points(from_unigram.convert(model, vocabulary.tokens()), format)
     if kind == "WordPiece" and format == "gguf":
-        tokens = tokenizer._family.vocabulary.tokens()
-        return write_gguf.dump_words(model, tokens, tokenizer._roles, tokenizer.n_vocab)
+        return write_gguf.dump_words(model, vocabulary.tokens(), tokenizer._roles, tokenizer.n_vocab)
     choices = ("native", "huggingface", *_MORE_FORMATS.get(kind, ()))
     if format not in (*FORMATS, "sentencepiece"):
         raise FormatError(choose_one_of("format", format, choices))
@@ -223,7 +223,7 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
     if format == "native":
         return native.dump_code_points(model)
     if model.runs_in_python and format in (*FORMATS, *_CODE_POINT_FORMATS):
-        what = "a table of ids, which may give one id to several pieces"
+        what = _A_TABLE
         if not model.has_table:
             assert model.conventions is not None
             what = f"the rules of the class {model.conventions.decoder}Tokenizer"
@@ -403,6 +403,7 @@ _EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
 
 #: Formats of byte-level tokenizers.
 FORMATS = tuple(_EXPORTERS)
+_A_TABLE = "a table of ids, which may give one id to several pieces"
 _CODE_POINT_FORMATS = ("native", "sentencepiece", "huggingface", "gguf")
 #: Formats of models that do not merge, in addition to native and huggingface.
 _MORE_FORMATS = {"Unigram": ("sentencepiece", "gguf"), "WordPiece": ("gguf",)}

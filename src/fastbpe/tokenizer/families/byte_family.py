@@ -51,7 +51,8 @@ class ByteFamily(Family):
 
     def __init__(self, model: Model) -> None:
         tables = model.tables
-        merges = model.merges if model.merges_rule == "merges" else None
+        has_symbols = model.symbols is not None  # which merge instead of the tokens
+        merges = (b"" if has_symbols else model.merges) if model.merges_rule == "merges" else None
         is_affixed = model.spelling is not None
         if tables is None:
             tables = build_tables(model.tokens or [], merges, affixed=is_affixed)
@@ -60,10 +61,11 @@ class ByteFamily(Family):
         self._vocabulary = Vocabulary(
             **tables,
             whole_piece_first=model.whole_piece_first,
-            drops_bytes=model.drops_bytes,
-            spelled=step_objects.spelled(model.spelling),
+            drops_bytes=model.drops_bytes or has_symbols,
+            spelled=None if has_symbols else step_objects.spelled(model.spelling),
             segmenter=step_objects.segmenter(model, tables["token_bytes"], tables["token_ends"]),
         )
+        self._merging = step_objects.merging(model, self._vocabulary)
         model, self.pattern_name, self.pattern, self.splitter, self._stages = step_objects.splitting(
             model, self._vocabulary
         )
@@ -97,7 +99,7 @@ class ByteFamily(Family):
     def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
         Encoder.__init__(
             encoder,
-            self._vocabulary,
+            self._merging,
             self.splitter,
             special=self.special,
             front=self._front,
@@ -184,7 +186,8 @@ class ByteFamily(Family):
         if listed is not None:
             supermerges = self._own.supermerges
             listed += [] if supermerges is None else supermerges.merge_list()
-            return [(left, right) for left, right, _ in listed]
+            ids = range(self.n_ids) if self._own.symbols is None else self._own.symbols.ids
+            return [(ids[left], ids[right]) for left, right, _ in listed]
         return list(recover_merges(self._vocabulary).values())
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
@@ -253,7 +256,7 @@ class ByteFamily(Family):
         return digest.hexdigest()
 
     def normalizers(self) -> list[dict[str, Any]]:
-        return [dict(step) for step in self._own.normalizers]
+        return step_objects.normalizers(self._own)
 
     def pre_tokenizers(self) -> list[dict[str, Any]]:
         return [dict(step) for step in self._own.pre_tokenizers]

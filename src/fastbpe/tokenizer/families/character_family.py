@@ -16,6 +16,7 @@ from fastbpe._core.encode.offsets import staged_pieces
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe.model import Spelling
+from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.byte_family import ByteFamily
 from fastbpe.tokenizer.families.step_decoding import StepDecoding
 
@@ -61,7 +62,9 @@ class CharacterFamily(ByteFamily):
     def spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.families.untrusted_text import spelled_symbols
 
-        return spelled_symbols(self._own, self._vocabulary, {token.id for token in self.special.added})
+        return spelled_symbols(
+            self._own, self._vocabulary, self._merging, {token.id for token in self.special.added}
+        )
 
     # Decoding
 
@@ -98,6 +101,8 @@ class CharacterFamily(ByteFamily):
         from fastbpe.tokenizer.families.merged_tokens import of_spelled
         from fastbpe.tokenizer.families.words import words_of_pieces
 
+        step_objects.check_merges_tokens(self._own)
+
         def numbers(text: str, allowed_special: str | Collection[str]) -> Sequence[int]:
             return words_of_pieces(encoder, self.special, text, allowed_special).numbers
 
@@ -110,17 +115,20 @@ class CharacterFamily(ByteFamily):
     def material(self) -> Material:
         from fastbpe.tokenizer.families.collected_material import spelled_material
 
+        step_objects.check_merges_tokens(self._own)
         special = self.special
         return spelled_material(self.vocab(), dict(special.ids), special.added, self._own, self._vocabulary)
 
     def speller(self) -> Speller:
         from fastbpe.tokenizer.surgery.entries import character_speller
 
+        step_objects.check_merges_tokens(self._own)
         return character_speller(self._vocabulary, self.spelling)
 
     def _removal_class(self) -> type[ByteRemoval]:
         from fastbpe.tokenizer.surgery.removing_bytes import CharacterRemoval
 
+        step_objects.check_merges_tokens(self._own)
         return CharacterRemoval
 
     # Writing

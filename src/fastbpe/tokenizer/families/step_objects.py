@@ -8,7 +8,7 @@ from array import array
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
-from fastbpe.errors import FormatError, PatternError
+from fastbpe.errors import FormatError, PatternError, VocabularyError
 from fastbpe.model import Buffer, Model, Spelling
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
@@ -56,6 +56,39 @@ def spelled(spelling: Spelling | None) -> SpelledSymbols | None:
         unknown_id=None if spelling.unknown_token is None and spelling.kind == "BPE" else spelling.unknown,
         fuses=spelling.fuses,
         byte_ids=[*spelling.byte_ids] if spelling.byte_ids else None,
+    )
+
+
+def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
+    """Create the vocabulary of the symbols that a model merges; if they are tokens, return the model's own.
+
+    Raises VocabularyError if a symbol becomes an id that is not a token.
+    """
+    symbols, spelling = model.symbols, model.spelling
+    if symbols is None:
+        return vocabulary
+    from fastbpe._core.merge.table_builder import build_tables  # here, as below: few tokenizers have symbols
+    from fastbpe._core.merge.vocabulary import SpelledSymbols
+
+    assert spelling is not None
+    texts = [*(text.encode() for text in symbols.texts), b"\0"]  # the last one: characters without a symbol
+    ids = [*symbols.ids, spelling.unknown]
+    if not all(map(vocabulary.has, ids)):
+        raise VocabularyError("a symbol becomes an id that is not a token")
+    listed = model.merge_list() or ()
+    tables: dict[str, Any] = build_tables(texts, model.merges, affixed=True)
+    makers = {merged: priority for priority, (_, _, merged) in enumerate(listed)}
+    return Vocabulary(
+        **tables,
+        whole_piece_first=False,
+        spelled=SpelledSymbols(
+            suffix=spelling.suffix.encode(),
+            unknown_id=len(texts) - 1,
+            tokens=array("I", ids).tobytes(),
+            in_rounds=any(
+                makers.get(part, -1) > priority for priority, pair in enumerate(listed) for part in pair[:2]
+            ),
+        ),
     )
 
 
@@ -155,13 +188,30 @@ def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     return ""
 
 
+def check_merges_tokens(model: Model) -> None:
+    """Raise VocabularyError if a model merges symbols that are not tokens."""
+    if model.symbols is not None:
+        raise VocabularyError(
+            "this tokenizer merges symbols that are not tokens, and some become the unknown token, so no token is "
+            "made of two others: explain, merge_tree, id_map, vocabulary_report, prune, without_tokens and "
+            "merge_vocabularies do not work with it"
+        )
+
+
+def normalizers(model: Model) -> list[dict[str, Any]]:
+    """List the steps that change texts before they are split."""
+    lowers = model.symbols is not None and model.symbols.lowers
+    return [*map(dict, model.normalizers), *([{"type": "PythonLowercase"}] if lowers else [])]
+
+
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
     """Return the normalizer of texts, and a function that normalizes a token's text; None without a normalizer."""
-    if not model.normalizers and not model.prefix_space:
+    steps = normalizers(model)
+    if not steps and not model.prefix_space:
         return None, None
     from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
 
-    return make_front(model.normalizers, prefix_space=model.prefix_space), make_change(model.normalizers)
+    return make_front(steps, prefix_space=model.prefix_space), make_change(steps)
 
 
 def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
@@ -186,7 +236,7 @@ def extras(model: Model) -> list[Any]:
         model.normalizers,
         model.prefix_space,
         [*model.added_tokens],
-        *([] if model.spelling is None else [model.spelling]),
+        *(part for part in (model.spelling, model.symbols) if part is not None),
     ]
     if not any(extras):
         return []

@@ -33,8 +33,13 @@ def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, l
     return spelled
 
 
-def spelled_symbols(model: Model, vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
-    """Map ids of added tokens that are also in a character-level vocabulary to the ids of their base symbols."""
+def spelled_symbols(
+    model: Model, vocabulary: Vocabulary, merging: Vocabulary, added: Collection[int]
+) -> dict[int, list[int]]:
+    """Map ids of added tokens that are also in a character-level vocabulary to the ids of their base symbols.
+
+    merging: the vocabulary that merges; nearly always the same.
+    """
     from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
 
     spelling = model.spelling
@@ -46,7 +51,7 @@ def spelled_symbols(model: Model, vocabulary: Vocabulary, added: Collection[int]
             continue
         text = tokens[token_id].decode().removesuffix(spelling.suffix).removeprefix(spelling.prefix)
         if len(text) > 1 and text.strip(blanks()):
-            spelled[token_id] = base_symbols(vocabulary, text.encode())
+            spelled[token_id] = base_symbols(merging, text.encode())
     return spelled
 
 

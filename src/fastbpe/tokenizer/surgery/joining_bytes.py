@@ -9,6 +9,7 @@ from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.model import Model, Spelling, pack_merges
+from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.ranked_merges import made_by
 from fastbpe.tokenizer.families.token_spelling import symbols_of
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
@@ -222,6 +223,7 @@ def _ids_or_none(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 def _spelling(tokenizer: Tokenizer) -> Spelling:
-    spelling = model_of(tokenizer).spelling
-    assert spelling is not None
-    return spelling
+    model = model_of(tokenizer)
+    step_objects.check_merges_tokens(model)
+    assert model.spelling is not None
+    return model.spelling

@@ -1,0 +1,186 @@
+"""Folders of BERTweet, Blenderbot Small, CTRL and PhoBERT: merges of words, as of subword-nmt and fastBPE.
+
+While it merges, a word is characters, the last one with `</w>`. Afterwards, the last symbol of the word is looked
+up without `</w>`, each other one with `@@` behind it. A symbol that the vocabulary lacks becomes the unknown token
+but takes part in merges, too. transformers runs these classes in Python; for added tokens, see `python_backend`.
+tests/conformance/test_subword_folders.py compares folders with transformers 5.24.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.errors import FormatError
+from fastbpe.formats import gpt2
+from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.model import PAIR, TEXT, CodePointModel, Model, Spelling, Symbols, pack_merges
+
+_END, _GOES_ON = gpt2.WORD_END, "@@"
+_FAIRSEQ = ("vocab.txt", "bpe.codes")  # their lines end with a count
+_FIRST = ("bos", "pad", "eos", "unk")  # roles of the tokens before those of vocab.txt
+_BLANKS = r"\s\x1C-\x1F"  # white space as in Python and its package re; the package regex has only \s
+
+
+class _Kind(NamedTuple):
+    """Class that reads such a folder.
+
+    Attributes:
+        roles: role → token that no file names.
+        files: names of the vocabulary and of the merges.
+        pattern: regex of words.
+        lowers: texts become lower case.
+    """
+
+    roles: Mapping[str, str]
+    files: tuple[str, str]
+    pattern: str
+    lowers: bool = False
+
+
+_BLENDERBOT_ROLES = {"bos": "__start__", "eos": "__end__", "unk": "__unk__", "pad": "__null__"}
+_OF_FAIRSEQ = _Kind(ROBERTA_ROLES, _FAIRSEQ, rf"[^{_BLANKS}]+\n?")
+#: Name without "Tokenizer" → class.
+CLASSES: Mapping[str, _Kind] = {
+    "Bertweet": _OF_FAIRSEQ,
+    "BlenderbotSmall": _Kind(_BLENDERBOT_ROLES, gpt2.NAMES, r"\S+", lowers=True),
+    "CTRL": _Kind({"unk": "<unk>"}, gpt2.NAMES, r"\S+\n?"),
+    "Phobert": _OF_FAIRSEQ,
+}
+
+
+def finds(folder: str, class_name: str) -> bool:
+    """Tell whether a folder has the files of a class of this module."""
+    return all(os.path.isfile(os.path.join(folder, name)) for name in CLASSES[class_name].files)
+
+
+def read(
+    folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
+) -> Model | CodePointModel:
+    """Read the model of a folder. Requires: `finds` it.
+
+    Args and errors: as for `table_folders.read`.
+    """
+    kind = CLASSES[class_name]
+    where, merges_path = (os.path.join(folder, name) for name in kind.files)
+
+    def fail(what: str) -> NoReturn:
+        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
+
+    python_backend.refuse_special_tokens(special_tokens, where)
+    if config.get("normalization"):
+        fail("with normalization, the class replaces links, users and emoji, the latter by the package emoji")
+    named = named_tokens.read(folder, Settings(kind.roles))
+    roles, is_fairseq = named.roles, kind.files == _FAIRSEQ
+    needed = (*_FIRST, "cls", "sep") if is_fairseq else ("unk",)
+    if missing := [role for role in needed if role not in roles]:
+        fail(f"the class {class_name}Tokenizer needs the {missing[0]}_token")
+    if is_fairseq:
+        first = [roles[role] for role in _FIRST]
+        if len({*first}) < len(first):
+            fail(f"the tokens {', '.join(first)} have the first ids, but two are the same")
+        vocab = python_backend.read_dictionary(where, first, lambda line: line.strip().rpartition(" ")[0])
+    else:
+        vocab = python_backend.read_vocabulary(where)
+    if roles["unk"] not in vocab:
+        fail(f"it lacks the unk_token {roles['unk']!r:.60}")
+    added = python_backend.added_tokens(named, vocab, fail)
+    rows = python_backend.with_added(vocab, added, fail)
+    try:
+        tokens = [token.encode() for token in rows]
+    except UnicodeEncodeError as error:
+        fail(f"the token {error.object!r:.60} contains a surrogate, which UTF-8 cannot encode")
+    ids = {token: i for i, token in enumerate(rows)}
+    symbols, merges = _numbered(ids, _read_merges(merges_path, is_fairseq), merges_path)
+    around: dict[str, Any] = {}
+    if is_fairseq:
+        cls, sep = ids[roles["cls"]], ids[roles["sep"]]
+        around = {"template": ((cls,), (sep,)), "pair_template": (cls, TEXT, sep, sep, PAIR, sep)}
+    model = Model(
+        tokens=tokens,
+        pattern=None,
+        special_tokens={token.content: token.id for token in added if token.special},
+        merges=pack_merges(merges),
+        merges_rule="merges",
+        whole_piece_first=False,
+        pre_tokenizers=[
+            {"type": "Split", "pattern": {"Regex": kind.pattern}, "behavior": "Removed", "invert": True}
+        ],
+        normalizers=_normalizers() if kind.lowers else (),
+        added_tokens=added,
+        huggingface={"decoder": _decoder(rows)},
+        spelling=Spelling(suffix=_END, unknown_token=roles["unk"], unknown=ids[roles["unk"]]),
+        symbols=Symbols(symbols, [ids.get(_token(text), ids[roles["unk"]]) for text in symbols], kind.lowers),
+        **around,
+    )
+    return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
+
+
+def _read_merges(path: str, is_fairseq: bool) -> Iterable[tuple[str, ...]]:
+    """Read the merges, best first. As in the classes, the text behind the last line ending is no merge."""
+    lines = [line for line in python_backend.read_lines(path) if line.endswith("\n")]
+    found: dict[tuple[str, ...], None] = {}
+    for line in lines if is_fairseq else lines[1:]:  # without the line of the version
+        pair = tuple(line.split())[: -1 if is_fairseq else None]
+        found.pop(pair, None)  # of equal ones, the last counts
+        found[pair] = None
+    return found
+
+
+def _numbered(
+    ids: Mapping[str, int], pairs: Iterable[tuple[str, ...]], where: str
+) -> tuple[list[str], list[tuple[int, int, int]]]:
+    """Return the symbols, and the merges with their numbers."""
+    symbols: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return symbols.setdefault(text, len(symbols))
+
+    for token in ids:  # those that are a symbol without any merge
+        if len(token) == 1:
+            number(token + _END)
+        elif token[1:] == _GOES_ON:
+            number(token[0])
+    merges = []
+    for pair in pairs:
+        if len(pair) != 2 or pair[0].endswith(_END):
+            continue  # no word has such a pair
+        left, right = pair
+        if (left + right).endswith(_END) and not right.endswith(_END):
+            raise FormatError(
+                f"{where}: it merges {left!r:.40} and {right!r:.40} to the text {_END}, which also marks the end "
+                f"of words, so fastbpe cannot tell the two apart; {class_settings.WAY_OUT}"
+            )
+        merges.append((number(left), number(right), number(left + right)))
+    return [*symbols], merges
+
+
+def _token(symbol: str) -> str:
+    """Return the token as which a symbol is looked up."""
+    return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + _GOES_ON
+
+
+def _replace(kind: str, text: str, content: str = "") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: text}, "content": content}
+
+
+def _normalizers() -> list[dict[str, Any]]:
+    """Return the steps of Blenderbot Small. It drops a line ending behind an apostrophe or white space."""
+    marks = [_replace("String", mark, f" {mark}") for mark in ".,!?()"]
+    return [_replace("Regex", r"(?<=[^\s'])\n", " __newln__ "), *marks, _replace("String", "'", " ' ")]
+
+
+def _decoder(rows: Iterable[str]) -> dict[str, Any]:
+    """Return the decoder: it puts spaces between tokens, removes `@@` with the space, and strips the text."""
+    n = max(len(token) - len(token.lstrip("\0")) for token in rows)
+    steps = [
+        {"type": "WordPiece", "prefix": "\0" * (n + 1), "cleanup": False},  # a prefix that no token has
+        {"type": "Fuse"},
+        _replace("String", f"{_GOES_ON} "),
+    ]
+    if any(map(str.isspace, "".join(rows))):  # without white space in tokens, there is none at the ends
+        steps.append(_replace("Regex", rf"\A[{_BLANKS}]+|[{_BLANKS}]+\z"))
+    return {"type": "Sequence", "decoders": steps}
