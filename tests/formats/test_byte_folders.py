@@ -1,4 +1,4 @@
-"""Folders of ByT5 and Perceiver: which files make them, and what is refused."""
+"""Folders of ByT5, Dia and Perceiver: which files make them, and what is refused."""
 
 from __future__ import annotations
 
@@ -41,6 +41,16 @@ def test_perceiver_puts_tokens_around_texts_and_replaces_bad_bytes(tmp_path: Pat
     assert loaded.encode_with_template("é", "a") == [4, 6 + 0xC3, 6 + 0xA9, 5, 6 + 0x61, 5]
     assert loaded.encode("a [MASK]", allowed_special="all") == [6 + 0x61, 6 + 0x20, 3]
     assert loaded.decode([4, 6 + 0xC3, 6 + 0x61]) == "[CLS]\ufffda"
+
+
+def test_bytes_of_dia_share_ids_with_its_tokens(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill(tmp_path, "Dia", additional_special_tokens=["<x>"]))
+    assert (loaded.mode, loaded.n_vocab) == ("character", 256 + 1)
+    assert loaded.encode("[S1]aé\1 <x>", allowed_special="all") == [1, 97, 0xC3, 0xA9, 1, 32, 256]
+    assert loaded.encode_with_offsets("aé") == ([97, 0xC3, 0xA9], [(0, 1), (1, 2), (1, 2)])
+    assert loaded.decode([0, 1, 97, 0xC3, 0xA9]) == "<pad>[S1]aÃ©"  # as in transformers
+    assert loaded.decode([0, 1, 97], skip_special_tokens=True) == "[S1]a"
+    assert fastbpe.load(fill(tmp_path, "Dia", offset=3)).encode("[S2]\0a") == [2, 3, 100]
 
 
 def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
@@ -91,3 +101,21 @@ def test_arguments_that_the_class_decides_are_refused(tmp_path: Path) -> None:
         fastbpe.load(tmp_path, pattern="gpt2")
     with pytest.raises(FormatError, match="the class has its own special tokens"):
         fastbpe.load(tmp_path, special_tokens={"<x>": 9})
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"offset": 4}, "offset must be an integer up to 3, not 4"),
+        ({"pad_token": None}, "the class DiaTokenizer needs a pad_token and an unk_token"),
+        ({"pad_token": "[S1]"}, "two ids have the same token"),
+        ({"bos_token": "a"}, "an added token is one character"),
+        (
+            {"added_tokens_decoder": {"257": {"content": "<x>"}}},
+            "no token has the id 256, but '<x>' has the id 257",
+        ),
+    ],
+)
+def test_unsupported_folder_of_dia_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(fill(tmp_path, "Dia", **config))

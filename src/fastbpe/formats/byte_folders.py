@@ -1,7 +1,8 @@
-"""Folders of ByT5 and Perceiver, which have no vocabulary: each byte of a text has an id.
+"""Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
-The tokens of some roles have the first ids, the bytes the next ones. transformers runs the classes in Python; see
-`python_backend`. tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
+The tokens of some roles have the first ids, the bytes the next ones. In Dia, both begin at 0, and a
+byte is decoded as the character with this number. transformers runs the classes in Python; see `python_backend`.
+tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 
 from __future__ import annotations
@@ -12,12 +13,24 @@ from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, MAP, Definition, NamedTokens
 from fastbpe.formats.json_object import read_object
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import N_BYTES, PAIR, TEXT, CodePointModel, Conventions, Model, PieceType, pack_pieces
+from fastbpe.model import (
+    N_BYTES,
+    PAIR,
+    TEXT,
+    CodePointModel,
+    Conventions,
+    Model,
+    PieceType,
+    Spelling,
+    Symbols,
+    pack_pieces,
+)
 
 
 class _Kind(NamedTuple):
@@ -44,6 +57,7 @@ CLASSES: Mapping[str, _Kind] = {
         {role: f"[{role.upper()}]" for role in ("pad", "bos", "eos", "mask", "cls", "sep")}, ("cls",), "sep"
     ),
 }
+_OF_DIA = ("<pad>", "[S1]", "[S2]")  # tokens of the first ids
 _ADDITIONAL = "additional_special_tokens"
 _NO_ROLES = dict.fromkeys(("unk_id", "bos_id", "eos_id", "pad_id"), -1)
 _OPTIONS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
@@ -57,12 +71,15 @@ def read(
 
     Args and errors: as for `table_folders.read`.
     """
-    kind, where = CLASSES[class_name], os.path.join(folder, CONFIG)
+    where = os.path.join(folder, CONFIG)
 
     def fail(what: str) -> NoReturn:
         raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
 
     python_backend.refuse_special_tokens(special_tokens, where)
+    if class_name == "Dia":
+        return _read_dia(folder, config, fail)
+    kind = CLASSES[class_name]
     named = named_tokens.read(folder, Settings(kind.first))
     if kind.n_extra:
         named = named._replace(extra=_extra(folder, config, named, kind.n_extra, fail))
@@ -93,6 +110,40 @@ def read(
         template=(before, (behind,)),
         pair_template=(*before, TEXT, behind, PAIR, behind),
         conventions=Conventions(decoder=class_name),
+    )
+    return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
+
+
+def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoReturn]) -> Model | CodePointModel:
+    """Make the model of a folder of Dia: symbols are bytes, and tokens what the class decodes."""
+    offset = config.get("offset", 0)
+    if type(offset) is not int or not 0 <= offset <= len(_OF_DIA):
+        fail(f"offset must be an integer up to {len(_OF_DIA)}, not {offset!r:.60}")
+    named = named_tokens.read(folder, Settings(dict.fromkeys(("pad", "unk"), _OF_DIA[0])))
+    if not {"pad", "unk"} <= named.roles.keys():
+        fail("the class DiaTokenizer needs a pad_token and an unk_token")
+    first = [named.named["pad_token"], *(Definition(content, special=False) for content in _OF_DIA[1:])]
+    named = named._replace(decoder={**dict(enumerate(first)), **named.decoder})
+    rows = [named.decoder[i].content if i in named.decoder else chr(i - offset) for i in range(N_BYTES + offset)]
+    vocab = {row: i for i, row in enumerate(rows)}
+    if len(vocab) < len(rows):
+        fail("two ids have the same token")
+    added = python_backend.added_tokens(named, vocab, fail)
+    if any(len(token.content) < 2 for token in added):
+        fail("an added token is one character")
+    model = Model(
+        tokens=[token.encode() for token in python_backend.with_added(rows, added, fail)],
+        pattern=None,
+        special_tokens={token.content: token.id for token in added if token.special},
+        merges_rule="merges",
+        whole_piece_first=False,
+        pre_tokenizers=[
+            {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+        ],
+        added_tokens=added,
+        huggingface={"decoder": {"type": "Fuse"}},
+        spelling=Spelling(unknown=0),  # no byte is unknown
+        symbols=Symbols([text_of(bytes([byte])) for byte in range(N_BYTES)], range(offset, offset + N_BYTES)),
     )
     return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
 

@@ -130,14 +130,14 @@ IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
 WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
-OF_BYTES = ("ByT5", "Perceiver")
+OF_BYTES = ("ByT5", "Dia", "Perceiver")
 #: Classes that merge words, whose parts end with @@; `subword_folders` has them.
 OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {
     "Bartpho": "it takes ids from dict.txt",
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
-    **dict.fromkeys(("Dia", "MyT5"), "its ids are those of bytes, without a vocabulary"),
+    "MyT5": "its ids are those of bytes, without a vocabulary",
     "Canine": "its ids are code points, without a vocabulary",
     **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),
     **dict.fromkeys(("Cpm", "CpmAnt"), "it finds words with rjieba"),
