@@ -142,7 +142,7 @@ def graphemes() -> dict[str, tuple[str, set[int]]]:
     consonants = joined(indic, lambda c: c + LINKER + CONSONANT + MARK, "KZ") - joining - prepended
     return {
         "GRAPHEME_BREAKS": (
-            "Characters that are a grapheme by themselves, with the line feed.",
+            "Characters that are a grapheme by themselves, except in CR LF.",
             {c for c, made in breaks.items() if made == chr(c) + "Z"} | {0x0A},
         ),
         "GRAPHEME_JOINING": (

@@ -111,7 +111,7 @@ def test_long_sequences_are_one_line(run: Run) -> None:
         ),
         (
             ["encode", "-m", "codes.fbpe", "big.txt", "-o", "out.bin"],
-            ["big.txt:1: 4 at position 0 is not a symbol"],
+            ["big.txt:1: 4 at position 0 is not a symbol: a base size of 4 allows 0 to 3"],
         ),
         (
             ["verify", "codes.fbpe", "-m", "codes.fbpe"],

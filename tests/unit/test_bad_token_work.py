@@ -113,7 +113,7 @@ def test_integer_symbols_beyond_the_base_are_refused() -> None:
     tokenizer = fastbpe.SequenceTokenizer.from_merges([(0, 1)], base_size=4)
     for symbol in (-1, 4, 2**40):
         for call in (tokenizer.encode, tokenizer.encode_to_numpy, tokenizer.count, tokenizer.token_to_id):
-            with pytest.raises(ValueError, match=f"{symbol} at position 1 is not a symbol: base_size=4"):
+            with pytest.raises(ValueError, match=f"{symbol} at position 1 is not a symbol: a base size of 4"):
                 call([0, symbol])
         with pytest.raises(ValueError, match=f"{symbol} at position 1 of sequence 0 is not a symbol"):
             fastbpe.train([[0, symbol]], mode="ids", base=tokenizer, vocab_size="+1", progress=False)

@@ -110,7 +110,7 @@ def read_object(path: Readable, schema: Schema, way_out: str) -> dict[str, Any]:
 
     Args:
         path: the file.
-        schema: fields that the object must have; others are not checked.
+        schema: fields to check; a field may be missing only if its kind is `optional`.
         way_out: advice to put at the end of errors.
 
     Raises:

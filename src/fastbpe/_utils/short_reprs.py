@@ -68,7 +68,7 @@ def html_text(text: str) -> str:
 
 
 def html_table(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
-    """Return rows as an HTML table: the first column left-aligned, numbers right-aligned.
+    """Return rows as an HTML table: numbers right-aligned, all else left-aligned.
 
     >>> html_table([("<b>", 1234)])
     '<table><tr><td style="text-align: left">&lt;b&gt;</td><td style="text-align: right">1,234</td></tr></table>'

@@ -37,7 +37,7 @@ def usable_threads(num_threads: int | None) -> int:
         A number from 1 to 256.
 
     Raises:
-        ValueError: num_threads or FASTBPE_NUM_THREADS is below 1.
+        ValueError: num_threads is below 1, or FASTBPE_NUM_THREADS is not an integer of at least 1.
         TypeError: num_threads is not an integer.
     """
     if num_threads is None:

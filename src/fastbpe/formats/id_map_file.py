@@ -1,7 +1,7 @@
 """Files of id maps (`IdMap.save`): a container (see container.py) with three sections.
 
 "new_to_old": the old id of each new id, int64, or -1. "init_counts": for each new id without an old id, the number
-of old ids that its embedding row is initialised from, uint32. "init_ids": those old ids, concatenated, uint32.
+of old ids that its embedding row is initialized from, uint32. "init_ids": those old ids, concatenated, uint32.
 The header has "n_old", the size of the old vocabulary.
 """
 

@@ -1,1 +1,1 @@
-"""Normalization rules of sentencepiece, and the normalizers of Hugging Face's tokenizers."""
+"""Rules of sentencepiece, normalizers and decoders of Hugging Face's tokenizers, and classes that change texts."""

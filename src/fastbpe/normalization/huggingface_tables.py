@@ -150,7 +150,7 @@ NMT_REMOVED = "1.8 2.1 2.i 2n.1 f.1 f.1 "
 # Characters that Nmt replaces with a space.
 NMT_SPACES = "9.2 1.2 i.1 4f3.1 1vu.5 o.2 11z.1 16yl.1 71.1 "
 
-# Characters that are a grapheme by themselves, with the line feed.
+# Characters that are a grapheme by themselves, except in CR LF.
 GRAPHEME_BREAKS = "0.w 2n.x d.1 12m.1 3jl.1 1ks.1 2.2 o.7 1d.g 17yn.1 6o.c ab8.g qxs.4 43z.8 h405.w 2o.3k 6o.2s0 "
 
 # Characters that belong to the grapheme before: difference from category M.

@@ -1,7 +1,7 @@
 """Changes that SigLIP's class of transformers makes to texts before a sentencepiece model encodes them.
 
-It makes text lower case and removes ASCII punctuation, as Python does, leaves one space of several, and puts the
-text behind the unknown token. The ids of that token are dropped later.
+It makes text lower case, as Python does, removes ASCII punctuation and white space at both ends, and makes each
+other run of white space a space. The text is put behind the unknown token, whose ids are dropped later.
 """
 
 from __future__ import annotations

@@ -244,7 +244,7 @@ class LoadedModel(Facts):
     def scores(self) -> tuple[float, ...]:
         return struct.unpack(f"={self.model.n_pieces}f", self.model.scores)
 
-    # Normalising
+    # Normalizing
 
     @cached_property
     def normalizer(self) -> Normalizer:

@@ -70,7 +70,7 @@ class SentencePieceProcessor(Encodes, Decodes):
             raise ArgumentTypeError("Sequence elements must be str or bytes, without surrogates") from None
         return 0 if self._model is None else self._model.id_or_unknown(data)
 
-    # Normalising
+    # Normalizing
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
         """Normalize a text, or each text of a list, as `encode` does before it merges.

@@ -235,7 +235,7 @@ def scripts_in_order() -> tuple[list[int], list[str]]:
 
 
 def script_of(character: str) -> str:
-    """Return the script of a character: `Latin`, `Han`, `Common`; "" if it is not assigned.
+    """Return the script of a character: `Latin`, `Han`, `Common`; "" for a character without a script.
 
     >>> script_of("é"), script_of("漢"), script_of("1")
     ('Latin', 'Han', 'Common')

@@ -62,7 +62,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
         except PatternError:
             return None
         spec = NAMED["deepseek_v3"] if same else None
-    # All known patterns match any text whole, but DeepSeek's, which do not match controls.
+    # All known patterns match any text whole, except DeepSeek's, which do not match controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
 
 

@@ -91,7 +91,7 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.jsonl", "[1]\n[4]", r"a\.jsonl:2: 4 at position 0 is not a symbol: base_size=4 allows 0 to 3"),
+        ("a.jsonl", "[1]\n[4]", r"a\.jsonl:2: 4 at position 0 is not a symbol: a base size of 4 allows 0 to 3"),
         ("a.jsonl", "[1]\n[1.5]", r"a\.jsonl:2: .*position 0"),
         ("a.jsonl", "[1]\n{", r"a\.jsonl:2: not a line of JSON"),
         ("a.jsonl", '{"ids": [1]}', r"a\.jsonl:1: no field 'input_ids'; its fields are 'ids'; use field="),

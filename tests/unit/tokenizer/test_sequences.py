@@ -92,7 +92,7 @@ def test_empty_sequences_have_no_ids() -> None:
 @pytest.mark.parametrize(
     ("sequence", "error", "message"),
     [
-        ([0, 4], ValueError, "4 at position 1 is not a symbol: base_size=4 allows 0 to 3"),
+        ([0, 4], ValueError, "4 at position 1 is not a symbol: a base size of 4 allows 0 to 3"),
         ([0, -1], ValueError, "-1 at position 1 is not a symbol"),
         ([1 << 70], ValueError, "at position 0 is not a symbol"),
         (array("q", [0, 1, -5]), ValueError, "-5 at position 2 is not a symbol"),
@@ -257,7 +257,7 @@ def test_base_of_another_mode_raises_value_error_that_names_both_modes(mode: str
 def test_symbols_beyond_the_base_raise_value_error_and_leave_the_base_as_it_was() -> None:
     before = TOKENIZER.merges
     with pytest.raises(
-        ValueError, match="4 at position 1 of sequence 0 is not a symbol: base_size=4 allows 0 to 3"
+        ValueError, match="4 at position 1 of sequence 0 is not a symbol: a base size of 4 allows 0 to 3"
     ):
         fastbpe.train([[0, 4]], mode="ids", base=TOKENIZER, vocab_size="+1", progress=False)
     assert TOKENIZER.merges == before

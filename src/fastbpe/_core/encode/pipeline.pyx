@@ -186,7 +186,7 @@ cdef class Pipeline:
         Requires: scratch.ids is empty.
         Ensures: it is empty again.
         """
-        scratch.counts_only = True  # after an error, scratch_reset() clears it
+        scratch.counts_only = True  # after an error, the pool clears it
         scratch.n_counted = 0
         self.encode(text, start, end, allowed, disallowed, scratch)
         scratch.counts_only = False

@@ -20,7 +20,7 @@ cdef struct Scratch:
     # Output
     Ids ids  # the ids so far; while counting, only the ids of the last pieces
     PyObject* out  # list to which ids are moved as long as this works without the GIL, or NULL
-    Ids other_ids  # spare memory for ids, whose n is unused: see parallel.pyx
+    Ids other_ids  # spare memory for ids, whose n is unused: see parallel_encoding.pyx
     bint counts_only  # ids are counted and dropped
     size_t n_counted  # ids so far, if counts_only
     # Data recorded along with the ids, on request. The code that sets these owns them.

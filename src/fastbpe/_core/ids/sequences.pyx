@@ -136,7 +136,7 @@ cdef class Sequences:
                 f"id {item} at {where} is not a token of this vocabulary (its ids are 0 to {self._limit - 1})"
             )
         return ValueError(
-            f"{item} at {where} is not a symbol: base_size={self._limit} allows 0 to {self._limit - 1}"
+            f"{item} at {where} is not a symbol: a base size of {self._limit} allows 0 to {self._limit - 1}"
         )
 
     # Reading

@@ -250,7 +250,7 @@ cdef class WordCounter:
             self.n_sentences += 1
             if self._normalizer.run(data, n, &self._line) != 0:
                 with gil:
-                    raise MemoryError(f"no memory to normalise a sentence of {n} bytes")
+                    raise MemoryError(f"no memory to normalize a sentence of {n} bytes")
             return count
         return 0
 
