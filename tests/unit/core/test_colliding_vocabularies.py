@@ -46,7 +46,7 @@ def colliding_tokens(ranked: bool) -> tuple[list[bytes], list[tuple[int, int]]]:
 
 
 def unmixed(h: int) -> int:
-    """Undo `mix` of hash_tables."""
+    """Undo `mix` of hashing."""
     h ^= h >> 32
     h = h * pow(0x9FB21C651E98DF25, -1, 1 << 64) & MASK
     h = h ^ h >> 29 ^ h >> 58
