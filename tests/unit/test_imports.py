@@ -68,8 +68,8 @@ for path in {paths!r}:
         ("fastbpe.rustbpe", f"{QUICK} random"),
         (
             "fastbpe.tokenizers",
-            f"{SLOW} typing contextlib copy decimal enum functools heapq json random re runpy ssl struct subprocess "
-            f"transformers weakref {FACE} {TRAINING} {READING}",
+            f"{SLOW} typing contextlib copy decimal enum functools heapq json random re runpy ssl struct "
+            f"subprocess transformers weakref {FACE} {TRAINING} {READING}",
         ),
     ],
 )
