@@ -50,6 +50,20 @@ def test_pattern_is_for_a_base_that_does_not_store_its_pattern(run, tmp_path):
     done = run("count-pieces", "--force", *flags, tmp_path / "base.fbpe")
     assert done.status == 1
     assert "contains its own split pattern" in done.err
+    words = fastbpe.train(tmp_path / "a.txt", vocab_size=260, pattern="gpt2", superwords="words", progress=False)
+    words.export(tmp_path / "words.tiktoken")
+    flags = (
+        "-o",
+        tmp_path / "a.runs",
+        "--force",
+        "--pattern",
+        "gpt2",
+        "--superwords",
+        tmp_path / "words.tiktoken",
+    )
+    done = run("count-pieces", tmp_path / "a.txt", *flags)
+    assert done.status == 1
+    assert "does not store how often its words occur; train one with --superwords words" in done.err
 
 
 @pytest.mark.parametrize("command", [("count-pieces",), ("train", "--vocab-size", "257")])

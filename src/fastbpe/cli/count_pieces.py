@@ -73,8 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--superwords",
         metavar="WORDS",
-        help="count runs of the words of this tokenizer, made by train --superwords words; auto: runs of the "
-        "tokens of --base, for train --base MODEL --superwords auto",
+        help="count runs of the words of this tokenizer, a .fbpe file of train --superwords words; auto: runs of "
+        "the tokens of --base, for train --base MODEL --superwords auto",
     )
     add(
         "--neighbours",
@@ -135,11 +135,12 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError(
             "--neighbours needs --base MODEL and --superwords auto: it cuts runs of the base's tokens"
         )
-    if args.base is not None:  # --pattern is the base's, as in train
+    if args.superwords is not None:  # --pattern is the tokenizer's, as in train
         options.pop("pattern", None)
-        options |= {"base": load_text_model(args.base, args.pattern), "superwords": Superwords()}
-    elif args.superwords is not None:
-        options["superwords"] = load_text_model(args.superwords)
+        tokenizer = load_text_model(args.superwords if args.base is None else args.base, args.pattern)
+        options |= (
+            {"superwords": tokenizer} if args.base is None else {"base": tokenizer, "superwords": Superwords()}
+        )
     if args.neighbours is not None:
         options["neighbours"] = "count" if args.neighbours == "count" else PieceCounts.load(args.neighbours)
     counts = count_pieces(
