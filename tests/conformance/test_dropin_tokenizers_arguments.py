@@ -344,3 +344,15 @@ def test_copies_number_added_tokens_anew(copied: Callable[[Any], Any]) -> None:
         )
 
     Twins(face, stock).check(run)
+
+
+@pytest.mark.parametrize("dropout", [None, 1.0])
+def test_training_leaves_copies_as_they_were(dropout: float | None) -> None:
+    def run(m: Any) -> Any:
+        tokenizer = m.Tokenizer(m.models.BPE({"a": 0, "b": 1, "ab": 2, "c": 3}, [("a", "b")], dropout=dropout))
+        before = tokenizer.encode("abc").ids
+        made = [copied(tokenizer) for copied in (copy.copy, copy.deepcopy)]
+        tokenizer.train_from_iterator(["c b", "ca"], m.trainers.BpeTrainer(show_progress=False))
+        return before, [(one.encode("abc").ids, one.get_vocab()) for one in made]
+
+    Twins(face, stock).check(run)

@@ -89,7 +89,8 @@ class Definition:
         made.added = self.added.renumbered(made.model)
         made.truncation = None if self.truncation is None else {**self.truncation}
         made.padding = None if self.padding is None else {**self.padding}
-        made._built = self._built
+        if self._built is not None and isinstance(self._built.native, Native):  # else it runs the model itself
+            made._built = self._built
         return made
 
     # Changes
