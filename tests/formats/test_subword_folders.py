@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from fastbpe import FormatError, VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import Symbols
 from helpers import folder_grid
+from helpers.sampling import rounds
 
 TOKENS = ["<unk>", "a@@", "b", "ab", "\n", "a@@@@", "c", "ca"]
 MERGES = ["#version: 0.2", "a b</w>", "a b", "ab c", "abc a</w>", "a @", "a@ @</w>", "c a</w>"]
@@ -57,6 +60,44 @@ def test_merges_of_a_round_come_before_others(tmp_path: Path) -> None:
     loaded = fastbpe.load(tmp_path)
     assert loaded.encode("ababab") == [1, 2, 3]
     assert loaded.encode("ab" * 100) == [1] * 98 + [2, 3]
+
+
+def merged_in_rounds(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
+    """Merge a word in rounds, as the classes do: the slow twin."""
+    symbols = [*word[:-1], word[-1] + "</w>"]
+    while True:
+        best = min(pairwise(symbols), key=lambda pair: ranks.get(pair, len(ranks)), default=None)
+        if best not in ranks:
+            return symbols
+        merged: list[str] = []
+        for symbol in symbols:
+            if merged and (merged[-1], symbol) == best:
+                merged[-1] = "".join(best)
+            else:
+                merged.append(symbol)
+        symbols = merged
+
+
+@pytest.mark.parametrize("seed", rounds(8, 200))
+def test_long_words_merge_in_rounds(seed: int, tmp_path: Path) -> None:
+    """Merges in any order, words of up to many windows of the linear algorithm, beside the slow twin."""
+    rng = random.Random(seed)
+    parts = {"a", "b", "a</w>", "b</w>"}
+    ranks: dict[tuple[str, str], int] = {}
+    while len(ranks) < 60:
+        left, right = rng.choice(sorted(parts)), rng.choice(sorted(parts))
+        if not left.endswith("</w>"):
+            ranks[left, right] = 0
+            parts.add(left + right)
+    ranks = {pair: i for i, pair in enumerate(rng.sample(sorted(ranks), len(ranks)))}
+    tokens = ["<unk>", *sorted(part.removesuffix("</w>") if "<" in part else part + "@@" for part in parts)]
+    vocab = {token: i for i, token in enumerate(dict.fromkeys(tokens))}
+    loaded = fastbpe.load(fill(tmp_path, vocab=vocab, merges=["#", *map(" ".join, ranks)]))
+    for n in (1, 2, 7, 40, 300, 5_000, 30_000):
+        word = "".join(rng.choices("ab", k=n)) if rng.random() < 0.7 else ("ab" * n)[:n]
+        symbols = merged_in_rounds(word, ranks)
+        expected = [part.removesuffix("</w>") if part.endswith("</w>") else part + "@@" for part in symbols]
+        assert loaded.encode(word) == [vocab[token] for token in expected]
 
 
 def test_blenderbot_small_changes_texts(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
 So two windows can be joined at a token that both contain: take the tokens of the first window up to a boundary
 near its end, start the second window at this boundary, and check that its first token is the next token of the
 first window. It nearly always is. If not, the text after the window affects tokens further back in it, and merging
-starts again with windows twice as long.
+starts again with windows twice as long. All this also holds for merging in rounds.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -84,7 +84,8 @@ cdef int merge_symbols(
         symbol is below n_ids.
     """
     # Buckets are cleared once per call, so with a large vocabulary they pay only for a longer sequence.
-    cdef bint has_buckets = tables.pairs.ranked != NULL and (
+    cdef bint in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
+    cdef bint has_buckets = tables.pairs.ranked != NULL and not in_rounds and (
         n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)
     )
     cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
@@ -109,7 +110,7 @@ cdef int _merge_windows(
     cdef Window window
     cdef size_t at = 0, n_before = out.n
     cdef uint32_t expected = 0  # base symbols of the window's first token according to the previous window
-    cdef bint done
+    cdef bint done, in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
     memset(&window, 0, sizeof(window))
     try:
         done = queue_open(  # ranks are ids
@@ -121,7 +122,10 @@ cdef int _merge_windows(
             else:
                 window.piece = piece + at
             window.n_bytes = _whole_characters(tables, piece, min(size, n - at) + at, n) - at
-            done = _begin(tables, &window) and _link(tables, &window, &queue) and _merge(tables, window.nodes, &queue)
+            done = _begin(tables, &window) and _link(tables, &window, &queue) and (
+                _merge_in_rounds(tables, window.nodes, &queue) if in_rounds else
+                _merge(tables, window.nodes, &queue)
+            )
             if not done:
                 break
             if not expected or expected == _end(&window, 0):
@@ -208,30 +212,76 @@ cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nog
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
     """Merge until the queue is empty. Returns False if out of memory; raises any exception of a signal handler."""
     cdef uint64_t best
-    cdef uint32_t at, right, after
+    cdef uint32_t at
     while queue_take(queue, &best):
-        queue.n_taken += 1
-        if queue.n_taken % SIGNALS_EVERY == 0:
-            with gil:
-                PyErr_CheckSignals()
+        _count_taken(queue)
         at = <uint32_t> best
         if nodes[at].id == NONE or nodes[at].priority != <uint32_t> (best >> 32):
             continue  # an outdated entry: one of the pair's symbols has been merged
-        right = nodes[at].next
-        after = nodes[right].next
-        if tables.pairs.ranked != NULL and tables.tied_key == NO_KEY:
-            nodes[at].id = nodes[at].priority
-        else:
-            nodes[at].id = find_merge(&tables.pairs, nodes[at].id, nodes[right].id).id
-        nodes[right].id = NONE
-        nodes[at].next = after
-        if after != NONE:
-            nodes[after].previous = at
+        _join(tables, nodes, at)
         if not _pair_up(tables, nodes, at, queue):
             return False
         if nodes[at].previous != NONE and not _pair_up(tables, nodes, nodes[at].previous, queue):
             return False
     return queue.heap.items != NULL
+
+
+cdef bint _merge_in_rounds(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
+    """Merge in each round all occurrences of the best pair, but no pair that the round makes; see `_merge`.
+
+    Requires: the queue has no buckets.
+    """
+    cdef Ids joined = Ids(NULL, 0, 0)  # positions of the symbols that a round makes
+    cdef uint64_t best
+    cdef uint32_t at, priority
+    cdef size_t i
+    try:
+        while queue_take(queue, &best):
+            priority = <uint32_t> (best >> 32)
+            joined.n = 0
+            while True:
+                _count_taken(queue)
+                at = <uint32_t> best
+                if nodes[at].id != NONE and nodes[at].priority == priority:
+                    _join(tables, nodes, at)
+                    nodes[at].priority = NONE  # the queue may contain the pair twice
+                    ids_reserve(&joined, 1)
+                    joined.items[joined.n] = at
+                    joined.n += 1
+                if not queue.heap.n or <uint32_t> (queue.heap.items[0] >> 32) != priority:
+                    break
+                queue_take(queue, &best)
+            for i in range(joined.n):
+                at = joined.items[i]
+                if not _pair_up(tables, nodes, at, queue):
+                    return False
+                if nodes[at].previous != NONE and not _pair_up(tables, nodes, nodes[at].previous, queue):
+                    return False
+    finally:
+        ids_free(&joined)
+    return True
+
+
+cdef inline int _count_taken(Queue* queue) except -1 nogil:
+    """Count a pair that is taken from the queue; check for signals from time to time."""
+    queue.n_taken += 1
+    if queue.n_taken % SIGNALS_EVERY == 0:
+        with gil:
+            PyErr_CheckSignals()
+    return 0
+
+
+cdef inline void _join(const Tables* tables, Node* nodes, uint32_t at) noexcept nogil:
+    """Merge the pair that begins at position `at`."""
+    cdef uint32_t right = nodes[at].next, after = nodes[right].next
+    if tables.pairs.ranked != NULL and tables.tied_key == NO_KEY:
+        nodes[at].id = nodes[at].priority
+    else:
+        nodes[at].id = find_merge(&tables.pairs, nodes[at].id, nodes[right].id).id
+    nodes[right].id = NONE
+    nodes[at].next = after
+    if after != NONE:
+        nodes[after].previous = at
 
 
 cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue* queue) noexcept nogil:

@@ -15,7 +15,6 @@ from libc.string cimport memcpy
 from fastbpe._core.common.hash_lookups cimport find_merge
 from fastbpe._core.common.hash_tables cimport NONE, Merge
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
-from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.common.python cimport PyBytes_AS_STRING
 from fastbpe._core.common.utf8 cimport fb_char_bytes
 from fastbpe._core.merge.merge_long cimport merge_symbols
@@ -64,10 +63,6 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
         ids_reserve(&ids, most)
         ids_reserve(&lengths, most)
         ids.n = spell_piece(tables, piece, n, ids.items, lengths.items)
-        if tables.spelling.in_rounds:
-            return _add_all(
-                tables, ids.items, lengths.items, _merge_in_rounds(tables, ids.n, ids.items, lengths.items), out
-            )
         if ids.n:
             merge_symbols(tables, ids.items, ids.n, &merged, &parts)
         for i in range(merged.n):  # lengths of symbols become lengths of ids, in place
@@ -85,9 +80,7 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
     return 0
 
 
-cdef size_t _merge_in_rounds(
-    const Tables* tables, size_t n, uint32_t* ids, uint32_t* lengths
-) except? <size_t> -1 nogil:
+cdef size_t _merge_in_rounds(const Tables* tables, size_t n, uint32_t* ids, uint32_t* lengths) noexcept nogil:
     """Merge symbols in place, in each round all occurrences of the best pair; return the number of ids.
 
     In lists of merges that BPE has learned, no later merge makes a symbol of an earlier one: there, the result is
@@ -95,9 +88,7 @@ cdef size_t _merge_in_rounds(
     """
     cdef Merge best, pair
     cdef size_t i, kept
-    cdef Watch watch = Watch(0, NULL)
     while True:
-        check_signals(&watch)
         best.priority = NONE
         for i in range(1, n):
             pair = find_merge(&tables.pairs, ids[i - 1], ids[i])
