@@ -275,3 +275,19 @@ def test_progress_format_chooses_what_is_written_to_stderr(capfd: pytest.Capture
         assert told(capfd, module, progress_format="silent") == ""
         assert told(capfd, module, progress_format="json", show_progress=False)
         assert told(capfd, module, show_progress=False) == ""
+
+
+def test_special_token_that_training_gives_another_id_is_still_skipped() -> None:
+    """The second training makes an ordinary token of c: tokenizers skips it, because it compares contents."""
+    texts = []
+    for module in (stock, face):
+        tokenizer = module.Tokenizer(module.models.BPE())
+        for token, text in (("c", "ab"), ("x", "abc")):
+            trainer = module.trainers.BpeTrainer(special_tokens=[token], show_progress=False)
+            tokenizer.train_from_iterator([text], trainer)
+        ids = range(5)
+        texts.append(
+            [tokenizer.decode([*ids]), tokenizer.decode_batch([[i] for i in ids]), tokenizer.id_to_token(3)]
+        )
+    assert texts[0] == texts[1]
+    assert texts[0][1:] == [["", "a", "b", "", "ab"], "c"]

@@ -62,6 +62,16 @@ class AddedTokens:
         self._greatest = max(self.ids.values(), default=-1)
         return len(tokens) - n_ignored
 
+    def skips_by_id(self, model: Model) -> bool:
+        """Tell whether the special tokens are those of certain ids.
+
+        If training gives a special content another id in the model, tokenizers skips that id, too.
+        """
+        in_model = self.special & model.vocab.keys()
+        return all(
+            model.vocab[one] in self.tokens and self.tokens[model.vocab[one]].content == one for one in in_model
+        )
+
     def listed(self) -> list[dict[str, Any]]:
         """Return the JSON of all tokens, in the order of their ids."""
         return [{"id": i, **token.state()} for i, token in sorted(self.tokens.items())]

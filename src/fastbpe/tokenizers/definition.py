@@ -190,5 +190,6 @@ class Definition:
         described = {**self._described(parts, model.outline()), "truncation": None, "padding": None}
         described["added_tokens"] = added.found()
         names = {**{i: token.content for i, token in added.tokens.items()}, **model.names}
-        self._built = build(described, model, names, state)
+        built = build(described, model, names, state)
+        self._built = built._replace(decodes=built.decodes and added.skips_by_id(model))
         return self._built
