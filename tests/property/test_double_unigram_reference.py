@@ -174,5 +174,5 @@ def test_wrong_lengths_are_refused() -> None:
         lambda: learner.prune(array("d", [0.0]), [], n_least=0, shrinking_factor=0.5),
         lambda: add_doubles(array("d", [0.0]), array("d")),
     ):
-        with pytest.raises(ValueError, match=r"match|there are 1 words"):
+        with pytest.raises(ValueError, match=r"cannot add an array of length 0|do not match|there are 1 words"):
             call()

@@ -168,7 +168,7 @@ def test_counts_beyond_64_bits_are_an_overflow_error(tmp_path: Path) -> None:
     [
         ({"counts": b"\0" * 8}, "the count 0"),
         ({"lengths": b"\3\0\0\0"}, "3 bytes with 2 left"),
-        ({"lengths": b"\1\0\0\0"}, "left over after its last piece"),
+        ({"lengths": b"\1\0\0\0"}, "extra bytes after its last piece: 1"),
     ],
 )
 def test_inconsistent_file_raises_format_error(change: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ cdef class Dropping:
         cdef list out = [], batch, results
         cdef double rate = rate_of(dropout)
         cdef uint64_t state = seed_of(seed)
+        from functools import partial  # here: few programs drop merges
+
         cdef TextBatches batches = TextBatches(texts)
         cdef Py_ssize_t n_jobs, i, n
         cdef Flag abandoned = Flag()
@@ -93,14 +95,12 @@ cdef class Dropping:
         while batch := batches.next():
             n = len(batch)
             n_jobs = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
-            from functools import partial  # here: few programs drop merges
-
             with CallPool(n_jobs - 1) as pool:
                 n_jobs = min(n, n_jobs * JOBS_PER_THREAD if n_jobs > 1 else 1)
                 try:
                     results = [
                         pool.submit(partial(
-                            self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
+                            _job, self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
                             batches.first + i * n // n_jobs, abandoned,
                         ))
                         for i in range(n_jobs)

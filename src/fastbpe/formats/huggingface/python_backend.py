@@ -105,7 +105,7 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
     Args:
         path: the file.
         first: tokens of roles.
-        token_of: function that returns the token of a line; "": it has none.
+        token_of: function that returns the token of a line, or "" for a line without a token.
     """
     known = dict.fromkeys(first)
     listed = [*map(token_of, read_lines(path))]
