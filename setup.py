@@ -45,9 +45,8 @@ SHARED = "fastbpe._core._cython_shared"
 # Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
 # 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25). Users see their functions:
 # they can take the help of a declaration. Those of the other modules are plain C functions, 8 % smaller.
-# They have no hot loop: six of them compile in 7.5 s with -O1, 12.2 with -O2, and short calls and long texts take
-# the same instructions within 0.3 %. With -O1 for all modules, a long `decode` takes half as many again. (GCC 12,
-# x86-64, processor time and callgrind, 2026-11-29.)
+# Tried and dropped: -O1 for them. Six of them compile in 7.5 s, 12.2 with -O2, and short calls take the same
+# instructions within 0.3 %, but 4 to 9 % more time (GCC 12, AMD Zen 4, 22 pairs of processes, 2026-11-29).
 OFTEN_CALLED = {
     *("encoder", "decoder", "stream_decoder", "tokenizer_methods"),
     *("_encoding_methods", "_minbpe_methods", "_processor_methods", "_facts"),
@@ -257,8 +256,6 @@ def make_library() -> Library:
     for source, module in modules_of.items():
         if source.stem in FOR_SIZE:
             optimized(module, "-Os")
-        elif source.stem in OFTEN_CALLED:
-            optimized(module, "-O1")
         elif not FOR_SPEED.intersection(source.with_suffix("").parts):
             optimized(module, "-O2")
     shared_module = make_extension(SHARED, (Path("src") / SHARED.replace(".", "/")).with_suffix(".c"))
