@@ -90,7 +90,7 @@ def test_lines_and_code_points(run, texts: Path) -> None:
         ("--source en=- --parity", "--source and --dev cannot read standard input (-)"),
         (
             "--source en=en.txt --weights en=2 --dev en=en.txt",
-            "--dev has no effect without --parity; add --parity",
+            "--dev has no effect without --parity; add --parity, or leave --dev out",
         ),
         ("--source en=en.txt --weights en=2 --global-merges 3", "--global-merges has no effect without --parity"),
         ("--source en=en.txt --weights en=2 --weights en=3", "--weights en=3: en is given twice"),

@@ -41,7 +41,7 @@ def test_advice_names_the_option_of_the_shell(run, model, text, tmp_path):
     run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
     (tmp_path / "a.bin.json").write_text("{")
     done = run("verify", tmp_path / "a.bin")
-    assert done.failed_with("a.bin.json: not JSON", "encode it again with --force")
+    assert done.failed_with("a.bin.json: not JSON", "encode the documents again with --force")
     assert "overwrite=True" not in done.err
 
 

@@ -3,6 +3,8 @@
 import random
 import struct
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import pytest
 import sentencepiece
@@ -194,6 +196,20 @@ def test_unigram_model_round_trips(file: str) -> None:
 def test_data_of_other_kinds_raise_format_error() -> None:
     for data in (b"", b"IQ== 0\n", b"{}", bytes(1000), b"\xff" * 1000):
         assert not loads(data)
+
+
+@pytest.mark.parametrize(
+    ("argument", "what"), [("pattern", "split pattern"), ("special_tokens", "special tokens")]
+)
+def test_file_is_read_before_an_argument_is_refused(tmp_path: Path, argument: str, what: str) -> None:
+    options: dict[str, Any] = {argument: {"pattern": "gpt2", "special_tokens": {"<x>": 9}}[argument]}
+    path = tmp_path / "a.model"
+    path.write_bytes(b"garbage, not a model")
+    with pytest.raises(FormatError, match=r"a\.model: not a sentencepiece model"):
+        fastbpe.load(path, **options)
+    path.write_bytes(GOOD["plain"])
+    with pytest.raises(FormatError, match=f"contains its own {what}; leave {argument}= out"):
+        fastbpe.load(path, **options)
 
 
 def test_model_truncated_at_any_length_loads_only_if_sentencepiece_loads_it() -> None:

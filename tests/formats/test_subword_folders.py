@@ -154,7 +154,7 @@ def test_other_formats_refuse_symbols(format: str, tmp_path: Path) -> None:
         loaded.export(tmp_path / "x.json", format=format)
 
 
-def test_calls_that_need_merges_of_tokens_raise_an_error(tmp_path: Path) -> None:
+def test_calls_that_need_merges_of_tokens_raise_vocabulary_error(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path))
     assert loaded.with_tokens(["<new>"]).encode("aab<new>b") == [1, 3, 8, 2]
     assert loaded.encode("aab ab", dropout=0.0) == [1, 3, 3]

@@ -188,6 +188,7 @@ def test_pruned_words_still_count_for_the_alphabet() -> None:
     [
         ({"character_coverage": 1.0}, "pass it to train"),
         ({"required_chars": "x"}, "pass it to train"),
+        ({"model_type": "word"}, "mode= decides it; fastbpe.sentencepiece trains word and char models from text$"),
         ({"vocab_size": 5}, "not an option of counting"),
         ({"input_sentence_size": 500}, "sample the text first"),
         ({"shuffle_input_sentence": False}, "sample the text first"),

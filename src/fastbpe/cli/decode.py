@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
         _decode_stored(args, tokenizer)
         return
     if args.dtype is not None:
-        args.wrong("--dtype is only for .bin files; leave it out")
+        args.wrong("--dtype is only for .bin files; leave --dtype out")
     where = streams.name_of(args.file)
     with streams.open_input(args.file) as file:
         if not args.lines:

@@ -29,7 +29,7 @@ _OPTIONS = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add -o and the flags that go with it."""
     documents.add_error_arguments(parser, "documents that cannot be read, with -o")
-    add = parser.add_argument_group("files of ids").add_argument
+    add = parser.add_argument_group("files of ids, with -o").add_argument
     add(
         "-o",
         "--output",
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--document-start", metavar="TOKEN", help="special token to put before each document")
     add("--document-end", metavar="TOKEN", help="special token to put after each document")
     add("--dtype", choices=DTYPES, help="type of the ids (default: the smallest that fits every id)")
-    add("--header", choices=HEADERS, help="write llm.c's header before the ids of a .bin file")
+    add("--header", choices=HEADERS, help="with -o FILE.bin: write llm.c's header before the ids")
     add(
         "--num-threads",
         metavar="N",

@@ -157,8 +157,9 @@ def _refuse_flags_of_text(args: argparse.Namespace, but: tuple[str, ...] = ()) -
     for flag in _OF_TEXT:
         if flag not in but and getattr(args, flag, None) not in (None, False, []):
             if flag == "dtype":
-                args.wrong("--dtype is only for .bin files; leave it out")
+                args.wrong("--dtype is only for .bin files; leave --dtype out")
+            option = f"--{flag.replace('_', '-')}"
             args.wrong(
-                f"--{flag.replace('_', '-')} does not work with this tokenizer, which encodes sequences of "
-                "integers; leave it out"
+                f"{option} does not work with this tokenizer, which encodes sequences of integers; leave "
+                f"{option} out"
             )

@@ -41,7 +41,11 @@ def add_arguments(group: argparse._ActionsContainer, what: str) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise an error if a plot cannot be written: wrong extension or folder, or no matplotlib."""
+    """Check --plot and --force.
+
+    Raises an error if the plot cannot be written: wrong extension or folder, an existing file without --force, or
+    no matplotlib. --force without --plot ends the command.
+    """
     name = args.plot
     if name is None:
         if args.force:

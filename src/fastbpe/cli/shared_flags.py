@@ -139,8 +139,8 @@ def add_roles(parser: argparse._ActionsContainer) -> None:
         metavar="ROLE=TOKEN",
         type=_role_of,
         action="append",
-        help="give a role to a special token of the tokenizer, such as eos=</s>; roles: bos, eos, unk, sep, pad, "
-        "cls, mask (repeatable)",
+        help="give a role to a special token of the tokenizer, such as 'eos=</s>'; roles: bos, eos, unk, sep, "
+        "pad, cls, mask (repeatable)",
     )
 
 
@@ -153,5 +153,5 @@ def _role_of(text: str) -> tuple[str, str]:
     """Read `ROLE=TOKEN`."""
     role, sign, token = text.partition("=")
     if not sign or not token:
-        raise argparse.ArgumentTypeError(f"{text!r}: pass a role and its token, such as eos=</s>")
+        raise argparse.ArgumentTypeError(f"{text!r}: pass a role and its token, such as 'eos=</s>'")
     return role, token

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FILE",
         action="append",
         type=_named(str),
-        help="named text or counts, such as en=en/, instead of FILE (repeatable)",
+        help="with --parity or --weights: named text or counts, such as en=en/, instead of FILE (repeatable)",
     )
     add(
         "--weights",
@@ -87,9 +87,8 @@ def check(args: argparse.Namespace) -> None:
     if not args.parity:
         for name in _OF_PARITY:
             if getattr(args, name) is not None:
-                raise TrainingError(
-                    f"--{name.replace('_', '-')} has no effect without --parity; add --parity, or leave it out"
-                )
+                flag = f"--{name.replace('_', '-')}"
+                raise TrainingError(f"{flag} has no effect without --parity; add --parity, or leave {flag} out")
     if not args.source:
         if args.parity or args.weights:
             flag = "--parity" if args.parity else "--weights"

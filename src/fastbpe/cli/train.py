@@ -84,8 +84,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_vocab_size,
         required=True,
         help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint and without --base, no merges: only symbols, bytes (with byte_fallback) and the characters of "
-        "the text (by default those that make up 99.95 %% of it)",
+        "codepoint and without --base, no merges: only special symbols (<unk>, <s>, …), bytes (with "
+        "byte_fallback) and the characters of the text (by default those that make up 99.95 %% of it)",
     )
     add(
         "--mode",
@@ -137,10 +137,10 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         "--superwords",
         metavar="N",
         type=_superwords_start,
-        help="learn tokens that span several words, starting at id N, or at a fraction of the vocabulary "
-        "(such as 0.9). auto: at 0.9, or at the first new id with --base. boundless: learn words and superwords "
-        "together, as BoundlessBPE does. words: learn only the words, the first step of boundless; for "
-        "count-pieces --superwords",
+        help="learn tokens that span several words, starting at id N or at a fraction of the vocabulary "
+        "(such as 0.9), both without --base. auto: at 0.9; with --base, at the first new id. boundless: learn "
+        "words and superwords together, as BoundlessBPE does. words: learn only the words, the first step of "
+        "boundless; for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add(
@@ -227,7 +227,7 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
         raise TrainingError("--roles cannot be combined with --mode ids, whose special tokens have no roles")
     source_flags.check(args)
     if _superwords_of(args) is not None:
-        raise TrainingError("--superwords works only with --mode byte; leave it out")
+        raise TrainingError("--superwords works only with --mode byte; leave --superwords out")
     if args.lines:
         raise TrainingError("--lines cannot be combined with --mode ids, which reads a sequence from each line")
     given |= {
@@ -269,7 +269,7 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
     if args.superwords in (BOUNDLESS, WORDS):
         if given:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
-            raise TrainingError(f"{option} is not an option of --superwords {args.superwords}; leave it out")
+            raise TrainingError(f"{option} is not an option of --superwords {args.superwords}; leave {option} out")
         return BOUNDLESS if args.superwords == BOUNDLESS else WORDS
     if (max_words := given.get("max_words")) is not None and max_words < 0:
         raise TrainingError(f"--superwords-max-words {max_words}: must be at least 1, or 0 for no limit")

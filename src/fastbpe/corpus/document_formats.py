@@ -215,12 +215,12 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     name, value = idle[0], given[idle[0]]
     if found == {"texts"}:
         raise OptionError(
-            f"{name}={value!r} has no effect: it is for files, but the source contains texts; leave it out"
+            f"{name}={value!r} has no effect: it is for files, but the source contains texts; leave {name}= out"
         )
     of_what = "JSON lines and tables" if name == "text_field" else "text"
     others = " or ".join(sorted(found))
     way_out = "jsonl" if name == "text_field" else "text"
     raise OptionError(
-        f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; leave it out, "
+        f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; leave {name}= out, "
         f'or set their format: format="{way_out}"'
     )

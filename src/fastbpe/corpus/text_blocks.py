@@ -52,7 +52,10 @@ def ranges(
 def _end_before(
     read: Callable[[int, int], bytes], start: int, near: int, separator: bytes | None, cut: Cut | None
 ) -> tuple[int, bool]:
-    """Return the last position up to `near` at which a block from `start` may end; 0 if no block may end there."""
+    """Return the last position up to `near` where a block from `start` may end, and whether a document ends there.
+
+    The position is 0 if no block may end there.
+    """
     n = WINDOW_BYTES
     while True:
         first = max(near - n, start)

@@ -80,10 +80,10 @@ class TextBlock:
         return SeparatedTexts(data, self.separator) if n_valid(data) == len(data) else None
 
     def texts(self) -> list[Document]:
-        """Read the block, check it and return its documents.
+        """Read the block, check it and return its documents; with `skip` and a separator, only those in UTF-8.
 
         Raises:
-            FormatError: a byte is not UTF-8.
+            FormatError: a byte is not UTF-8, and `skip` or the separator is None.
         """
         data, separator = self._load(), self.separator
         n_whole = n_valid(data)

@@ -302,10 +302,11 @@ def _parse(
         # The file has a regex, even if its text is also the name of a pattern.
         return model._replace(pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
     if _is_sentencepiece(data) or where.endswith(".model"):
+        found = model_file.parse(data, where)  # first: a name alone does not make it such a file
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _has_own(where, "special tokens", "special_tokens")
-        return model_file.parse(data, where)
+        return found
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
         if where == "<bytes>":

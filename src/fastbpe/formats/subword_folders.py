@@ -181,6 +181,6 @@ def _decoder(rows: Iterable[str]) -> dict[str, Any]:
         {"type": "Fuse"},
         _replace("String", f"{_GOES_ON} "),
     ]
-    if any(map(str.isspace, "".join(rows))):  # other tokens put no white space at the ends
+    if any(map(str.isspace, "".join(rows))):  # without white space in tokens, the ends have nothing to strip
         steps.append(_replace("Regex", rf"\A[{_BLANKS}]+|[{_BLANKS}]+\z"))
     return {"type": "Sequence", "decoders": steps}

@@ -16,7 +16,7 @@ from fastbpe.errors import FormatError
 
 _COLUMN = "input_ids"
 _ROWS = 4096  # rows of parquet read at a time
-AGAIN = "encode it again with overwrite=True"  # advice in errors
+AGAIN = "encode the documents again with overwrite=True"  # advice in errors
 _ARROW_FILE = b"ARROW1"  # what Arrow's file format begins with, and its stream does not
 
 

@@ -160,7 +160,10 @@ def places(name: str) -> list[str]:
 
 
 def missing(name: str, message: str) -> VocabularyNotFoundError:
-    """Create the error for a name that was not found. It counts the searched places, and says how to list them."""
+    """Create the error for a name or path that was not found.
+
+    For a name that may be published, it counts the searched places, and says how to list them.
+    """
     looked_at = tuple(places(name)) if is_name(name) else ()
     if looked_at:
         message += f" (`fastbpe fetch --list {name}` shows the {len(looked_at)} places searched)"

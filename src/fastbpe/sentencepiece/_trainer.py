@@ -120,7 +120,8 @@ def _train(
         raise SpecError("minloglevel is not an integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
         raise ArgumentTypeError(
-            f"pass iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
+            "sentence_iterator must be an iterator, such as iter(sentences): "
+            f"Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
     checked = CodePointOptions.of(used, normalizer, MODEL_TYPES, default_type=None)

@@ -77,8 +77,8 @@ def load(
     """
     if special_tokens is not None and _holds_sequences(path_or_bytes):
         raise FormatError(
-            "special_tokens= is for text, but this is a tokenizer of sequences of integers; leave it out, and add "
-            "special tokens to the result with with_special_tokens"
+            "special_tokens= is for text, but this is a tokenizer of sequences of integers; leave special_tokens= "
+            "out, and add special tokens to the result with with_special_tokens"
         )
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
@@ -130,7 +130,9 @@ def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
     from fastbpe.tokenizer.sequences.sequence_tokenizer import SequenceTokenizer  # here: few programs need it
 
     if pattern is not None:
-        raise FormatError("pattern= is for text, but this is a tokenizer of sequences of integers; leave it out")
+        raise FormatError(
+            "pattern= is for text, but this is a tokenizer of sequences of integers; leave pattern= out"
+        )
     tokenizer: Any = SequenceTokenizer.load(source)
     return tokenizer  # type: ignore[no-any-return]
 

@@ -561,7 +561,8 @@ class Tokenizer(TokenizerBase):
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
         byte for byte the same. A text file that is one document may be kept whole in memory, if the tokenizer
-        normalizes text or its split pattern has no scanner (see its repr). docs/many-machines.md describes shards.
+        normalizes text or works on code points, or its split pattern has no scanner (see its repr) or is
+        "superbpe_lines". docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one

@@ -283,7 +283,7 @@ def _learner(
 
 
 def mixed(words: Sequence[Merge], superwords: Sequence[Merge]) -> tuple[list[Merge], list[Merge]]:
-    """Choose, by count, as many merges as there are words.
+    """Choose merges by count, until they make as many tokens as `words` has merges.
 
     A merge of superwords comes before a rarer merge of words.
 

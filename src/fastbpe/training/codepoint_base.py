@@ -87,7 +87,7 @@ class CodePointBase:
             )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:
-            raise OptionError(f"{bad}= cannot be changed with base=, whose ids must stay; leave it out")
+            raise OptionError(f"{bad}= cannot be changed with base=, whose ids must stay; leave {bad}= out")
         model = self.model
         values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
         trainer = checked_trainer(values, model.trainer)

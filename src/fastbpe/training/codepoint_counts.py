@@ -221,6 +221,8 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
             continue
         if name == _SAMPLING or name == "shuffle_input_sentence":
             reason = "a sample needs the whole text, but counts may be of a part: sample the text first"
+        elif name == "model_type":
+            reason = "mode= decides it; fastbpe.sentencepiece trains word and char models from text"
         elif name in NAMES:
             reason = "it decides what is learned from counts, not how text is counted: pass it to train"
         elif name in specs.WITHOUT_EFFECT:

@@ -165,7 +165,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     if kind == "model_type":
         raise SpecError(
             f"{name}={value!r}: sentencepiece has only the types "
-            f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}",
+            f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}; mode= decides it in fastbpe.train",
             f'unknown enumeration value of "{value}" as kModelType_Map',
             "INVALID_ARGUMENT",
         )

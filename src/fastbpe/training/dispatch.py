@@ -142,7 +142,7 @@ def train(
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: symbols, pieces, characters; "characters": no merges, only the characters that
+            code-point mode: special symbols, pieces, characters; "characters": no merges, only the characters that
             character_coverage= keeps.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
@@ -262,7 +262,7 @@ def train(
         check_mode(base, mode)
     elif base is None and base_special is not None:
         raise TrainingError(
-            f"base_special={base_special!r} has no effect without base=; pass base=, or leave it out"
+            f"base_special={base_special!r} has no effect without base=; pass base=, or leave base_special= out"
         )
     if has_names:
         weights = _check_named(source, mode, base, parity, weights, options)
@@ -274,7 +274,7 @@ def train(
 
         if roles is not None:
             raise TrainingError(
-                'roles= is for tokenizers of text, but mode="ids" learns from integers; leave it out'
+                'roles= is for tokenizers of text, but mode="ids" learns from integers; leave roles= out'
             )
         return train_ids(source, base, run)
     if roles is not None:  # before hours of training

@@ -98,8 +98,8 @@ def add_base_size(base: SequenceTokenizer, keywords: Mapping[str, Any]) -> dict[
     if "base_size" in keywords and integer("base_size", keywords["base_size"]) != base.base_size:
         raise TrainingError(
             f"base_size={keywords['base_size']} does not match the base, which has "
-            f"{counted(base.base_size, 'symbol')} (the ids after them are merges, which do not count); "
-            "leave base_size= out"
+            f"{counted(base.base_size, 'symbol')} (the ids after them, of merges and special tokens, do not "
+            "count); leave base_size= out"
         )
     return {**keywords, "base_size": base.base_size}
 

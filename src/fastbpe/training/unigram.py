@@ -410,7 +410,10 @@ def _in_slot(work: Callable[[int, int], array[float]], n_slots: int, slot: int) 
 
 
 def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]], n_free: int) -> _Scored:
-    """Choose the pieces of the model: all characters of the alphabet, then the best ones. The best come first."""
+    """Choose n_free pieces: all characters of the alphabet (even if more), then those with the highest scores.
+
+    The piece with the highest score comes first.
+    """
     scores = dict(pieces)
     least = min(scores.values(), default=0.0)
     final: _Scored = {}

@@ -21,7 +21,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
         raise HandOver(engine.reason or "another thread is changing the tokenizer")
     frame = engine.frame(pair=pair, add_special_tokens=add_special_tokens)
     if frame is None:
-        raise HandOver("a post-processor without a fixed frame")
+        raise HandOver("a post-processor that does not put the same ids around every text")
     splits_special = bool(original.encode_special_tokens)
     if splits_special and not engine.splits_as_flagged():
         raise HandOver(

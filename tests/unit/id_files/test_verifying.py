@@ -92,7 +92,7 @@ def test_id_beyond_the_vocabulary_and_falling_offsets_are_named(
         (problem,) = verify_ids(out).problems
     assert (
         problem == f"{out}: the id at position 1 is 60000, but the vocabulary has {code_tokenizer.n_vocab} ids; "
-        "encode it again with overwrite=True"
+        "encode the documents again with overwrite=True"
     )
     offsets[1], offsets[2] = offsets[2], offsets[1]
     Path(f"{out}.offsets").write_bytes(offsets)

@@ -134,7 +134,7 @@ def test_format_without_a_place_for_roles_refuses_them(name: str, what: str, tmp
 
 
 def test_sequences_have_no_roles() -> None:
-    with pytest.raises(TrainingError, match='mode="ids" learns from integers; leave it out'):
+    with pytest.raises(TrainingError, match='mode="ids" learns from integers; leave roles= out'):
         fastbpe.train([[1, 2]], mode="ids", base_size=3, vocab_size=4, roles={"bos": "<s>"})  # type: ignore[call-overload]
 
 

@@ -222,4 +222,4 @@ def test_the_command_trains_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["convert", str(tmp_path / "t.model"), str(tmp_path / "u.model"), "--verify"]) == 0
     assert (tmp_path / "u.model").read_bytes() == (tmp_path / "t.model").read_bytes()
     assert main([*command, "-o", str(tmp_path / "x.fbpe"), "--superwords-max-words", "3"]) == 1
-    assert "--superwords-max-words is not an option of --superwords boundless" in capsys.readouterr().err
+    assert "of --superwords boundless; leave --superwords-max-words out" in capsys.readouterr().err

@@ -318,6 +318,8 @@ def test_invalid_options_raise_training_error(options: dict[str, Any], message: 
 def test_other_model_types_raise_spec_error() -> None:
     with pytest.raises(SpecError, match="this run trains only 'bpe'; pass mode="):
         CodePointOptions.of({"model_type": "unigram"})
+    with pytest.raises(SpecError, match=r"only the types .*; mode= decides it in fastbpe\.train"):
+        CodePointOptions.of({"model_type": "foo"})
 
 
 @pytest.mark.parametrize("counted", [False, True])

@@ -191,7 +191,7 @@ cdef void _place_beyond(const Text* text, Scratch* scratch, Spans* spans) noexce
 
 
 cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
-    """Return the index of the character that contains a byte of the text's UTF-8; n_bytes if no character does."""
+    """Return the index of the character that contains a byte; after the text, the number of bytes of its UTF-8."""
     cdef Cursor cursor = Cursor(0, 0, 0, 0)
     return move_to(text, &cursor, byte)
 

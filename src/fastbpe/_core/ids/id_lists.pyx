@@ -167,7 +167,7 @@ cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
 
 
 cdef void _keep_spare(Spares* spares, Spare spare, size_t item_size) noexcept:
-    """Keep the memory of a dropped array; free the oldest ones if there are too many."""
+    """Keep the memory of a dropped array; free the oldest if they are too many or too large."""
     lock(&_spares_lock)
     while spares.n == MAX_SPARES or spares.n_bytes + spare.capacity * item_size > MAX_SPARE_BYTES:
         free(_without(spares, 0, item_size).items)
