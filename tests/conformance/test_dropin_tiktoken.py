@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import random
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import lru_cache
@@ -401,6 +402,11 @@ def test_invalid_arguments_raise_the_errors_of_tiktoken(bad: dict[str, Any]) -> 
 def test_harmful_arguments_raise_value_error(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         ours.Encoding("x", **GOOD | bad)
+
+
+def test_compiled_pattern_is_named_as_no_str() -> None:
+    with pytest.raises(TypeError, match="pat_str must be a regex as a str, not Pattern"):
+        ours.Encoding("x", **GOOD | {"pat_str": re.compile(".")})
 
 
 def test_special_tokens_may_share_an_id() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fastbpe._utils.json_objects import read_object
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus import remote
 from fastbpe.corpus.id_headers import LLMC_BYTES, read_llmc_header
@@ -262,7 +263,12 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     n_ids, rest = divmod(n_bytes, size)
     way_out = AGAIN if about else "copy the file again or recreate it"
     if rest:
-        raise FormatError(f"{path}: {n_bytes} bytes are not a whole number of {dtype} ids; {way_out}")
+        if said is None:
+            way_out = f"pass another dtype=, or, if {dtype} is right, copy the file again or recreate it"
+        raise FormatError(
+            f"{path}: the size of its ids, {counted(n_bytes, 'byte')}, is not a multiple of {size}, the bytes of "
+            f"one {dtype} id; {way_out}"
+        )
     if n_said is not None and n_said != n_ids:
         raise FormatError(f"{path}: its header says {n_said} ids, but {n_ids} follow; {way_out}")
     if not about:

@@ -41,8 +41,8 @@ class Encoding(Methods):
         pat_str: regex that splits text into pieces; text that it does not match is left out.
         mergeable_ranks: bytes of each ordinary token → rank, which is also its id. Text with a byte that no token
             covers cannot be encoded. No text is encoded to the empty token; it decodes to nothing.
-        special_tokens: text of each special token → id. If several tokens share an id, it decodes to the first of
-            them.
+        special_tokens: text of each special token → id. If several special tokens share an id, it decodes to the
+            first of them.
         explicit_n_vocab: required number of tokens; the ids must then have no gaps. None: any number.
 
     Raises:
@@ -67,7 +67,7 @@ class Encoding(Methods):
         explicit_n_vocab: int | None = None,
     ) -> None:
         if not isinstance(pat_str, str):
-            raise TypeError(f"pat_str must be a regex, not {type(pat_str).__name__}")
+            raise TypeError(f"pat_str must be a regex as a str, not {type(pat_str).__name__}")
         empty = mergeable_ranks.get(b"")
         ranks = mergeable_ranks if empty is None else {t: rank for t, rank in mergeable_ranks.items() if t}
         tokens = tokens_by_rank(ranks)

@@ -127,9 +127,9 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
     greatest = numpy.iinfo(wanted).max
     if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
         at = int((ids > greatest).argmax())
+        way_out = 'choose dtype="uint32"' if out is None else "pass an array of uint32 as out="
         raise ValueError(
-            f"{wanted} is too small for id {ids[at]} at position {at}: its limit is {greatest}; "
-            'choose dtype="uint32"'
+            f"{wanted} is too small for id {ids[at]} at position {at}: its limit is {greatest}; {way_out}"
         )
     if out is None:
         return ids.astype(wanted, copy=False)

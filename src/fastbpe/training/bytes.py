@@ -174,14 +174,24 @@ def _counted_pieces(
             pass
     else:
         counts = count_source(source, options.pattern, special_tokens, run.reading, run.reporter, start.texts)
+    has_pieces = len(counts) > 0
     if start.model is not None and start.model.drops_bytes:
         counts = _without_bytes(counts, {bytes([byte]) for byte in range(N_BYTES)}.difference(start.tokens))
     if not len(counts):
-        raise TrainingError(
-            f"there is no text to learn from: {named} contains "
-            + ("only special tokens" if counts.n_bytes else "no documents, or only empty ones")
-        )
+        raise TrainingError(f"there is no text to learn from: {_why_none(counts, named, has_pieces=has_pieces)}")
     return counts
+
+
+def _why_none(counts: PieceCounts, named: str, *, has_pieces: bool) -> str:
+    """Return the reason why counts are empty.
+
+    has_pieces: they had pieces before `_without_bytes`.
+    """
+    if has_pieces:
+        return f"the base has no token for any byte of {named}"
+    if counts.n_pruned:
+        return f"all pieces of {named} were left out as rare; count with a smaller min_count"
+    return f"{named} contains " + ("only special tokens" if counts.n_bytes else "no documents, or only empty ones")
 
 
 def _without_bytes(counts: PieceCounts, left_out: Collection[bytes]) -> PieceCounts:

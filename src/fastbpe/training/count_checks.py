@@ -62,18 +62,21 @@ def check_same_splitting(
             )
 
 
-def check_same_runs(runs_of: str | None, other: str | None, n_pruned: int) -> None:
-    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces.
+def check_complete(runs_of: str | None, n_pruned: int) -> None:
+    """Raise TrainingError if these are counts of neighbours, and rare ones were left out.
 
-    n_pruned: sum of the counts that were left out of both. Neighbours must be complete before they are added up,
-        since the sum is the limit of what may be cut.
+    Neighbours must be complete before they are added up, since the sum is the limit of what may be cut.
     """
+    if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
+        raise TrainingError(
+            "rare pairs of neighbouring tokens were left out of these counts, so they cannot be added to others: "
+            "add up complete counts, and then leave out rare pairs with min_count="
+        )
+
+
+def check_same_runs(runs_of: str | None, other: str | None) -> None:
+    """Raise TrainingError unless both are counts of runs of the same words, or both are counts of pieces."""
     if runs_of == other:
-        if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
-            raise TrainingError(
-                "rare neighbours were left out of these counts, so the counts cannot be added up: add up all "
-                "counts first, and then leave out rare neighbours"
-            )
         return
     if runs_of is None or other is None:
         raise TrainingError("cannot combine counts of pieces with counts of runs; add them up separately")

@@ -34,7 +34,7 @@ from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
-from fastbpe.training.count_checks import check_same_runs, check_same_splitting
+from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting
 from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for
@@ -139,6 +139,7 @@ class _Merge:
         self._n_stretches = _STRETCHES_PER_PART << hash_bits
         self._n_files = self._n_rows = 0
         self._first: Counted | None = None
+        self._first_path = ""
         self._words: WordFacts | None = None
         self._numbers = [0, 0, 0]  # n_bytes, n_skipped, n_pruned
         self._spill = Spill(hash_bits)
@@ -149,10 +150,18 @@ class _Merge:
         where = os.fspath(path)
         counted = piece_counts_file.parse(atomic_files.map_file(path), where)
         words = None if counted.words is None else WordFacts.of_plain(counted.words, where)
+        blamed = where
         try:
-            self._check_addable(counted, words)
+            if self._first is None:
+                self._first_path = where
+                self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
+            else:
+                self._check_addable(self._first, counted, words)
+                check_complete(counted.runs_of, counted.n_pruned)
+                blamed = self._first_path
+                check_complete(self._first.runs_of, self._first.n_pruned)
         except TrainingError as error:
-            raise TrainingError(f"{where}: {error}") from None
+            raise TrainingError(f"{blamed}: {error}") from None
         self._n_files += 1
         for i, number in enumerate(counted[2:5]):
             self._numbers[i] += number
@@ -173,16 +182,12 @@ class _Merge:
             )
         self._n_rows += n_rows
 
-    def _check_addable(self, counted: Counted, words: WordFacts | None) -> None:
-        """Store the options of counting from the first file, and check that the other files have the same."""
-        first = self._first
-        if first is None:
-            self._first, self._words = counted._replace(pieces=b"", lengths=b"", counts=b""), words
-            return
+    def _check_addable(self, first: Counted, counted: Counted, words: WordFacts | None) -> None:
+        """Check that a file was counted with the options of the first one."""
         if (words is None) != (self._words is None):
             modes = ["byte" if facts is None else facts.mode for facts in (words, self._words)]
             raise TrainingError(f"cannot combine counts of mode={modes[0]!r} with counts of mode={modes[1]!r}")
-        check_same_runs(first.runs_of, counted.runs_of, first.n_pruned + counted.n_pruned)
+        check_same_runs(first.runs_of, counted.runs_of)
         check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
         if words is not None and self._words is not None:
             self._words.check_addable(words)

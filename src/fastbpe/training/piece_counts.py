@@ -16,7 +16,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.count_checks import check_same_runs, check_same_splitting, checked_count
+from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, checked_count
 from fastbpe.training.options import check_special_tokens
 
 if TYPE_CHECKING:
@@ -446,13 +446,13 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     first, *others = counts
     if not others:
         return first
-    table = PieceCounter(Splitter())
+    table, words = PieceCounter(Splitter()), first._words
     table.add_table(first._table)
-    words = first._words
     for other in others:
         if other.mode != first.mode:
             raise TrainingError(f"cannot combine counts of mode={first.mode!r} with counts of mode={other.mode!r}")
-        check_same_runs(first._runs_of, other._runs_of, first._n_pruned + other._n_pruned)
+        check_same_runs(first._runs_of, other._runs_of)
+        check_complete(first._runs_of, first._n_pruned + other._n_pruned)
         other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
             words.check_addable(other._words)

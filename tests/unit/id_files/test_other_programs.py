@@ -193,7 +193,7 @@ def test_llmc_header_says_the_dtype_and_is_no_id(tmp_path: Path, magic: int, ver
         (llmc([1, 2], n=3), r"its header says 3 ids, but 2 follow"),
         (llmc([1, 2], n=-1), r"llm\.c's header is cut off or damaged"),
         (llmc([1])[:1000], r"llm\.c's header is cut off or damaged"),
-        (llmc([1])[:-1], r"not a whole number of uint16 ids"),
+        (llmc([1])[:-1], r"1 byte, is not a multiple of 2, the bytes of one uint16 id; copy"),
     ],
 )
 def test_damaged_llmc_file_is_named_and_never_read_as_ids(tmp_path: Path, data: bytes, message: str) -> None:

@@ -135,7 +135,7 @@ def test_file_without_neighbours_is_one_document_of_the_given_dtype(tmp_path: Pa
     assert len(open_ids(tmp_path / "raw.bin", dtype="uint8")[0]) == 6
     with pytest.raises(ValueError, match="next to it names the dtype"):
         open_ids(tmp_path / "raw.bin")
-    with pytest.raises(FormatError, match="6 bytes are not a whole number of uint32 ids"):
+    with pytest.raises(FormatError, match=r"6 bytes, is not a multiple of 4, .* uint32 id; pass another dtype="):
         open_ids(tmp_path / "raw.bin", dtype="uint32")
     with pytest.raises(ValueError, match="dtype='float'"):
         open_ids(tmp_path / "raw.bin", dtype="float")
@@ -165,9 +165,9 @@ def damage(path: Path, **change: Any) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* not a whole number of uint16 ids"),
+        (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* one uint16 id; encode it again"),
         (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, but out\.bin has"),
-        (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|not a whole number of uint32"),
+        (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|bytes of one uint32 id"),
         (lambda out: damage(Path(f"{out}.json"), dtype="float"), r"\.json: the dtype is 'float'"),
         (
             lambda out: damage(Path(f"{out}.json"), count=None),

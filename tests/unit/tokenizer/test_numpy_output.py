@@ -74,9 +74,11 @@ def test_id_above_the_dtype_is_named_before_anything_is_written() -> None:
     out = numpy.zeros(4, "uint16")
     assert tokenizer.encode_to_numpy("cab", out=out).tolist() == [99, 256]
     out[:] = 0
-    with pytest.raises(ValueError, match="uint16 is too small for id 70000 at position 1: its limit is 65535"):
+    with pytest.raises(
+        ValueError, match=r"uint16 is too small for id 70000 at position 1: .* array of uint32 as out="
+    ):
         tokenizer.encode_to_numpy("a<x>", out=out, allowed_special="all")
-    with pytest.raises(ValueError, match="uint8 is too small for id 256 at position 0: its limit is 255"):
+    with pytest.raises(ValueError, match=r"uint8 is too small for id 256 at position 0: .* 255; choose dtype="):
         tokenizer.encode_batch_to_numpy(["ab"], dtype="uint8")
     assert not out.any()
 

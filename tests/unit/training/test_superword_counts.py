@@ -210,9 +210,12 @@ def test_files_of_neighbours_are_merged_before_rare_ones_are_left_out(base: Toke
         neighbours(base).save(tmp_path / "parts" / f"{i}.pieces")
     PieceCounts.merge(tmp_path / "parts", tmp_path / "all", min_count=12)
     assert PieceCounts.load(tmp_path / "all") == (2 * neighbours(base)).pruned(12)
-    neighbours(base).pruned(6).save(tmp_path / "parts" / "1.pieces")
-    with pytest.raises(TrainingError, match=r"1\.pieces: .* add up all counts first"):
-        PieceCounts.merge(tmp_path / "parts", tmp_path / "all")
+    for pruned in range(2):
+        for i in range(2):
+            counts = neighbours(base)
+            (counts.pruned(6) if i == pruned else counts).save(tmp_path / "parts" / f"{i}.pieces")
+        with pytest.raises(TrainingError, match=rf"{pruned}\.pieces: .* add up complete counts"):
+            PieceCounts.merge(tmp_path / "parts", tmp_path / "all")
 
 
 def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
@@ -263,7 +266,7 @@ def test_neighbours_of_another_type_are_named(base: Tokenizer) -> None:
             "with the same base=",
         ),
         (lambda base, runs: cut(base, 99), "lower min_count"),
-        (lambda base, runs: 2 * neighbours(base).pruned(6), "add up all counts first"),
+        (lambda base, runs: 2 * neighbours(base).pruned(6), "add up complete counts, and then leave out"),
         (lambda base, runs: count_pieces(TEXTS, neighbours="count"), r"needs superwords=Superwords\(…\)"),
         (
             lambda base, runs: count_pieces(TEXTS, superwords=learned_words(), neighbours="count"),

@@ -209,6 +209,16 @@ def test_source_of_special_tokens_only_raises_training_error() -> None:
         train(["<s><s>", "<s>"], special_tokens=["<s>"])
 
 
+def test_reason_why_there_is_no_text_names_pruning_or_the_base(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="all pieces of the source were left out as rare"):
+        train(fastbpe.count_pieces(["low lower"], pattern=WORDS, progress=False).pruned(5))
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1, "ab": 2}')
+    (tmp_path / "merges.txt").write_text("#version: 0.2\na b\n")
+    base = fastbpe.load(tmp_path, pattern="gpt2")
+    with pytest.raises(TrainingError, match="the base has no token for any byte of the source"):
+        fastbpe.train(["\u732b"], base=base, vocab_size="+5", progress=False)
+
+
 # Counts.
 
 

@@ -104,7 +104,7 @@ def _with_flags(
     )
     changes = spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"] or spec["precompiled_charsmap"]
     if unlike is None and changes and any(token.normalized for token in added):
-        unlike = "a normalizer, whose result is searched for normalized tokens"
+        unlike = "a normalizer, whose result is searched for added tokens with 'normalized'"
     if unlike is not None:
         token = next(token for token in added if not _is_plain(token, model))
         raise FormatError(
