@@ -184,7 +184,7 @@ class BaseTokenizer:
     def enable_truncation(
         self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
     ) -> None:
-        """Turn on truncation at the end of texts. Accepts the arguments of `Tokenizer.enable_truncation`."""
+        """Turn on truncation at the end of texts. The arguments are as in `Tokenizer.enable_truncation`."""
         options: dict[str, Any] = {"stride": stride, "strategy": strategy}
         self._tokenizer.enable_truncation(max_length, **options)
 

@@ -206,7 +206,7 @@ class Encoding:
         pad_token: str = "[PAD]",
         **options: Any,
     ) -> None:
-        """Pad to a length, in place. Accepts the arguments of `Tokenizer.enable_padding`."""
+        """Pad to a length, in place. The arguments are as in `Tokenizer.enable_padding`."""
         ignore(options)
         length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
         direction, pad_token = check_direction(direction), of_type(pad_token, str)
@@ -225,7 +225,7 @@ class Encoding:
             self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Truncate to a length, in place. Accepts the arguments of `Tokenizer.enable_truncation`."""
+        """Truncate to a length, in place. The arguments are as in `Tokenizer.enable_truncation`."""
         limit, stride, n = number(max_length), number(stride), len(self)
         direction = check_direction(direction, "Invalid truncation direction value : {}")
         if limit >= n:

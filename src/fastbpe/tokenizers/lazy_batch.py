@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def encode(setup: Setup, rows: list[Row], *, words: bool, adds_special: bool, fast: bool) -> list[Encoding]:
-    """Encode rows. Accepts the arguments of `encoded_rows.whole`, and raises the same errors."""
+    """Encode rows. The other arguments and the errors are those of `encoded_rows.whole`."""
     n_pairs = sum(row.second is not None for row in rows)
     plan = None
     if rows and n_pairs in (0, len(rows)):

@@ -100,7 +100,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
 def words_of(
     texts: Iterable[str], described: Mapping[str, Any], allowed: Special, progress: Progress
 ) -> Mapping[str, int]:
-    """Return the words of texts with their counts. Accepts the arguments of `learn`; progress: its display."""
+    """Return the words of texts with their counts. progress: its display; the other arguments as in `learn`."""
     normalizer, pre_tokenizer = described["normalizer"], described["pre_tokenizer"]
     steps = [] if pre_tokenizer is None else components.flat(pre_tokenizer)
     kinds = {step["type"] for step in steps}

@@ -158,8 +158,8 @@ def keep_sentences(
 ) -> tuple[SentenceStore, CountedWords]:
     """Keep the normalized sentences in memory, in order, and count their words, or else their characters.
 
-    Accepts the arguments of `count_words`, and raises the same errors. The result has words if training on their
-    counts leads to the same model as training on the sentences.
+    The arguments are those of `count_words` with these names; the errors are the same. The result has words if
+    training on their counts leads to the same model as training on the sentences.
     """
     names = ("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces")
     store = SentenceStore(**{name: options.trainer[name] for name in names})

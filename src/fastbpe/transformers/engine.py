@@ -140,7 +140,7 @@ class Engine:
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if the frame is not fixed.
 
-        Accepts the arguments of `find_frame`.
+        pair, add_special_tokens: as in `find_frame`.
         """
         post, key = self._read_post(), (pair, add_special_tokens)
         frames = self._frames

@@ -11,7 +11,9 @@ from fastbpe.transformers.engine import Engine
 
 
 def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
-    """Read the settings of an engine's original. Accepts the arguments of `Engine.frame`.
+    """Read the settings of an engine's original.
+
+    pair, add_special_tokens: as in `Engine.frame`.
 
     Raises:
         HandOver: the original must handle the call, or raise an error.

@@ -1,8 +1,9 @@
 """Merging in two phases, for vocabularies with superwords: tokens that span several words, such as "of the".
 
-The pieces of such a vocabulary are whole lines or longer. They hardly ever repeat, so the piece cache cannot help.
-But each merge joins tokens of earlier merges, so merges happen in the order of their priorities, and it is exact
-to do all merges below any given priority first and the others afterwards.
+The pieces of such a vocabulary (except one of BoundlessBPE, see below) may span many words, often whole lines. Long
+pieces hardly ever repeat, so the piece cache cannot help. But each merge joins tokens of earlier merges, so merges
+happen in the order of their priorities, and it is exact to do all merges below any given priority first and the
+others afterwards.
 
 The first phase does the merges before the first superword. No token that they make has, say, a letter before a
 space, so a piece may be cut between any two bytes that are not adjacent in such a token: no merge crosses that

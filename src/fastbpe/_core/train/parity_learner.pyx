@@ -328,7 +328,7 @@ cdef class TokenTexts:
 
     cdef uint8_t* _bytes  # bytes of all texts, end to end
     cdef size_t* _ends  # text i is _bytes[_ends[i]:_ends[i + 1]]
-    cdef uint64_t* heads  # first 8 bytes of each text, zero-padded, as a number that sorts like the text
+    cdef uint64_t* heads  # first 8 bytes of each text, padded with zeros, as a number that sorts like them
     cdef size_t _bytes_capacity, _ends_capacity, _heads_capacity
     cdef readonly uint32_t n
     cdef bytes _prefix

@@ -1,8 +1,9 @@
 """Count the material of superwords: runs of ids that the first phase makes of the pieces of a text.
 
-Runs are as long as lines or longer, so distinct ones take as much memory as the text. But a merge that joins two
-symbols across the border of two ids happens at most as often as these ids are neighbours, now and later. So no
-merge of at least `least` occurrences crosses a border between neighbours that are rarer, and runs are cut there.
+Runs may be as long as lines or longer, and distinct ones then take as much memory as the text. But a merge that
+joins two symbols across the border of two ids happens at most as often as these ids are neighbours, now and later.
+So no merge of at least `least` occurrences crosses a border between neighbours that are rarer, and runs are cut
+there.
 The resulting parts are short and frequent, and their amount hardly grows with the text.
 
 Neighbours are counted in one array, by hash. If pairs share a count, it is too high. This only keeps borders that

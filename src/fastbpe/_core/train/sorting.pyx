@@ -106,7 +106,7 @@ cdef void sort_by_bytes(
 
 
 cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
-    """Return the first bytes of n, at most eight, as a number that sorts like them, zero-padded."""
+    """Return the first eight of n bytes, padded with zeros at the end, as a number that sorts like them."""
     cdef uint64_t key = 0
     cdef size_t i
     for i in range(8):

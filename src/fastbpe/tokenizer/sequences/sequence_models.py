@@ -16,7 +16,7 @@ MAX_BASE_SIZE = 1 << 20  # base symbols
 
 
 def model_of_pairs(base_size: object, merges: Iterable[tuple[int, int]]) -> SequenceModel:
-    """Return the model of merges that a user gives. Accepts the arguments of `SequenceTokenizer.from_merges`."""
+    """Return the model of a user's merges. base_size, merges: as in `SequenceTokenizer.from_merges`."""
     n_symbols = check_base_size(base_size)
     flat = array("I")
     for i, pair in enumerate(merges):
