@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_vocab_size,
         required=True,
         help="number of ids in the finished vocabulary; +N: N more than --base has; characters: with --mode "
-        "codepoint and without --base, no merges: only special symbols (<unk>, <s>, …), bytes (with "
+        "codepoint and without --base, no merges: only special symbols (<unk>, <s>, ...), bytes (with "
         "byte_fallback) and the characters of the text (by default those that make up 99.95 %% of it)",
     )
     add(

@@ -222,5 +222,5 @@ def check_effects(formats: Iterable[str], *, format: object, text_field: object,
     way_out = "jsonl" if name == "text_field" else "text"
     raise OptionError(
         f"{name}={value!r} has no effect: it is for {of_what}, but the files are {others}; leave {name}= out, "
-        f'or set their format: format="{way_out}"'
+        f'or pass format="{way_out}"'
     )

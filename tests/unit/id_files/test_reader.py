@@ -165,7 +165,10 @@ def damage(path: Path, **change: Any) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (lambda out: out.write_bytes(out.read_bytes()[:-1]), r"out\.bin: .* one uint16 id; encode it again"),
+        (
+            lambda out: out.write_bytes(out.read_bytes()[:-1]),
+            r"out\.bin: .* one uint16 id; encode the documents again",
+        ),
         (lambda out: out.write_bytes(out.read_bytes()[:-2]), r"out\.bin\.json: it says .* ids, but out\.bin has"),
         (lambda out: damage(Path(f"{out}.json"), dtype="uint32"), r"\.json: it says|bytes of one uint32 id"),
         (lambda out: damage(Path(f"{out}.json"), dtype="float"), r"\.json: the dtype is 'float'"),
