@@ -37,6 +37,12 @@ SEEDS = range(6)
 NORMAL, UNKNOWN = PieceType.NORMAL, PieceType.UNKNOWN
 
 
+@pytest.fixture(autouse=True)
+def unlimited_time() -> None:
+    """Set the process's limit for n-best encoding, which other tests lower to milliseconds."""
+    face.set_nbest_timeout(0)
+
+
 @pytest.mark.parametrize("style", SCORE_STYLES)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_models_encode_as_the_slow_twin(style: str, seed: int) -> None:
