@@ -5,7 +5,7 @@ The loader is Python's own. It takes any number of modules from one file, as PEP
 """
 
 import sys
-# `importlib.machinery` has these classes, too, but its import brings `warnings`: 0.5 ms (CPython 3.11, 2026-11-29).
+# `importlib.machinery` has these classes, too, but its import brings `warnings`.
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import ExtensionFileLoader
 

@@ -215,8 +215,4 @@ def test_unsupported_folder_of_bertweet_names_the_reason(
 
 
 def test_arguments_that_the_files_decide_are_refused(tmp_path: Path) -> None:
-    fill(tmp_path)
-    with pytest.raises(FormatError, match="contains its own split pattern"):
-        fastbpe.load(tmp_path, pattern="gpt2")
-    with pytest.raises(FormatError, match="the class has its own special tokens"):
-        fastbpe.load(tmp_path, special_tokens={"<x>": 9})
+    folder_grid.check_refused_arguments(fill(tmp_path))

@@ -246,8 +246,4 @@ def test_unsupported_folder_names_the_reason(name: str, config: dict[str, Any], 
 
 
 def test_arguments_that_the_files_decide_are_refused(tmp_path: Path) -> None:
-    fill(tmp_path)
-    with pytest.raises(FormatError, match="contains its own split pattern"):
-        fastbpe.load(tmp_path, pattern="gpt2")
-    with pytest.raises(FormatError, match="the class has its own special tokens"):
-        fastbpe.load(tmp_path, special_tokens={"<x>": 9})
+    folder_grid.check_refused_arguments(fill(tmp_path))

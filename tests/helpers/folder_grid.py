@@ -13,6 +13,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import fastbpe
 from helpers import tokenizer_json
 from helpers.codepoint_models import trained
 
@@ -242,3 +245,11 @@ def _decoder(rng: random.Random, among: list[int]) -> dict[str, Any]:
         str(i): {"content": name, **{flag: rng.random() < 0.3 for flag in FLAGS if rng.random() < 0.7}}
         for i, name in zip(ids, names, strict=True)
     }
+
+
+def check_refused_arguments(folder: Path) -> None:
+    """Check that `load` refuses the arguments that the files or the class of a folder decide."""
+    with pytest.raises(fastbpe.FormatError, match="contains its own split pattern"):
+        fastbpe.load(folder, pattern="gpt2")
+    with pytest.raises(fastbpe.FormatError, match="the class has its own special tokens"):
+        fastbpe.load(folder, special_tokens={"<x>": 9})

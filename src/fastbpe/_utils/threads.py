@@ -61,7 +61,7 @@ class ForkSafeLock:
     """
 
     def __init__(self) -> None:
-        self._locks = {_n_forks: _thread.RLock()}  # the process's, and those of the processes that it comes from
+        self._locks = {_n_forks: _thread.RLock()}  # number of forks → lock; parents' locks stay
 
     def __enter__(self) -> None:
         lock = self._locks.get(_n_forks)

@@ -127,7 +127,7 @@ class _Folder:
         raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
 
     def _read_dictionary(self, path: str) -> dict[str, int]:
-        """Read dict.txt: the tokens by id, after those of roles, and before the mask token."""
+        """Read dict.txt: the tokens in the order of their ids; tokens of roles come first, the mask token last."""
         roles = self.named.roles
         if missing := [role for role in (*_FIRST, "mask") if role not in roles]:
             self._fail(f"the class {self._class_name}Tokenizer needs a {missing[0]}_token")

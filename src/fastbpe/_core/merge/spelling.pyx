@@ -83,8 +83,8 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
 cdef size_t _merge_in_rounds(const Tables* tables, size_t n, uint32_t* ids, uint32_t* lengths) noexcept nogil:
     """Merge symbols in place, in each round all occurrences of the best pair; return the number of ids.
 
-    In lists of merges that BPE has learned, no later merge makes a symbol of an earlier one: there, the result is
-    that of merging the leftmost best pair.
+    With merges that BPE has learned, merging the leftmost best pair gives the same result, because no merge uses a
+    symbol that only a later merge makes.
     """
     cdef Merge best, pair
     cdef size_t i, kept

@@ -52,7 +52,7 @@ cdef int no_memory(size_t n) except -1 nogil:
 
 
 cdef int check_n_bytes(size_t n) except -1 nogil:
-    """Raise OverflowError if a text of n bytes is too long for offsets of 32 bits, of which NONE is none."""
+    """Raise OverflowError if a text of n bytes is too long for offsets: they have 32 bits, and NONE is no offset."""
     if n >= NONE - 1:
         with gil:
             raise OverflowError(

@@ -258,7 +258,7 @@ cdef int _make_caches() except -1:
     """Make the caches unless there are some."""
     global _decomposed, _known
     if _known is None:
-        from functools import lru_cache  # here: importing it takes 0.8 ms (CPython 3.11, 2026-11-29)
+        from functools import lru_cache  # here: importing it takes time, and few models need it
 
         _decomposed = lru_cache(1 << 12)(_decompose)
         _known = lru_cache(1 << 12)(_with_sources)  # last: other threads read it first

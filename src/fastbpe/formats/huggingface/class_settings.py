@@ -137,7 +137,7 @@ OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
 _REASONS: Mapping[str, str] = {
     "Bartpho": "it takes ids from dict.txt",
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
-    "MyT5": "its ids are those of bytes, without a vocabulary",
+    "MyT5": "it needs no vocabulary: each byte is an id",
     "Canine": "its ids are code points, without a vocabulary",
     **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),
     **dict.fromkeys(("Cpm", "CpmAnt"), "it finds words with rjieba"),

@@ -100,7 +100,7 @@ def read_lines(path: str) -> list[str]:
 
 
 def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], str]) -> dict[str, int]:
-    """Read a dictionary of fairseq: the tokens by id, after those of roles.
+    """Read a dictionary of fairseq: the tokens in the order of their ids; tokens of roles come first.
 
     Args:
         path: the file.
