@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from helpers.shared_data import standard_library
 
 settings.register_profile("fastbpe", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("fastbpe")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell, and in its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
