@@ -79,7 +79,7 @@ def written(template: jinja2.Template, variables: dict[str, Any], max_characters
     """Render a compiled template.
 
     Raises:
-        jinja2.TemplateError: the template refuses the messages, or leaves the sandbox.
+        jinja2.TemplateError: the template refuses the messages, or tries to leave the sandbox.
         TooLong: the text has more than max_characters characters.
     """
     text, n_characters = [], 0

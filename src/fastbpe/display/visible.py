@@ -27,8 +27,9 @@ _DOTTED_CIRCLE = "\u25cc"
 class Part(NamedTuple):
     """Part of a token's visible text.
 
-    text: str – characters of the token, or the sign for one of them.
-    is_sign: bool – whether text is a sign.
+    text: str – characters of the token, or a sign.
+    is_sign: bool – whether text is a sign: for a character, for bytes that are not UTF-8, or a dotted circle that
+        shows a combining mark.
     """
 
     text: str

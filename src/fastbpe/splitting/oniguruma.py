@@ -88,7 +88,7 @@ def _of_several() -> frozenset[str]:
 
 
 def _folds_alone(character: str) -> bool:
-    """Tell whether every case variant of a character is one character, and it is not part of a longer variant."""
+    """Tell whether every case variant of a character is one character, and none occurs in a longer variant."""
     cases = [*CharSet.of(character).case_closure()]
     return all(len(one.casefold()) == 1 for one in cases) and _of_several().isdisjoint(cases)
 

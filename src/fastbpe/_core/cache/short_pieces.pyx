@@ -1,6 +1,6 @@
 """First table of the piece cache, for pieces of up to 15 bytes.
 
-A set-associative hash table with lines of two entries, one cache line each. A piece is in its home line or in one
+A set-associative hash table. Each of its lines has two entries of 32 bytes, and fills one cache line. A piece is in its home line or in one
 of the three lines next to it. The four lines share their probe sequences, so entries may move among them. When all
 eight entries are in use, a new piece evicts one from its home line.
 """

@@ -160,8 +160,8 @@ cdef class IdReader:
                 return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
-                    f"ids must be integers in one dimension: got an array with ndim={view.ndim} and format "
-                    f"{code.decode()!r}"
+                    f"ids must be integers in one dimension: got an array with ndim={view.ndim} and buffer format "
+                    f"{code.decode()!r} (a type code of the module struct)"
                 )
             is_signed, swapped = code.islower(), code[:1] in _SWAPPED
             ids_reserve(out, <size_t> view.shape[0])

@@ -258,9 +258,10 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
 
 
 def traced_piece(Pipeline pipeline not None, str piece not None):
-    """Return (id, start, end) of each token of a piece that no step splits.
+    """Return (id, start, end) of each token of a piece, in bytes of UTF-8; the piece is not split further.
 
-    Bytes of a prefix or suffix count, so an end may be beyond the piece. Only for a pipeline of characters.
+    Where byte fallback spells a prefix or suffix, its bytes count, so an end may be beyond the piece. Only for a
+    pipeline of characters.
     """
     cdef Scratch* scratch = pipeline.pool.take()
     cdef Utf8 utf8

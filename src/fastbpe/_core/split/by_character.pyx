@@ -58,7 +58,7 @@ cdef class ByScript(Splitter):
 
     def __cinit__(self, bytes index not None, bytes rows not None):
         if len(index) != N_BLOCKS or len(rows) < 256 * (max(index) + 1):
-            raise ValueError(f"an index of {len(index)} blocks, and {len(rows)} scripts")
+            raise ValueError(f"index has {len(index)} blocks, not {N_BLOCKS}, or names a row beyond {len(rows)} bytes of rows")
         self._owners = index, rows
         self._index = <const uint8_t*> PyBytes_AS_STRING(index)
         self._rows = <const uint8_t*> PyBytes_AS_STRING(rows)

@@ -280,7 +280,10 @@ class StepDecoding:
         return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)
 
     def _forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str | None]:
-        """Apply the table's steps to tokens, as if each were the first or last; None for a byte token."""
+        """Apply the table's steps to each token alone; return None for a byte token.
+
+        first, last: whether each token counts as the first or the last of a text.
+        """
         assert self._table is not None
         made: list[str] = [*tokens]
         of_bytes: set[int] = set()

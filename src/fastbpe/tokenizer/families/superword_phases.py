@@ -55,7 +55,7 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
     decide the other merges, which would then also join whole words.
     """
     if model.merges_rule != "merges" or model.whole_piece_first:
-        raise VocabularyError("supermerges need a list of the other merges, and no look-up of whole pieces")
+        raise VocabularyError("supermerges need merges_rule='merges' and whole_piece_first=False")
     tokens, merges = vocabulary.tokens(), supermerges.merge_list()
     for merge in merges:
         left, right, merged = merge
