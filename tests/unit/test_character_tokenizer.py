@@ -13,6 +13,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, TrainingError
+from helpers.native_files import parts, sealed
 
 WORDS = {
     "version": "1.0",
@@ -237,3 +238,26 @@ def test_formats_without_such_a_spelling_are_refused(words: Tokenizer, tmp_path:
     with pytest.raises(FormatError, match=r"cannot store|choose one of"):
         words.export(tmp_path / "out", format=format)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
+
+
+def test_native_file_with_tokens_that_are_not_utf8_is_refused(words: Tokenizer, tmp_path: Path) -> None:
+    words.save(tmp_path / "words.fbpe")
+    header, tables = parts((tmp_path / "words.fbpe").read_bytes())
+    start, size = header["sections"]["token_bytes"]
+    for at, byte in (
+        ("Ã".encode(), 0xFF),
+        (b"low", 0xA0),
+    ):  # an invalid byte; a token that begins within a character
+        damaged = bytearray(tables)
+        damaged[tables.index(at, start, start + size)] = byte
+        with pytest.raises(FormatError, match="token is not UTF-8"):
+            fastbpe.load(sealed(header, bytes(damaged)))
+
+
+@pytest.mark.parametrize("key", ["prefix", "suffix", "unknown_token"])
+def test_native_file_with_a_surrogate_is_refused(words: Tokenizer, tmp_path: Path, key: str) -> None:
+    words.save(tmp_path / "words.fbpe")
+    header, tables = parts((tmp_path / "words.fbpe").read_bytes())
+    header["spelling"][key] = "\ud800"
+    with pytest.raises(FormatError, match="contains a surrogate"):
+        fastbpe.load(sealed(header, tables))

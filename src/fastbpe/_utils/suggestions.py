@@ -74,7 +74,9 @@ def choose_one_of(name: str, value: object, choices: Iterable[str], others: str 
     """
     choices = list(choices)
     near = did_you_mean(value, choices, quoted=True)
-    return f"{name}={value!r}: {near + ' ' if near else ''}choose one of {', '.join(map(repr, choices))}{others}"
+    return (
+        f"{name}={value!r:.60}: {near + ' ' if near else ''}choose one of {', '.join(map(repr, choices))}{others}"
+    )
 
 
 def _plain(name: str) -> str:

@@ -122,14 +122,18 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     ):
         top.fail(f"ids must be in -1..{_MAX_IDS - 1}, and byte_ids must have 0 or 256 of them")
     name = top.get("unknown_token", str, None)
+    prefix, suffix = top.get("prefix", str), top.get("suffix", str)
+    for text in filter(None, (name, prefix, suffix)):
+        if not _is_text(text):
+            top.fail(f"{text!r:.60} contains a surrogate, which UTF-8 cannot express")
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:
         top.fail(
             f"kind {kind!r:.60} with longest {longest} is not known to this version of fastbpe; upgrade fastbpe"
         )
     return Spelling(
-        top.get("prefix", str),
-        top.get("suffix", str),
+        prefix,
+        suffix,
         name,
         unknown,
         top.get("fuses", bool),

@@ -201,7 +201,7 @@ class SpecialTokens:
         if isinstance(names, str):
             if names == "all":
                 return self.set
-            raise ValueError(f'{argument}={names!r}: pass "all" or a set of special tokens')
+            raise ValueError(f'{argument}={names!r:.60}: pass "all" or a set of special tokens')
         if isinstance(names, frozenset):
             return names
         if isinstance(names, Collection):
@@ -274,8 +274,9 @@ def make_matcher(names: Iterable[str], ids: Mapping[str, int], every: str | None
 
     every: expression for the set of all special tokens, for errors; None: the expression for a `Tokenizer`.
     """
+    names = [*names]
+    check_names(names)
     ordered = sorted(names)
-    check_names(ordered)
     made = SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
     if every is not None:
         made.every = every

@@ -206,7 +206,7 @@ class Tokenizer(TokenizerBase):
         Use `encode_parts` for text that you do not trust.
 
         Args:
-            text: str, or bytes of UTF-8.
+            text: str, or UTF-8 as bytes, bytearray or memoryview.
             allowed_special: special tokens to encode as their ids: a set, or "all".
             disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
                 encode them like any text.
@@ -220,7 +220,7 @@ class Tokenizer(TokenizerBase):
         Raises:
             SpecialTokenError (a ValueError): the text contains a disallowed special token.
             ValueError: the bytes are not UTF-8, dropout or seed is out of range, or seed is given without dropout.
-            TypeError: the text is not str or bytes.
+            TypeError: the text is of another type.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
         >>> tokenizer.encode("abc"), tokenizer.encode("ab<|end|>", allowed_special="all")

@@ -164,6 +164,60 @@ def test_invalid_parts_are_refused(tokenizer: Tokenizer, parts: Any) -> None:
         tokenizer.encode_parts(parts)
 
 
+def test_parts_are_read_before_foreign_code_runs(tokenizer: Tokenizer) -> None:
+    part: list[Any] = ["ab"]
+
+    class Clears:
+        def __bool__(self) -> bool:
+            part.clear()
+            return True
+
+    part.append(Clears())
+    assert tokenizer.encode_parts([part]) == [97, 98]
+
+
+def test_errors_of_parts_name_the_part(tokenizer: Tokenizer) -> None:
+    for bad in (b"\xff", 5):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            tokenizer.encode_parts([("a", True), (bad, False)])
+        assert caught.value.__notes__ == ["for parts[1]"]
+
+
+@pytest.mark.parametrize("text", ["a<s>", b"a<s>", bytearray(b"a<s>"), memoryview(b"a<s>")])
+def test_disallowed_tokens_are_found_in_every_type_of_text(tokenizer: Tokenizer, text: Any) -> None:
+    calls: list[Callable[..., Any]] = [
+        tokenizer.encode,
+        tokenizer.count,
+        lambda text, **more: tokenizer.chunk(text, 2, **more),
+        lambda text, **more: tokenizer.truncate(text, 2, **more),
+        lambda text, **more: tokenizer.fits(text, 2, **more),
+        lambda text, **more: tokenizer.count_batch([text], **more),
+    ]
+    for call in calls:
+        with pytest.raises(SpecialTokenError, match="<s>"):
+            call(text, disallowed_special="all")
+
+
+def test_wrong_arguments_are_refused_where_they_are_not_needed(tokenizer: Tokenizer) -> None:
+    for call in (
+        lambda: tokenizer.count("ab", max_tokens=5, num_threads="x"),  # type: ignore[arg-type]
+        lambda: tokenizer.encode_batch([], num_threads="x"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="num_threads"):
+            call()
+    with pytest.raises(SpecialTokenError, match="special token 1 is int, not str"):
+        tokenizer.encode("a", disallowed_special=("<s>", 1))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"dropout=1000.*: must be a probability from 0 to 1"):
+        tokenizer.encode("a", dropout=10**400)
+
+
+@pytest.mark.parametrize("name", ["seed", "unit", "allowed_special"])
+def test_errors_do_not_repeat_a_long_argument(tokenizer: Tokenizer, name: str) -> None:
+    with pytest.raises(ValueError, match=name) as caught:
+        (tokenizer.encode if name == "seed" else tokenizer.encode_with_offsets)("a", **{name: "y" * 10**5})
+    assert len(str(caught.value)) < 250
+
+
 def test_tokenizer_stays_usable_after_errors(tokenizer: Tokenizer) -> None:
     for _ in range(3):
         for wrong in (None, b"\xff", "<s>"):

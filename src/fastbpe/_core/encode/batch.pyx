@@ -39,6 +39,8 @@ cdef list lists_of_texts(
     cdef list out = [], batch
     cdef int n_threads
     cdef TextBatches batches = TextBatches(texts)
+    if num_threads is not None:
+        usable_threads(num_threads)  # raises, even if there are no texts
     # Hidden until the end: otherwise the garbage collector would traverse the growing list again and again.
     hide(out)
     while batch := batches.next():

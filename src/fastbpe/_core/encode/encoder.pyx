@@ -38,7 +38,7 @@ from fastbpe.errors import SpecialTokenError, note_place
 
 cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to this
 cdef object NOTHING = frozenset()
-cdef tuple NONE = ()
+cdef tuple NO_NAMES = ()
 cdef str ALL = "all"
 cdef str CHARACTER = "char"
 
@@ -177,7 +177,7 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef SpecialMatcher trusted = None, untrusted = None
         cdef Guard guard = self._guarding()
-        cdef size_t start
+        cdef size_t start, i = 0
         if self._special is not None:
             trusted, untrusted = self._special.trusted, self._special.untrusted
         cdef Scratch* scratch = pipeline.pool.take()
@@ -186,12 +186,18 @@ cdef class Encoder:
                 PyErr_CheckSignals()
                 if not isinstance(part, (tuple, list)) or len(part) != 2:
                     raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
+                text, is_trusted = part
                 start = scratch.ids.n
-                if part[1]:
-                    append_text(pipeline, part[0], trusted, None, scratch)
-                else:
-                    append_text(pipeline, part[0], untrusted, None, scratch)
-                    guard.replace(&scratch.ids, start)
+                try:
+                    if is_trusted:
+                        append_text(pipeline, text, trusted, None, scratch)
+                    else:
+                        append_text(pipeline, text, untrusted, None, scratch)
+                        guard.replace(&scratch.ids, start)
+                except (TypeError, ValueError) as error:
+                    note_place(error, f"parts[{i}]")
+                    raise
+                i += 1
             return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
             pipeline.pool.give(scratch)
@@ -219,6 +225,7 @@ cdef class Encoder:
     ):
         """Encode a text, and return the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
         if as_numpy:
+            require_numpy("as_numpy=True")
             ids, spans, _ = self._encode_with_spans((text,), allowed_special, disallowed_special, unit)
             return _as_numpy(ids, spans)
         return self._encode_with_lists((text,), allowed_special, disallowed_special, unit)[0]
@@ -231,8 +238,9 @@ cdef class Encoder:
         if isinstance(texts, tuple):
             texts = list(texts)  # a tuple would stand for a single text below, whose errors have no index
         if as_numpy:
+            numpy = require_numpy("as_numpy=True")
             ids, spans, offsets = self._encode_with_spans(texts, allowed_special, disallowed_special, unit)
-            return *_as_numpy(ids, spans), require_numpy("as_numpy=True").frombuffer(offsets, "int64")
+            return *_as_numpy(ids, spans), numpy.frombuffer(offsets, "int64")
         return self._encode_with_lists(texts, allowed_special, disallowed_special, unit)
 
     def _encode_with_lists(self, texts, allowed_special, disallowed_special, unit):
@@ -249,7 +257,7 @@ cdef class Encoder:
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return arrays_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
 
-    def count(self, text, *, max_tokens=None, num_threads=None, allowed_special=NOTHING, disallowed_special=NONE):
+    def count(self, text, *, max_tokens=None, num_threads=None, allowed_special=NOTHING, disallowed_special=NO_NAMES):
         """Count the ids of a text. See `Tokenizer.count`."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
@@ -257,9 +265,10 @@ cdef class Encoder:
             return self._finding((text,), allowed_special, disallowed_special).count(
                 text, max_tokens=max_tokens, num_threads=num_threads
             )
+        cdef bint may_use = may_use_threads(text, num_threads)
         if max_tokens is not None:
             return self._count_up_to(text, max_tokens)
-        if may_use_threads(text, num_threads):
+        if may_use:
             return (<int64_t*> counts_of_texts(pipeline, (text,), num_threads)._items)[0]
         scratch = pipeline.pool.take()
         try:
@@ -301,7 +310,8 @@ cdef class Encoder:
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if disallowed is not None:
             for i, text in enumerate(texts):
-                found = disallowed.search(text) if isinstance(text, (str, bytes)) else None
+                is_text = isinstance(text, (str, bytes, bytearray, memoryview))  # anything else raises later
+                found = disallowed.search(text) if is_text else None
                 if found is not None:
                     token = to_utf8(text)[found[0] : found[1]].decode()
                     error = SpecialTokenError.disallowed(token, disallowed.every)
@@ -355,14 +365,14 @@ cdef class Encoder:
 
 cdef inline bint _is_empty(object names) noexcept:
     """Tell whether an argument names no special tokens. Other collections and texts are checked later."""
-    return names is NOTHING or names is NONE or (type(names) is frozenset and not names)
+    return names is NOTHING or names is NO_NAMES or (type(names) is frozenset and not names)
 
 
 cdef bint _drops(object dropout, object seed) except -1:
     """Tell whether the arguments dropout= and seed= ask for dropout at all, and check them."""
     if dropout is None:
         if seed is not None:
-            raise ValueError(f"seed={seed!r} has no effect without dropout=; pass both, or leave seed= out")
+            raise ValueError(f"seed={seed!r:.60} has no effect without dropout=; pass both, or leave seed= out")
         return False
     seed_of(seed)
     return rate_of(dropout) > 0

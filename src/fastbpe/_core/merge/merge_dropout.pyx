@@ -37,10 +37,9 @@ cdef double rate_of(object dropout) except -1:
 
         if isinstance(dropout, bool) or not isinstance(dropout, Real):
             raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
-    cdef double rate = dropout
-    if not 0 <= rate <= 1:
-        raise ValueError(f"dropout={dropout!r}: must be a probability from 0 to 1")
-    return rate
+    if not 0 <= dropout <= 1:
+        raise ValueError(f"dropout={dropout!r:.60}: must be a probability from 0 to 1")
+    return dropout
 
 
 cdef int check_abandoned(int* abandoned) except -1:

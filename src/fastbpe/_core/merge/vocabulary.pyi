@@ -6,6 +6,7 @@ from fastbpe._core.segment.segmenter import Segmenter
 from fastbpe.model import Buffer
 
 MAX_IDS: Final[int]
+NO_SLOTS: Final[bytes]
 SECTIONS: Final[tuple[str, ...]]
 
 @final

@@ -20,6 +20,7 @@ from fastbpe._core.common.python cimport (
 )
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.segment.segmenter cimport Segmenter
+from fastbpe._core.text.utf8_text cimport first_invalid
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe.errors import VocabularyError
@@ -31,6 +32,9 @@ cdef extern from *:
 # MB.
 MAX_IDS = 1 << 24
 
+# An empty hash table of pieces or of pairs, ranked or wide: at least LINE free slots.
+NO_SLOTS = b"\xff" * 128
+
 # Names of the buffers, as in .fbpe files: "pairs" for a wide pair table, "pair_lines" for a ranked one.
 SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "pair_lines")
 
@@ -39,7 +43,6 @@ cdef enum:  # indices into Vocabulary._views, and into SECTIONS
 
 cdef enum:
     N_VIEWS = PAIRS + 1  # PAIRS is the view of either pair table
-    MIN_SLOTS = 4  # slots of the smallest piece table and wide pair table
 
 
 @cython.final
@@ -76,12 +79,9 @@ cdef class Vocabulary:
             self._open_view(PAIRS, pairs, sizeof(PairSlot), &n_pairs)
         if n_ids > <size_t> (MAX_RANKED_IDS if self._ranked else MAX_IDS):
             raise VocabularyError(f"{n_ids} ids: the limit is {MAX_RANKED_IDS if self._ranked else MAX_IDS}")
-        for name, size, least in (
-            (self._section(PIECES), n_pieces, MIN_SLOTS),
-            (self._section(PAIRS), n_pairs, LINE if self._ranked else MIN_SLOTS),
-        ):
-            if size < least or size & (size - 1):
-                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {least}")
+        for name, size in ((self._section(PIECES), n_pieces), (self._section(PAIRS), n_pairs)):
+            if size < LINE or size & (size - 1):
+                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {LINE}")
         self.tables.token_bytes = <const uint8_t*> self._views[TOKEN_BYTES].buf
         self.tables.token_ends = <const uint32_t*> self._views[TOKEN_ENDS].buf
         self.tables.n_ids = <uint32_t> n_ids
@@ -171,9 +171,15 @@ cdef class Vocabulary:
         return 0
 
     cdef int _check_spelling(self) except -1:
-        """Check that characters become only ids of the vocabulary."""
-        cdef const Spelling* spelling = self.tables.spelling
-        cdef size_t i
+        """Check that tokens are UTF-8, and that characters become only ids of the vocabulary."""
+        cdef const Tables* t = &self.tables
+        cdef const Spelling* spelling = t.spelling
+        cdef size_t i, n = <size_t> self._views[TOKEN_BYTES].len
+        cdef bint is_utf8 = first_invalid(t.token_bytes, n) == n
+        for i in range(t.n_ids):
+            is_utf8 = is_utf8 and (t.token_ends[i] >= n or t.token_bytes[t.token_ends[i]] & 0xC0 != 0x80)
+        if not is_utf8:
+            raise VocabularyError("a token is not UTF-8: every token of a vocabulary of characters must be")
         if self._ranked:
             raise VocabularyError("a vocabulary of characters needs its pairs in the table 'pairs', not 'pair_lines'")
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
@@ -424,6 +430,8 @@ cdef class SpelledSymbols:
         self.spelling.fuses = fuses
         self.spelling.has_bytes = byte_ids is not None
         if byte_ids is not None:
+            if len(byte_ids) != 256:
+                raise VocabularyError(f"{len(byte_ids)} ids of bytes, not 256")
             for i in range(256):
                 self.spelling.byte_ids[i] = NONE if byte_ids[i] < 0 else <uint32_t> byte_ids[i]
         self._tokens = tokens

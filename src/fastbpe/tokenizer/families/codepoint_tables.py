@@ -13,7 +13,7 @@ from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.codepoint_symbols import CodePoints, surfaces
 from fastbpe._core.merge.table_builder import build_look_ups
-from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.merge.vocabulary import NO_SLOTS, Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer, Normalizing
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -35,7 +35,6 @@ METASPACE_UTF8 = METASPACE.encode()
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>"  # tokenizers reads a sign, too
-_NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
 
 class Parts(NamedTuple):
@@ -361,8 +360,8 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
     return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
-        pieces=_NO_PIECES,
-        pair_lines=_NO_PIECES,
+        pieces=NO_SLOTS,
+        pair_lines=NO_SLOTS,
         whole_piece_first=False,
         code_points=code_points,
     )

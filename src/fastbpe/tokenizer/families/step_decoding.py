@@ -21,7 +21,7 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.text_beginning import FirstForms
 from fastbpe._core.decode.tokenizer_methods import check_errors
-from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.merge.vocabulary import NO_SLOTS, Vocabulary
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.choices import DecodeErrors, UnknownIds
 from fastbpe._utils.threads import usable_threads
@@ -40,7 +40,6 @@ from fastbpe.normalization.decoder_streams import IdStream
 from fastbpe.tokenizer.families.family import Ids
 
 _NEVER_UTF8 = b"\xff"
-_NO_SLOTS = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 _MAX_ENDS = 1 << 12  # first and last tokens that are kept
 
 
@@ -273,8 +272,8 @@ class StepDecoding:
         vocabulary = Vocabulary(
             token_bytes=b"".join(texts),
             token_ends=array("I", accumulate(map(len, texts))).tobytes(),
-            pieces=_NO_SLOTS,
-            pairs=_NO_SLOTS,
+            pieces=NO_SLOTS,
+            pairs=NO_SLOTS,
             drops_bytes=True,
         )
         return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)

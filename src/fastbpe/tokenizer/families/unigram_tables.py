@@ -17,6 +17,7 @@ _CODE_BEGIN, _CODE_END = ">>", "<<"
 
 
 _UNKNOWN_PENALTY = 10.0  # below the least score
+_SYMBOL_BONUS = 0.1  # score per byte of a user-defined piece after its first, as in sentencepiece
 _LEAST_SCORE = 3.4028234663852886e38  # of a model without pieces of type NORMAL: the greatest float32
 
 
@@ -45,7 +46,7 @@ def make_segmenter(
         scores[i] = unknown_score
     symbols = piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.USER_DEFINED)
     for i, symbol in symbols.items():
-        scores[i] = 0.1 * (len(symbol) - 1)
+        scores[i] = _SYMBOL_BONUS * (len(symbol) - 1)
     if byte_ids is None:
         scores[unknown] = unknown_score
     else:
@@ -101,7 +102,7 @@ def extend(model: CodePointModel) -> Extended:
     n_bytes = len(model.piece_bytes)
     ends = array("I", model.piece_ends) + array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")])
     scores = array("f", model.scores) + array("f", [score for _, score in model.unnumbered])
-    # A character is as bad as an unknown one; _segmenter sets its score.
+    # A character is as bad as an unknown one; make_segmenter sets its score.
     names = (PieceType.UNUSED, PieceType.USER_DEFINED)
     types = bytes(PieceType.CONTROL if kind in names else kind for kind in model.types)
     extended = model._replace(
@@ -143,4 +144,4 @@ def _codes(model: CodePointModel) -> dict[bytes, int]:
 
 
 def _is_code(text: str) -> bool:
-    return text.startswith(_CODE_BEGIN) and len(text) > 3 and text.find(_CODE_END) == len(text) - 2
+    return text.startswith(_CODE_BEGIN) and text.find(_CODE_END) == len(text) - 2
