@@ -1,6 +1,6 @@
 """Methods of an Encoding that are called often."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import Literal, Protocol
 
 import numpy as np
@@ -16,6 +16,8 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.model import Buffer
 
 class _ChoosesSpecial(Protocol):
+    @property
+    def set(self) -> frozenset[str]: ...
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
@@ -61,7 +63,7 @@ class Methods(Encoder):
         self,
         text: str | bytes,
         *,
-        allowed_special: Literal["all"] | Collection[str] = ...,
+        allowed_special: Literal["all"] | Set[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
     ) -> list[int]:
         """Encode a text; only allowed special tokens become their ids.
@@ -85,7 +87,7 @@ class Methods(Encoder):
         self,
         text: str | bytes,
         *,
-        allowed_special: Literal["all"] | Collection[str] = ...,
+        allowed_special: Literal["all"] | Set[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
     ) -> npt.NDArray[np.uint32]:
         """Encode a text as `encode` does, into a new numpy array of shape (n,), dtype uint32.
@@ -96,7 +98,7 @@ class Methods(Encoder):
     def _encode_to_buffer(
         self,
         text: str | bytes,
-        allowed_special: Literal["all"] | Collection[str],
+        allowed_special: Literal["all"] | Set[str],
         disallowed_special: Literal["all"] | Iterable[str] | None,
     ) -> Array: ...
     def encode_ordinary_batch(
@@ -113,7 +115,7 @@ class Methods(Encoder):
         text: Iterable[str | bytes],
         *,
         num_threads: int | None = 8,
-        allowed_special: Literal["all"] | Collection[str] = ...,
+        allowed_special: Literal["all"] | Set[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
     ) -> list[list[int]]:
         """Encode each text as `encode` does. Returns a list of lists, in order.

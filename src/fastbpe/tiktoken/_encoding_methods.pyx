@@ -16,8 +16,9 @@ from math import ceil
 
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.merge.vocabulary import MAX_IDS as _MAX_IDS
-from fastbpe.errors import InvalidTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import usable_cores, usable_threads
 
 cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # the core compares it by identity
@@ -92,7 +93,30 @@ cdef class Methods(Encoder):
         """Return two matchers: of the special tokens that a call allows, and of those that it forbids."""
         if allowed is NOTHING and disallowed is ALL:
             return None, self._all()
-        return self._matchers(allowed, _forbidden(allowed, disallowed))
+        allowed, disallowed = self._names(allowed, disallowed)
+        return self._matchers(allowed, disallowed)
+
+    cdef tuple _names(self, object allowed, object disallowed):
+        """Return the arguments as `SpecialTokens.choose` takes them; each is "all" or a set.
+
+        Raises:
+            TypeError: a type that tiktoken refuses.
+            ValueError: an iterator without names, which tiktoken refuses, too.
+        """
+        cdef frozenset known = self._special.set
+        if not isinstance(allowed, (set, frozenset)) and not allowed == ALL:
+            raise TypeError(f'allowed_special={short_repr(allowed)}: pass "all" or a set of special tokens')
+        if allowed is not NOTHING and not isinstance(allowed, str):
+            allowed = frozenset(allowed)
+            _check_type("allowed_special", allowed - known)
+        if not disallowed:
+            return allowed, NOTHING
+        names = _collected(disallowed)
+        if not names:
+            raise SpecialTokenError("disallowed_special is an iterator without names: pass () to allow any text")
+        if not isinstance(names, str):
+            _check_type("disallowed_special", names - known)
+        return allowed, names
 
     # Encoding
 
@@ -143,9 +167,8 @@ cdef class Methods(Encoder):
 
     def _encode_to_buffer(self, text, allowed_special, disallowed_special):
         """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
-        if disallowed_special is not ALL:
-            disallowed_special = _forbidden(allowed_special, disallowed_special)
-        return self._encode_to_array((text,), allowed_special, disallowed_special, None)[0]
+        allowed, disallowed = self._names(allowed_special, disallowed_special)
+        return self._encode_to_array((text,), allowed, disallowed, None)[0]
 
     def encode_ordinary_batch(self, text, *, num_threads=8):
         """Encode each text as `encode_ordinary` does. Returns a list of lists, in order.
@@ -164,7 +187,7 @@ cdef class Methods(Encoder):
             num_threads: the maximum number of threads.
             allowed_special, disallowed_special: as for `encode`.
         """
-        allowed, disallowed = self._chosen(allowed_special, disallowed_special)
+        allowed, disallowed = self._chosen(allowed_special, _collected(disallowed_special))
         return self._to_lists(_listed(text), allowed, disallowed, _threads(num_threads))
 
     def _encode_single_piece(self, text_or_bytes):
@@ -303,15 +326,24 @@ cdef class Methods(Encoder):
         return error  # `tokens` was an iterator and is exhausted
 
 
-cdef object _forbidden(object allowed, object disallowed):
-    """Return the special tokens that a call forbids, as `SpecialTokens.choose` takes them: "all" or a set."""
-    if isinstance(allowed, str) and allowed != ALL:
-        raise TypeError(f'allowed_special={allowed!r}: pass "all" or a set of special tokens')
-    if not disallowed:
-        return NOTHING
-    if isinstance(disallowed, str) and disallowed == ALL:
-        return ALL
-    return disallowed if isinstance(disallowed, frozenset) else frozenset(disallowed)
+cdef object _collected(object names):
+    """Return the names of disallowed_special as `SpecialTokens.choose` takes them: "all" or a frozenset."""
+    if isinstance(names, frozenset) or names == ALL:
+        return names
+    try:
+        return frozenset(names)
+    except TypeError as error:
+        raise TypeError(
+            f'disallowed_special={short_repr(names)}: pass "all", or a collection of special tokens as str'
+        ) from error
+
+
+cdef int _check_type(str argument, frozenset names) except -1:
+    """Raise TypeError if a name is not a str."""
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{argument}: the special token {short_repr(name)} must be a str")
+    return 0
 
 
 cdef object _listed(object texts):

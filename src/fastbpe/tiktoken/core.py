@@ -12,6 +12,7 @@ from fastbpe._core.merge.table_builder import build_look_ups, build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, plain, to_utf8
 from fastbpe._utils.caching import cached_property
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import CheckError, InvalidTokenError, MissingByteError, SpecialTokenError, VocabularyError
 from fastbpe.model import Buffer, Model
 from fastbpe.splitting import make_splitter
@@ -20,10 +21,10 @@ from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
     from typing import Any, Literal, NoReturn
 
-    Allowed = Literal["all"] | Collection[str]
+    Allowed = Literal["all"] | Set[str]
     Disallowed = Literal["all"] | Iterable[str] | None
 
 _BYTE = Struct("B")
@@ -374,19 +375,20 @@ class CoreBPE:
         """Encode a text in which special tokens are plain text."""
         return self._encoding.encode_ordinary(text)
 
-    def encode(self, text: str, allowed_special: Collection[str]) -> list[int]:
+    def encode(self, text: str, allowed_special: Set[str]) -> list[int]:
         """Encode a text; special tokens that are not allowed are plain text."""
-        return self._encoding.encode(text, allowed_special=allowed_special, disallowed_special=())
+        return self._encoding.encode(text, allowed_special=_as_set(allowed_special), disallowed_special=())
 
-    def encode_to_tiktoken_buffer(self, text: str, allowed_special: Collection[str]) -> Array:
+    def encode_to_tiktoken_buffer(self, text: str, allowed_special: Set[str]) -> Array:
         """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
-        return self._encoding._encode_to_buffer(text, allowed_special, ())
+        return self._encoding._encode_to_buffer(text, _as_set(allowed_special), ())
 
     def encode_with_unstable(
-        self, text: str, allowed_special: Collection[str]
+        self, text: str, allowed_special: Set[str]
     ) -> tuple[list[int], list[list[int]]]:
         """See `Encoding.encode_with_unstable`."""
-        return self._encoding.encode_with_unstable(text, allowed_special=allowed_special, disallowed_special=())
+        allowed = _as_set(allowed_special)
+        return self._encoding.encode_with_unstable(text, allowed_special=allowed, disallowed_special=())
 
     def encode_single_token(self, piece: bytes) -> int:
         """See `Encoding.encode_single_token`."""
@@ -410,6 +412,13 @@ class CoreBPE:
     def token_byte_values(self) -> list[bytes]:
         """Return the bytes of all ordinary tokens, sorted by their bytes."""
         return self._encoding.token_byte_values()
+
+
+def _as_set(allowed_special: Set[str]) -> Set[str]:
+    """Return the argument of a method of CoreBPE, which, unlike Encoding, does not know "all"."""
+    if not isinstance(allowed_special, (set, frozenset)):
+        raise TypeError(f"allowed_special={short_repr(allowed_special)}: pass a set, such as {_EVERY}")
+    return allowed_special
 
 
 def _with_arguments(cls: type[Encoding], arguments: dict[str, Any]) -> Encoding:
