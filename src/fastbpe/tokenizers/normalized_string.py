@@ -264,9 +264,11 @@ class NormalizedString:
         if isinstance(range, tuple) and len(range) == 2:
             try:
                 return number(range[0]), number(range[1])
-            except OverflowError as error:
-                raise TypeError(str(error)) from None
+            except OverflowError:
+                raise TypeError("a number of a range must be from 0 to 2**64 - 1") from None
         at = index(range)
+        if not -(1 << 63) <= at < 1 << 63:
+            raise TypeError("the index of a character must be from -2**63 to 2**63 - 1")
         if at < -n_bytes:
             raise ValueError(f"{-at} is bigger than max len")
         at += n_bytes if at < 0 else 0

@@ -18,7 +18,7 @@ from fastbpe.tokenizers import (
     normalizers,
 )
 from fastbpe.tokenizers.added_token import checked
-from fastbpe.tokenizers.components import of_type, sequence, token_id
+from fastbpe.tokenizers.components import number, of_type, sequence, token_id
 from fastbpe.tokenizers.definition import Definition
 from fastbpe.tokenizers.encoding import Encoding
 
@@ -443,14 +443,17 @@ class Tokenizer:
         Args:
             iterator: iterable of str, or of lists of str.
             trainer: as in `train`.
-            length: has no effect.
+            length: number of texts, or None; has no effect.
 
         Raises:
-            TypeError: an item is neither a str nor a list of str.
+            TypeError: an item is neither a str nor a list of str, or the length is not an int.
+            OverflowError: the length does not fit in 64 bits without a sign.
             ImportError: only the original library can train with these options.
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
+        if length is not None:
+            number(length)
         training.train(self._definition, training.texts_of(iterator), trainer)
 
     def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:

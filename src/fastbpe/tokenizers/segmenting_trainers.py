@@ -180,7 +180,7 @@ class UnigramTrainer(Trainer):
         self.words: Mapping[str, int] = {}
         self.show_progress = show_progress
         self.vocab_size = vocab_size
-        self._options["n_sub_iterations"] = number(n_sub_iterations)
+        self._options["n_sub_iterations"] = token_id(n_sub_iterations)  # tokenizers also stores 32 bits
         self._options["shrinking_factor"] = real(shrinking_factor)
         self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
         self.initial_alphabet = first_characters(initial_alphabet)
