@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 
 import pytest
 
@@ -84,6 +85,41 @@ def test_min_count_says_how_much_it_left_out(run, tmp_path):
     )
     assert done.status == 0
     assert "without 3 occurrences of rare pieces" in done.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "unit", "units"),
+    [
+        ((), "piece", "pieces"),
+        (("--mode", "codepoint"), "word", "words"),
+        (("--mode", "unigram"), "word", "words"),
+        (("--superwords", "words.fbpe"), "run of words", "runs of words"),
+        (("--superwords", "auto", "--base", "base.fbpe"), "run of tokens", "runs of tokens"),
+        (
+            ("--superwords", "auto", "--base", "base.fbpe", "--neighbours", "count"),
+            "pair of tokens",
+            "pairs of tokens",
+        ),
+    ],
+)
+def test_report_names_what_was_counted_and_merged(run, tmp_path, monkeypatch, flags, unit, units):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("low lower lowest\nlow slow\nslow lowest low lower")
+    options = {"vocab_size": 261, "progress": False}
+    if "words.fbpe" in flags:
+        fastbpe.train("a.txt", superwords="words", **options).save("words.fbpe")
+    fastbpe.train("a.txt", **options).save("base.fbpe")
+    done = run("count-pieces", "a.txt", "-o", "a.pieces", *flags)
+    assert f"distinct {units}, " in done.err, done
+    assert f"distinct {units}" in repr(PieceCounts.load("a.pieces"))
+    done = run("count-pieces", "a.pieces", "a.pieces", "-o", "b.pieces")
+    assert f"distinct {units}, " in done.err, done
+    done = run("count-pieces", "a.pieces", "-o", "c.pieces", "--min-count", "99")
+    assert f"occurrences of rare {units}" in done.err, done
+    for file in ("a.txt", "a.pieces"):
+        options = flags if file == "a.txt" else ()
+        done = run("count-pieces", file, "-o", "d.pieces", "--force", "--json", *options)
+        assert json.loads(done.out)["unit"] == unit
 
 
 def test_mixed_and_wrong_input_is_refused(run, tmp_path):

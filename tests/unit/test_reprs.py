@@ -138,7 +138,7 @@ OBJECTS: dict[str, Callable[..., Any]] = {
     "stored ids": stored_ids,
     "summary": summary,
     "verified ids": verified,
-    "summary of merged counts": lambda: MergeSummary("a.pieces", *range(7)),
+    "summary of merged counts": lambda: MergeSummary("a.pieces", *range(7), "piece"),
     "model": lambda: tokenizer()._family.model,
     "model of code points": lambda: points()._family.own,  # type: ignore[attr-defined]
     "templates": lambda: points().template,

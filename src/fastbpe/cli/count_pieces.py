@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from fastbpe._utils.plurals import counted
+from fastbpe._utils.plurals import counted, plural
 from fastbpe.cli import counting_flags, documents, outputs
 from fastbpe.cli.shared_flags import load_text_model
 from fastbpe.errors import OptionError, TrainingError
+from fastbpe.training.count_checks import unit_of
 from fastbpe.training.merge_counts import merge_files
 from fastbpe.training.piece_counting import count_pieces
 from fastbpe.training.piece_counts import PieceCounts, is_file_of_counts
@@ -82,7 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --superwords auto: cut runs between two tokens whose pair is not in this file of counts; or, "
         "instead of a FILE, 'count': count pairs of neighbouring tokens, not runs",
     )
-    add("--min-count", metavar="N", type=int, help="drop pieces that occur fewer than N times in all (default: 1)")
+    add(
+        "--min-count",
+        metavar="N",
+        type=int,
+        help="drop pieces, words, runs or pairs that occur fewer than N times in all (default: 1)",
+    )
     outputs.add_arguments(parser)
 
 
@@ -109,11 +115,11 @@ def _merge(args: argparse.Namespace) -> None:
     limit = _DEFAULT_BYTES if args.max_memory_bytes is None else args.max_memory_bytes
     least = 1 if args.min_count is None else args.min_count
     done = merge_files([Path(name) for name in args.files], args.output, min_count=least, max_memory_bytes=limit)
-    facts = {name: getattr(done, name) for name in ("n_distinct", "n_bytes", "n_pruned", "n_files")}
+    facts = {name: getattr(done, name) for name in ("n_distinct", "unit", "n_bytes", "n_pruned", "n_files")}
     outputs.report(
         args,
-        f"{done.path}: {counted(done.n_distinct, 'distinct piece')}, {done.n_bytes:,} bytes of text, from "
-        f"{counted(done.n_files, 'file')} of counts{_pruned(done.n_pruned)}",
+        f"{done.path}: {counted(done.n_distinct, f'distinct {done.unit}')}, {counted(done.n_bytes, 'byte')} of "
+        f"text, from {counted(done.n_files, 'file')} of counts{_pruned(done.n_pruned, done.unit)}",
         {"file": str(done.path), **facts},
     )
 
@@ -151,18 +157,15 @@ def _count(args: argparse.Namespace) -> None:
     if args.min_count is not None:
         counts = counts.pruned(args.min_count)
     counts.save(args.output)
-    pieces = "piece" if counts.mode == "byte" else "word"
-    kind = pieces if counts.runs_of is None else "pair" if args.neighbours == "count" else "run"
-    of_what = "" if counts.runs_of is None else " of words" if args.base is None else " of tokens"
-    found = counted(len(counts), f"distinct {kind}") + of_what
-    said = f"{args.output}: {found}, {counted(counts.n_bytes, 'byte')} of text"
-    facts = {"n_distinct": len(counts), "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
+    unit = unit_of(counts.mode, counts.runs_of)
+    said = f"{args.output}: {counted(len(counts), f'distinct {unit}')}, {counted(counts.n_bytes, 'byte')} of text"
+    facts = {"n_distinct": len(counts), "unit": unit, "n_bytes": counts.n_bytes, "n_pruned": counts.n_pruned}
     outputs.report(
         args,
-        f"{said}{_pruned(counts.n_pruned)}{outputs.skipped(counts.n_skipped)}",
+        f"{said}{_pruned(counts.n_pruned, unit)}{outputs.skipped(counts.n_skipped)}",
         {"file": args.output, **facts},
     )
 
 
-def _pruned(n_pruned: int) -> str:
-    return f", without {counted(n_pruned, 'occurrence')} of rare pieces" if n_pruned else ""
+def _pruned(n_pruned: int, unit: str) -> str:
+    return f", without {counted(n_pruned, 'occurrence')} of rare {plural(unit)}" if n_pruned else ""

@@ -36,6 +36,8 @@ _SYNONYMS = {
 _REQUIRED = "the following arguments are required: "
 _UNKNOWN_INTEGER = re.compile(r"invalid int value: (.*)")
 _UNKNOWN_NUMBER = re.compile(r"invalid float value: (.*)")
+_BOTH = re.compile(r"(.*): not allowed with argument (.*)")
+_VALUE_OF_FLAG = re.compile(r"ignored explicit argument (.*)")
 _IDS = re.compile(r"[\[\],\d]+")
 
 
@@ -85,6 +87,8 @@ class Parser(argparse.ArgumentParser):
         message = message.removeprefix("argument ").replace("expected one argument", "needs a value")
         message = _UNKNOWN_INTEGER.sub(r"\1 is not an integer", message)
         message = _UNKNOWN_NUMBER.sub(r"\1 is not a number", message)
+        message = _BOTH.sub(r"\2 and \1: pass one of them", message)
+        message = _VALUE_OF_FLAG.sub(r"takes no value; leave \1 out", message)
         streams.complain(message)
         if sys.stderr is not None:
             usage = self.format_usage().strip()

@@ -383,9 +383,7 @@ class CoreBPE:
         """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
         return self._encoding._encode_to_buffer(text, _as_set(allowed_special), ())
 
-    def encode_with_unstable(
-        self, text: str, allowed_special: Set[str]
-    ) -> tuple[list[int], list[list[int]]]:
+    def encode_with_unstable(self, text: str, allowed_special: Set[str]) -> tuple[list[int], list[list[int]]]:
         """See `Encoding.encode_with_unstable`."""
         allowed = _as_set(allowed_special)
         return self._encoding.encode_with_unstable(text, allowed_special=allowed, disallowed_special=())

@@ -14,6 +14,15 @@ _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
 _MAX_SHOWN = 60  # characters of a pattern in an error
 
 
+def unit_of(mode: str, runs_of: str | None) -> str:
+    """Return the noun for what `PieceCounts` of this mode and runs_of contain."""
+    if runs_of is None:
+        return "piece" if mode == "byte" else "word"
+    if runs_of.endswith(NEIGHBOURS):
+        return "pair of tokens"
+    return "run of tokens" if " " in runs_of else "run of words"
+
+
 def checked_count(piece: object, number: object) -> tuple[bytes, int]:
     """Check a piece and its count.
 

@@ -34,7 +34,7 @@ from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.formats.piece_counts_file import Counted
 from fastbpe.model import Buffer
 from fastbpe.training.codepoint_counts import WordFacts
-from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting
+from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, unit_of
 from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
 SUFFIX = ".pieces"  # of the files that a folder is searched for
@@ -53,12 +53,13 @@ class MergeSummary(NamedTuple):
     Attributes:
         path: str – the file that was written.
         n_files: int – files that were merged.
-        n_distinct: int – distinct pieces in the result.
+        n_distinct: int – distinct units in the result.
         n_pieces: int – sum of their counts.
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that counting left out.
-        n_distinct_pruned: int – distinct pieces that min_count left out.
-        n_pruned: int – sum of the counts of these pieces and of the pieces that the files had left out.
+        n_distinct_pruned: int – distinct units that min_count left out.
+        n_pruned: int – sum of the counts of these units and of the units that the files had left out.
+        unit: str – what was counted: "piece", "word", "run of words", "run of tokens" or "pair of tokens".
     """
 
     path: str
@@ -69,6 +70,7 @@ class MergeSummary(NamedTuple):
     n_skipped: int
     n_distinct_pruned: int
     n_pruned: int
+    unit: str
 
 
 def merge_files(
@@ -220,9 +222,9 @@ class _Merge:
             self._first.runs_of,
         )
         atomic_files.write(out, piece_counts_file.dump(counted))
-        return MergeSummary(
-            os.fspath(out), self._n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_rare, counted.n_pruned
-        )
+        unit = unit_of("byte" if self._words is None else self._words.mode, counted.runs_of)
+        numbers = n_distinct, n_pieces, n_bytes, n_skipped, n_rare, counted.n_pruned
+        return MergeSummary(os.fspath(out), self._n_files, *numbers, unit)
 
     def _parts_in_order(self, min_count: int) -> Iterator[tuple[PieceCounter, int, int]]:
         """Yield (table, number of pieces left out, sum of their counts), in the order of positions."""

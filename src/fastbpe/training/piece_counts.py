@@ -16,7 +16,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts_file
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, checked_count
+from fastbpe.training import count_checks
 from fastbpe.training.options import check_special_tokens
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PieceCounts(Mapping[bytes, int]):
         table = PieceCounter(Splitter())
         items = counts.items() if isinstance(counts, Mapping) else counts
         for piece, number in items:
-            data, checked = checked_count(piece, number)
+            data, checked = count_checks.checked_count(piece, number)
             if checked and data:
                 table.add_piece(data, checked)
         table.finish()
@@ -199,12 +199,11 @@ class PieceCounts(Mapping[bytes, int]):
         return unpickle_counts, (b"".join(piece_counts_file.dump(self._plain())),)
 
     def __repr__(self) -> str:
+        units = counted(len(self), f"distinct {count_checks.unit_of(self.mode, self._runs_of)}")
         if self._words is not None:
-            return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct word')}, mode={self.mode!r}>"
+            return f"<fastbpe.PieceCounts of {units}, mode={self.mode!r}>"
         pattern = resolve_pattern(self._pattern)[0] or shown_pattern(self._pattern, 40)
-        if self._runs_of is not None:
-            return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct run')} of words, pattern {pattern}>"
-        return f"<fastbpe.PieceCounts of {counted(len(self), 'distinct piece')}, pattern {pattern}>"
+        return f"<fastbpe.PieceCounts of {units}, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:
         """Return the pieces that occur often enough.
@@ -376,7 +375,7 @@ class PieceCounts(Mapping[bytes, int]):
         ...
         fastbpe.errors.TrainingError: the pieces were counted with the special tokens [], ...
         """
-        check_same_splitting(self._pattern, self._special_tokens, pattern, special_tokens)
+        count_checks.check_same_splitting(self._pattern, self._special_tokens, pattern, special_tokens)
 
     def _plain(self) -> piece_counts_file.Counted:
         return piece_counts_file.Counted(
@@ -451,8 +450,8 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
     for other in others:
         if other.mode != first.mode:
             raise TrainingError(f"cannot combine counts of mode={first.mode!r} with counts of mode={other.mode!r}")
-        check_same_runs(first._runs_of, other._runs_of)
-        check_complete(first._runs_of, first._n_pruned + other._n_pruned)
+        count_checks.check_same_runs(first._runs_of, other._runs_of)
+        count_checks.check_complete(first._runs_of, first._n_pruned + other._n_pruned)
         other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
             words.check_addable(other._words)
