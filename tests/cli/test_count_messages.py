@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 import fastbpe
 from cli.conftest import Run
+from fastbpe.chats import message_counts
+from fastbpe.cli import count as count_command
 
 pytest.importorskip("jinja2", reason="needs the extra chat")
 
@@ -124,6 +127,48 @@ def test_model_without_template_is_refused_with_the_way_out(run: Run, folder: Pa
     chat = written(tmp_path / "chat.json", CHAT)
     done = run("count", "-m", folder / "model.fbpe", "--messages", chat)
     assert done.failed_with("chat.json: this tokenizer has no chat template: load the model's folder")
+
+
+LOOP = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits on processor time")
+@pytest.mark.parametrize("of_file", [True, False])
+def test_endless_template_ends_with_its_name_and_the_way_out(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_file: bool
+) -> None:
+    monkeypatch.setattr(message_counts, "LIMITS", message_counts.LIMITS._replace(n_seconds=1))
+    chat = written(tmp_path / "chat.json", CHAT)
+    (tmp_path / "loop.jinja").write_text(LOOP)
+    if of_file:
+        done = run("count", "-m", model, "--messages", "--template", tmp_path / "loop.jinja", chat)
+    else:
+        (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": LOOP}))
+        done = run("count", "-m", model, "--messages", chat)
+    name = tmp_path / "loop.jinja" if of_file else model
+    assert done.failed_with(f"{name}: chat template: it needs more than 1 seconds; choose another template")
+
+
+def test_template_that_needs_much_memory_is_refused_and_others_are_counted(
+    run: Run, model: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "own.jinja").write_text("{{ messages[0].content * (10 ** 11 if messages | length > 1 else 1) }}")
+    chats = written(tmp_path / "chats.jsonl", {"messages": CHAT}, {"messages": CHAT[:1]})
+    done = run("count", "-m", model, "--messages", "--template", tmp_path / "own.jinja", chats)
+    assert done.status == 1
+    assert "chats.jsonl:1: chat template: the template needs more than 2,147,483,648 bytes of memory" in done.err
+    assert done.out.decode() == f"{fastbpe.load(model).count('low')} {chats}:2\n"
+
+
+def test_chats_of_several_workers_keep_their_order(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(count_command, "_N_CHATS", 2)
+    requests = [{"messages": [{"role": "user", "content": "low " * n}]} for n in range(1, 6)]
+    done = run("count", "-m", model, "--messages", written(tmp_path / "chats.jsonl", *requests))
+    tokenizer = fastbpe.load(model)
+    expected = [tokenizer.count_messages(request["messages"]) for request in requests]
+    assert [int(line.split()[0]) for line in done.out.decode().splitlines()] == [*expected, sum(expected)]
 
 
 @pytest.mark.parametrize("flags", [["--lines"], ["--separator", "a"], ["--text-field", "a"]])

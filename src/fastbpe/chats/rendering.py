@@ -1,19 +1,21 @@
 """Rendering of models' chat templates, in this process or in a worker with JSON input and output.
 
 A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects.
-For strangers' requests (`fastbpe web`), it runs in a worker, with limits on processor time and memory, which the
+For `fastbpe web` and `fastbpe count`, it runs in a worker, with limits on processor time and memory, which the
 sandbox does not set: nested loops may run for ever, and one expression may create a text of gigabytes. This file
 imports nothing from fastbpe, so the worker starts quickly.
 
-Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output:
-{"texts": […]}, or {"error": …}.
+Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output: one
+line per run, {"text": …} or {"error": …}.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sys
+import time
 from datetime import datetime
 from typing import Any, NoReturn
 
@@ -48,7 +50,7 @@ def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, *
 
 
 def limit(seconds: int, max_bytes: int) -> None:
-    """Limit this process: seconds of processor time, bytes of memory.
+    """Limit this process: seconds of processor time from now on, bytes of memory.
 
     Windows has no such limits, and macOS refuses the limit of memory. A process whose limit is lower keeps it.
     """
@@ -56,9 +58,10 @@ def limit(seconds: int, max_bytes: int) -> None:
         import resource
     except ImportError:
         return
-    for what, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, max_bytes)):
+    until = int(time.process_time()) + seconds
+    for what, most in ((resource.RLIMIT_CPU, until), (resource.RLIMIT_AS, max_bytes)):
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(what, (most, most))
+            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
 
 
 def compiled(template: str) -> jinja2.Template:
@@ -92,17 +95,18 @@ def written(template: jinja2.Template, variables: dict[str, Any], max_characters
 
 
 def main() -> None:
-    """Read a request from standard input, and write the answer to standard output."""
+    """Read a request from standard input, and write the answers to standard output."""
     asked = json.load(sys.stdin)
-    limit(asked["seconds"], asked["max_bytes"])
-    try:
-        template, most = compiled(asked["template"]), asked["max_characters"]
-        answer: dict[str, Any] = {"texts": [written(template, variables, most) for variables in asked["runs"]]}
-    except MemoryError:
-        answer = {"error": f"the template needs more than {asked['max_bytes']:,} bytes of memory"}
-    except Exception as error:  # a template may do anything with its variables and raise any error
-        answer = {"error": f"{type(error).__name__}: {error}"[:500]}
-    json.dump(answer, sys.stdout)
+    compile_once = functools.cache(compiled)
+    for variables in asked["runs"]:
+        limit(asked["seconds"], asked["max_bytes"])
+        try:
+            answer = {"text": written(compile_once(asked["template"]), variables, asked["max_characters"])}
+        except MemoryError:
+            answer = {"error": f"the template needs more than {asked['max_bytes']:,} bytes of memory"}
+        except Exception as error:  # a template may do anything with its variables and raise any error
+            answer = {"error": f"{type(error).__name__}: {error}"[:500]}
+        print(json.dumps(answer))
 
 
 if __name__ == "__main__":

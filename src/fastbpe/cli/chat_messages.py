@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.chats.worker import WorkerError
 from fastbpe.cli import streams
+from fastbpe.cli.shared_flags import Named
 from fastbpe.errors import ChatError, FormatError
+from fastbpe.tokenizer.chat_counts import count_in_worker
 
 
 class Request(NamedTuple):
@@ -31,6 +34,33 @@ def placed(request: Request) -> Iterator[None]:
         yield
     except ChatError as error:
         raise ChatError(f"{request.where}: {error}") from error
+
+
+def count(
+    model: Named, requests: Sequence[Request], name: str | None, template: str | None
+) -> list[int | ChatError]:
+    """Count the tokens of chats. Returns for each the number, or an error.
+
+    Args:
+        name: value of --template.
+        template: the template that it means; None: the model's own.
+
+    Raises:
+        ChatError: the template takes too long; the error names the template.
+    """
+    chats = [(request.messages, request.tools) for request in requests]
+    try:
+        return count_in_worker(model.tokenizer, chats, template)
+    except WorkerError as error:
+        where = name if name is not None and name.endswith(".jinja") else model.name
+        raise ChatError(f"{where}: {error}; choose another template with --template") from None
+
+
+def counted(count: int | ChatError) -> int:
+    """Return a number that `count` returned, or raise its error."""
+    if isinstance(count, ChatError):
+        raise count
+    return count
 
 
 def template_of(name: str) -> str:

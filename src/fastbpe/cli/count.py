@@ -15,6 +15,7 @@ from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
+_N_CHATS = 200  # that a worker renders; starting one takes as long as rendering hundreds
 SUMMARY = "count the tokens of files"
 DETAILS = f"""
 
@@ -26,7 +27,8 @@ With --messages, each FILE contains chats: a JSON array of messages, a request t
 API ({{"messages": [...], "tools": [...]}}), or several of them, in an array or one per
 line. The model's chat template is applied before counting (-m FOLDER; needs jinja2), or
 the one that --template chooses. gpt-oss needs no template: its format, harmony, is built
-in. For OpenAI's closed models the count is an estimate.{documents.DETAILS}"""
+in. For OpenAI's closed models the count is an estimate. A template is a program: it runs in
+a separate process, with limits on time (10 seconds per chat), memory and text.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -111,13 +113,12 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
         requests: list[chat_messages.Request] = []
         with complaints.reported():
             requests = chat_messages.read(argument)
-        for request in requests:
-            with complaints.reported(), chat_messages.placed(request):
-                messages, tools = request.messages, request.tools
-                counts = [
-                    model.tokenizer.count_messages(messages, tools=tools, template=template) for model in models
-                ]
-                rows.append((counts, request.where))
+        for start in range(0, len(requests), _N_CHATS):
+            some = requests[start : start + _N_CHATS]
+            columns = [chat_messages.count(model, some, args.template, template) for model in models]
+            for request, *counts in zip(some, *columns, strict=True):
+                with complaints.reported(), chat_messages.placed(request):
+                    rows.append(([chat_messages.counted(count) for count in counts], request.where))
     estimates = [any(isinstance(counts[i], EstimatedCount) for counts, _ in rows) for i in range(len(models))]
     if args.json:
         found = [

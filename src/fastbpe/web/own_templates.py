@@ -10,28 +10,20 @@ compares them), the two texts differ, and then the whole text is one trusted par
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import re
 import secrets
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fastbpe import chats
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.chats.worker import Limits, rendered
+from fastbpe.errors import ChatError
 from fastbpe.formats import chat_templates
 from fastbpe.web.template_messages import Message, Parts
 
-MAX_CHARACTERS = 1 << 20  # of a rendered text
-SECONDS = 2  # of processor time for a template
-PATIENCE = 10  # seconds until a worker is killed, even if a busy machine gave it little processor time
-MAX_MEMORY_BYTES = 1 << 29  # of a worker
-_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE")  # with these, Python finds its packages
-_WORKER = Path(chats.__file__).with_name("rendering.py")
+LIMITS = Limits(n_seconds=2, max_memory_bytes=1 << 29, max_characters=1 << 20)
 
 
 class OwnTemplate(NamedTuple):
@@ -126,35 +118,14 @@ def _cut(text: str, before: str, after: str) -> Parts | None:
 
 
 def _run(template: OwnTemplate, conversations: Sequence[Sequence[Message]]) -> list[str]:
-    """Render a template for each conversation, in a worker. Raises ValueError, as `render` does."""
-    asked = {
-        "template": template.text,
-        "runs": [_variables(template.tokens, messages) for messages in conversations],
-        "max_characters": MAX_CHARACTERS,
-        "seconds": SECONDS,
-        "max_bytes": MAX_MEMORY_BYTES,
-    }
-    too_long = f"chat template: it needs more than {SECONDS} seconds"
-    try:
-        done = subprocess.run(
-            [sys.executable, str(_WORKER)],
-            input=json.dumps(asked).encode(),
-            capture_output=True,
-            timeout=PATIENCE,
-            check=False,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-        )
-    except subprocess.TimeoutExpired:
-        raise ValueError(too_long) from None
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:  # ended by a limit, before it could answer
-        is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
-        ended = f"chat template: the process that renders it ended with the status {done.returncode}"
-        raise ValueError(too_long if is_late else ended) from None
-    if "error" in answer:
-        raise ValueError(f"chat template: {answer['error']}")
-    texts: list[str] = answer["texts"]
+    """Render a template for each conversation, in a worker. Raises ChatError, a ValueError, as `render` does."""
+    texts = []
+    for text in rendered(
+        template.text, [_variables(template.tokens, messages) for messages in conversations], LIMITS
+    ):
+        if isinstance(text, ChatError):
+            raise text
+        texts.append(text)
     return texts
 
 

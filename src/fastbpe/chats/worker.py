@@ -1,0 +1,86 @@
+"""Process that renders chat templates, with limits on processor time, memory and text."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.errors import ChatError
+
+# Real seconds until a worker is killed, even if a busy machine gave it little processor time, or the system has no
+# limit on that: for each second of the limit, and for each run.
+PATIENCE = 5
+PATIENCE_PER_RUN = 1
+_ENVIRONMENT = (
+    "PATH",
+    "HOME",
+    "SYSTEMROOT",
+    "APPDATA",
+    "USERPROFILE",
+    "PYTHONPATH",
+)  # so Python finds its packages
+_PROGRAM = Path(__file__).with_name("rendering.py")
+
+
+class Limits(NamedTuple):
+    """Limits of a worker.
+
+    n_seconds: int – of processor time, for each run.
+    max_memory_bytes: int – of the process.
+    max_characters: int – of a rendered text.
+    """
+
+    n_seconds: int
+    max_memory_bytes: int
+    max_characters: int
+
+
+class WorkerError(ChatError):
+    """The worker ended before it had rendered all texts."""
+
+
+def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -> list[str | ChatError]:
+    """Render a template in a worker, once for each mapping of variables.
+
+    Returns:
+        For each run the text; or an error if the template is invalid or refuses the variables, or if the text or
+        the memory exceeds its limit.
+
+    Raises:
+        WorkerError: a run takes too long, or the worker crashes.
+    """
+    asked = {
+        "template": template,
+        "runs": runs,
+        "seconds": limits.n_seconds,
+        "max_bytes": limits.max_memory_bytes,
+        "max_characters": limits.max_characters,
+    }
+    too_long = f"chat template: it needs more than {limits.n_seconds} seconds"
+    try:
+        done = subprocess.run(
+            [sys.executable, str(_PROGRAM)],
+            input=json.dumps(asked).encode(),
+            capture_output=True,
+            timeout=PATIENCE * limits.n_seconds + PATIENCE_PER_RUN * len(runs),
+            check=False,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        )
+    except subprocess.TimeoutExpired:
+        raise WorkerError(too_long) from None
+    if done.returncode:
+        is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
+        ended = f"chat template: the process that renders it ended with the status {done.returncode}"
+        raise WorkerError(too_long if is_late else ended)
+    answers = map(json.loads, done.stdout.splitlines())
+    return [
+        ChatError(f"chat template: {answer['error']}") if "error" in answer else answer["text"]
+        for answer in answers
+    ]
