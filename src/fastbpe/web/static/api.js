@@ -10,7 +10,8 @@ async function ask(name, query, body) {
   const url = `/api/${name}?${new URLSearchParams(query)}`;
   let answer;
   try {
-    answer = await fetch(url, { method: "POST", body });
+    // Chromium sends a string of 1 MB in 98 ms, and the same as a Blob in 18 ms.
+    answer = await fetch(url, { method: "POST", body: new Blob([body]) });
   } catch {
     throw new Error("The server does not answer. Is fastbpe web still running?");
   }
