@@ -42,10 +42,12 @@ class Sizes(NamedTuple):
 
 
 def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
-    """Encode a text with each tokenizer, and return a header in JSON followed by arrays of uint32.
+    """Encode a text with each tokenizer, and return a header in JSON followed by arrays.
 
     The header's length comes first, as a little-endian uint32; spaces pad the header to a multiple of 4 bytes. For
-    each tokenizer, three arrays follow: the ids, their starts, and their ends, in UTF-16 code units.
+    each tokenizer, three arrays follow: the ids; the steps from each token's start to the next one's, the first
+    from 0; and the lengths, in UTF-16 code units. `widths` in the header has the bytes per number of each array:
+    1, 2 or 4. Zeros pad an array to a multiple of 4 bytes.
 
     Args:
         entries: the tokenizers.
@@ -54,16 +56,28 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
     """
     n_characters, n_bytes = sizes_of(text)
     head: dict[str, Any] = {"n_characters": n_characters, "n_bytes": n_bytes, "texts": []}
-    arrays: list[npt.NDArray[Any]] = []
+    arrays: list[bytes] = []
     for entry in entries:
         ids, spans = entry.tokenizer.encode_with_offsets(
             text, allowed_special="all" if special else (), disallowed_special=(), unit="utf16", as_numpy=True
         )
-        head["texts"].append({"key": entry.key, "n_tokens": len(ids), **_trust(entry.tokenizer, text)})
-        arrays += [ids, spans[:, 0], spans[:, 1]]
+        starts, ends = spans[:, 0], spans[:, 1]
+        packed = [_packed(numbers) for numbers in (ids, np.diff(starts, prepend=0), ends - starts)]
+        widths = [width for width, _ in packed]
+        trust = _trust(entry.tokenizer, text)
+        head["texts"].append({"key": entry.key, "n_tokens": len(ids), "widths": widths, **trust})
+        arrays += [data for _, data in packed]
     said = json.dumps(head).encode()
     said += b" " * (-len(said) % 4)
-    return b"".join([struct.pack("<I", len(said)), said, *(array.astype("<u4").tobytes() for array in arrays)])
+    return b"".join([struct.pack("<I", len(said)), said, *arrays])
+
+
+def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:
+    """Return the bytes per number, and the numbers in as few bytes as they fit into. A negative one gets four."""
+    low, high = (numbers.min(), numbers.max()) if len(numbers) else (0, 0)
+    width = 4 if low < 0 or high >= 1 << 16 else 2 if high >= 1 << 8 else 1
+    data = numbers.astype(f"<u{width}").tobytes()
+    return width, data + bytes(-len(data) % 4)
 
 
 def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:

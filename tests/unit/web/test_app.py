@@ -43,13 +43,16 @@ def unpacked(content: bytes) -> tuple[dict[str, Any], list[tuple[list[int], list
     (size,) = struct.unpack_from("<I", content)
     assert size % 4 == 0
     head = json.loads(content[4 : 4 + size])
-    numbers = np.frombuffer(content, "<u4", offset=4 + size).tolist()
-    found = []
+    at, found = 4 + size, []
     for one in head["texts"]:
-        n = one["n_tokens"]
-        found.append((numbers[:n], numbers[n : 2 * n], numbers[2 * n : 3 * n]))
-        numbers = numbers[3 * n :]
-    assert not numbers
+        arrays = []
+        for width in one["widths"]:
+            arrays.append(np.frombuffer(content, f"<u{width}", one["n_tokens"], at).astype(np.int64))
+            at += -(-width * one["n_tokens"] // 4) * 4
+        ids, steps, lengths = arrays
+        starts = np.cumsum(steps)
+        found.append((ids.tolist(), starts.tolist(), (starts + lengths).tolist()))
+    assert at == len(content)
     return head, found
 
 
@@ -73,6 +76,17 @@ def test_ids_and_places_equal_encode_with_offsets(
             1
         ]
         assert [*zip(starts, ends, strict=True)] == spans
+
+
+@pytest.mark.parametrize(("n_merges", "width"), [(7, 1), (8, 2), (16, 4)])
+def test_long_tokens_get_wider_numbers(client_of: Any, n_merges: int, width: int) -> None:
+    merges = [(97, 97), *((256 + i, 256 + i) for i in range(n_merges - 1))]
+    tokenizer = Tokenizer.from_merges(merges, pattern=None)
+    text = "a" * (1 << n_merges) + "b" + "a" * (1 << n_merges)
+    head, [(ids, starts, ends)] = encoded(client_of(tokenizer), text)
+    assert head["texts"][0]["widths"] == [2, width, width]
+    n = 1 << n_merges
+    assert (ids, starts, ends) == ([255 + n_merges, 98, 255 + n_merges], [0, n, n + 1], [n, n + 1, len(text)])
 
 
 @pytest.mark.daily

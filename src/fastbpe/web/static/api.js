@@ -26,6 +26,8 @@ async function ask(name, query, body) {
   throw new Error(`${reason.trim()}.`);
 }
 
+const ARRAYS = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }; // by the bytes of a number
+
 /** Learn what the server offers. */
 export async function pageFacts() {
   const answer = await fetch("/api/page");
@@ -43,10 +45,20 @@ export async function encode(keys, text, special) {
   const found = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, size)));
   let at = 4 + size;
   for (const one of found.texts) {
-    for (const name of ["ids", "starts", "ends"]) {
-      one[name] = new Uint32Array(buffer, at, one.n_tokens);
-      at += 4 * one.n_tokens;
+    const [ids, steps, lengths] = one.widths.map((width) => {
+      const numbers = new ARRAYS[width](buffer, at, one.n_tokens);
+      at += 4 * Math.ceil(numbers.byteLength / 4);
+      return numbers;
+    });
+    const starts = new Uint32Array(one.n_tokens);
+    const ends = new Uint32Array(one.n_tokens);
+    let start = 0;
+    for (let i = 0; i < starts.length; i++) {
+      start += steps[i];
+      starts[i] = start;
+      ends[i] = start + lengths[i];
     }
+    Object.assign(one, { ids, starts, ends });
   }
   return found;
 }
