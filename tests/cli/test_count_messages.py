@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def test_endless_template_ends_with_its_name_and_the_way_out(
         (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": LOOP}))
         done = run("count", "-m", model, "--messages", chat)
     name = tmp_path / "loop.jinja" if of_file else model
-    assert done.failed_with(f"{name}: chat template: it needs more than 1 seconds; choose another template")
+    assert done.failed_with(f"{name}: chat template: it needs more than 1 second; choose another template")
 
 
 def test_template_that_needs_much_memory_is_refused_and_others_are_counted(
@@ -158,6 +159,22 @@ def test_template_that_needs_much_memory_is_refused_and_others_are_counted(
     assert done.status == 1
     assert "chats.jsonl:1: chat template: the template needs more than 2,147,483,648 bytes of memory" in done.err
     assert done.out.decode() == f"{fastbpe.load(model).count('low')} {chats}:2\n"
+
+
+@pytest.mark.daily
+def test_each_chat_has_its_own_seconds(
+    run: Run, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four chats take more than the limit together, and less each."""
+    monkeypatch.setattr(message_counts, "LIMITS", message_counts.LIMITS._replace(n_seconds=2))
+    (tmp_path / "slow.jinja").write_text(
+        "{% for a in range(99999) %}{% for b in range(40) %}{% endfor %}{% endfor %}x"
+    )
+    chats = written(tmp_path / "chats.jsonl", *[{"messages": CHAT}] * 4)
+    start = os.times().children_user
+    done = run("count", "-m", model, "--messages", "--template", tmp_path / "slow.jinja", chats)
+    assert (done.status, len(done.out.splitlines())) == (0, 5), done
+    assert os.times().children_user - start > 2
 
 
 def test_chats_of_several_workers_keep_their_order(

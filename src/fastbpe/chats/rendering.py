@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import sys
 import time
 from datetime import datetime
@@ -58,7 +59,7 @@ def limit(seconds: int, max_bytes: int) -> None:
         import resource
     except ImportError:
         return
-    until = int(time.process_time()) + seconds
+    until = math.ceil(time.process_time()) + seconds  # the system takes whole seconds
     for what, most in ((resource.RLIMIT_CPU, until), (resource.RLIMIT_AS, max_bytes)):
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(what, (most, resource.getrlimit(what)[1]))

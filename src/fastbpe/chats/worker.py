@@ -12,20 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.plurals import counted
 from fastbpe.errors import ChatError
 
 # Real seconds until a worker is killed, even if a busy machine gave it little processor time, or the system has no
 # limit on that: for each second of the limit, and for each run.
 PATIENCE = 5
 PATIENCE_PER_RUN = 1
-_ENVIRONMENT = (
-    "PATH",
-    "HOME",
-    "SYSTEMROOT",
-    "APPDATA",
-    "USERPROFILE",
-    "PYTHONPATH",
-)  # so Python finds its packages
+# With these, Python finds its packages.
+_ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE", "PYTHONPATH")
 _PROGRAM = Path(__file__).with_name("rendering.py")
 
 
@@ -63,7 +58,7 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
         "max_bytes": limits.max_memory_bytes,
         "max_characters": limits.max_characters,
     }
-    too_long = f"chat template: it needs more than {limits.n_seconds} seconds"
+    too_long = f"chat template: it needs more than {counted(limits.n_seconds, 'second')}"
     try:
         done = subprocess.run(
             [sys.executable, str(_PROGRAM)],

@@ -187,4 +187,4 @@ def test_limit_that_the_system_refuses_leaves_the_other(monkeypatch: pytest.Monk
     monkeypatch.setattr(resource, "setrlimit", setrlimit)
     monkeypatch.setattr(rendering.time, "process_time", lambda: 5.5)  # of the runs before
     rendering.limit(2, 1 << 29)
-    assert limits == {resource.RLIMIT_CPU: (7, resource.getrlimit(resource.RLIMIT_CPU)[1])}
+    assert limits == {resource.RLIMIT_CPU: (8, resource.getrlimit(resource.RLIMIT_CPU)[1])}
