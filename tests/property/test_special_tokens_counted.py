@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import random
 from typing import Any
@@ -124,6 +125,17 @@ def test_templates_stand_around_each_text(dtype: Any) -> None:
         assert [part.tolist() for part in numpy.split(ids, offsets[1:-1])] == dropped
         none, zero = tokenizer.encode_batch_to_numpy([], with_template=True)
         assert (none.tolist(), zero.tolist()) == ([], [0])
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_templates_stand_around_short_long_and_cut_texts(num_threads: int) -> None:
+    """A batch of this size has jobs of many texts, and a text of this length is cut into jobs."""
+    tokenizer = with_both()
+    batch = ["ab c", *["ab " * 900] * 50, "", "ab é" * 100_000, "c"]
+    ids = tokenizer.encode_batch(batch, num_threads=num_threads)
+    framed = tokenizer.encode_batch(batch, num_threads=num_threads, with_template=True)
+    assert framed == [[256, 257, *one, 258] for one in ids]
+    assert all(map(gc.is_tracked, framed))
 
 
 def with_both() -> Tokenizer:

@@ -4,7 +4,8 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef list lists_of_texts(
-    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads
+    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads,
+    tuple before=*, tuple behind=*
 )
 cdef tuple array_of_texts(
     Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads

@@ -28,13 +28,15 @@ cdef enum:
 # Lists
 
 cdef list lists_of_texts(
-    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads
+    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads,
+    tuple before=(), tuple behind=()
 ):
     """Encode texts; return a list of lists of ids, in order.
 
     texts: an iterable of str, or of bytes-like UTF-8.
     allowed, disallowed: as in Pipeline.encode().
     num_threads: int or None, as in Encoder.encode_batch().
+    before, behind: ids that are put around those of each text.
     """
     cdef list out = [], batch
     cdef int n_threads
@@ -47,9 +49,9 @@ cdef list lists_of_texts(
         n_threads = _n_threads(pipeline, batches.n_units, num_threads)
         try:
             if n_threads > 1:
-                Jobs(pipeline, batch, allowed, disallowed, False).add_lists(n_threads, out)
+                Jobs(pipeline, batch, allowed, disallowed, False).add_lists(n_threads, out, before, behind)
             else:
-                _append_lists(pipeline, batch, allowed, disallowed, out)
+                _append_lists(pipeline, batch, allowed, disallowed, out, before, behind)
         except ValueError as error:
             _note_text(pipeline, batches, allowed, disallowed, error)
             raise
@@ -58,7 +60,8 @@ cdef list lists_of_texts(
 
 
 cdef int _append_lists(
-    Pipeline pipeline, list batch, SpecialMatcher allowed, SpecialMatcher disallowed, list out
+    Pipeline pipeline, list batch, SpecialMatcher allowed, SpecialMatcher disallowed, list out, tuple before,
+    tuple behind
 ) except -1:
     """Append a list of ids for each text, hidden from the garbage collector. Uses only this thread."""
     cdef Scratch* scratch = pipeline.pool.take()
@@ -72,12 +75,14 @@ cdef int _append_lists(
             if allowed is None and is_short(pipeline, text):
                 ids = short_list_by(scratch, pipeline, text, disallowed)
                 if ids is not None:
+                    if before or behind:
+                        ids = [*before, *ids, *behind]
                     hide(ids)
                     out.append(ids)
                     continue
             scratch.ids.n = 0
             append_text(pipeline, text, allowed, disallowed, scratch)
-            ids = ids_list(scratch.ids.items, scratch.ids.n)
+            ids = ids_list(scratch.ids.items, scratch.ids.n, before, behind)
             hide(ids)
             out.append(ids)
     finally:

@@ -337,17 +337,12 @@ cdef class Encoder:
         with_template=False,
     ):
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
-        if with_template:
-            before, behind = self._template_ids()
-            lists = Encoder.encode_batch(
-                self, texts, num_threads=num_threads, allowed_special=allowed_special,
-                disallowed_special=disallowed_special, dropout=dropout, seed=seed,
-            )
-            return [[*before, *ids, *behind] for ids in lists]
+        before, behind = map(tuple, self._template_ids()) if with_template else (NONE, NONE)
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if _drops(dropout, seed):
-            return self._dropper().encode_batch(texts, allowed, disallowed, dropout, seed, num_threads)
-        return self._to_lists(texts, allowed, disallowed, num_threads)
+            lists = self._dropper().encode_batch(texts, allowed, disallowed, dropout, seed, num_threads)
+            return [[*before, *ids, *behind] for ids in lists] if with_template else lists
+        return lists_of_texts(self._ready(), texts, allowed, disallowed, num_threads, before, behind)
 
     def encode_ordinary_batch(self, texts, *, num_threads=None):
         """Encode each text as `encode_ordinary` does. See `Tokenizer.encode_ordinary_batch`."""

@@ -63,7 +63,9 @@ cdef class Jobs:
     cdef void _store_or_leave(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void add_counts(self, int64_t* counts) noexcept
-    cdef int add_lists(self, int n_threads, list out) except -1
+    cdef int add_lists(self, int n_threads, list out, tuple before=*, tuple behind=*) except -1
     cdef int _wait_for(self, size_t number, Scratch* scratch) except -1
-    cdef size_t _add_list_of_parts(self, size_t number, Scratch* scratch, list out) except 0
-    cdef int _add_lists_of_texts(self, const Job* job, list out) except -1
+    cdef size_t _add_list_of_parts(
+        self, size_t number, Scratch* scratch, list out, tuple before, tuple behind
+    ) except 0
+    cdef int _add_lists_of_texts(self, const Job* job, list out, tuple before, tuple behind) except -1

@@ -420,8 +420,10 @@ cdef class Jobs:
             if self._jobs[number].is_part:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
-    cdef int add_lists(self, int n_threads, list out) except -1:
+    cdef int add_lists(self, int n_threads, list out, tuple before=(), tuple behind=()) except -1:
         """Do all jobs, and append a list of ids per text to `out`, which is hidden from the garbage collector.
+
+        before, behind: ids that are put around those of each text.
 
         The calling thread makes the lists of finished jobs while other threads work, and does jobs in between.
 
@@ -438,10 +440,10 @@ cdef class Jobs:
             while number < self.n_jobs:
                 yield_gil_if_due()
                 if self._jobs[number].is_part:
-                    number = self._add_list_of_parts(number, scratch, out)
+                    number = self._add_list_of_parts(number, scratch, out, before, behind)
                 else:
                     self._wait_for(number, scratch)
-                    self._add_lists_of_texts(&self._jobs[number], out)
+                    self._add_lists_of_texts(&self._jobs[number], out, before, behind)
                     number += 1
         except BaseException:
             set_flag(&self._abandoned)
@@ -465,7 +467,9 @@ cdef class Jobs:
         PyErr_CheckSignals()
         return 0
 
-    cdef size_t _add_list_of_parts(self, size_t number, Scratch* scratch, list out) except 0:
+    cdef size_t _add_list_of_parts(
+        self, size_t number, Scratch* scratch, list out, tuple before, tuple behind
+    ) except 0:
         """Append the list of a text in parts; return the index of the next job after them.
 
         number: index of the first part's job.
@@ -475,6 +479,7 @@ cdef class Jobs:
         cdef size_t n_items
         cdef list made = new_list(0)
         hide(made)
+        made.extend(before)
         self._wait_for(number, scratch)
         # Estimate by the first part, up to one item per byte: a list that is too short by one is copied.
         n_items = <size_t> (min(ITEMS_PER_ID * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
@@ -484,16 +489,17 @@ cdef class Jobs:
             append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
             yield_gil_if_due()
             number += 1
+        made.extend(behind)
         fit_list(made)
         out.append(made)
         return number
 
-    cdef int _add_lists_of_texts(self, const Job* job, list out) except -1:
+    cdef int _add_lists_of_texts(self, const Job* job, list out, tuple before, tuple behind) except -1:
         """Append a list for each text of a job."""
         cdef size_t text, at = 0
         cdef list ids
         for text in range(job.first, job.first + job.n_texts):
-            ids = ids_list(job.ids + at, self._counts[text])
+            ids = ids_list(job.ids + at, self._counts[text], before, behind)
             hide(ids)
             out.append(ids)
             at += self._counts[text]

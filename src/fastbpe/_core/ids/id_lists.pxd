@@ -30,7 +30,7 @@ cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept
 
 
 cdef list new_list(size_t n)
-cdef list ids_list(const uint32_t* ids, size_t n)
+cdef list ids_list(const uint32_t* ids, size_t n, tuple before=*, tuple behind=*)
 cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1
 cdef void expect_items(list out, size_t n_more) noexcept
 cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1

@@ -266,10 +266,14 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
     return array
 
 
-cdef list ids_list(const uint32_t* ids, size_t n):
-    """Make a list of n ids."""
-    cdef list out = new_list(n)
+cdef list ids_list(const uint32_t* ids, size_t n, tuple before=(), tuple behind=()):
+    """Make a list of n ids, with other ids before and behind them."""
+    cdef list out = new_list(len(before) + n + len(behind))
+    for item in before:
+        add_item(out, item)
     add_ids(out, ids, n)
+    for item in behind:
+        add_item(out, item)
     return out
 
 
