@@ -337,7 +337,7 @@ cdef class Encoder:
         with_template=False,
     ):
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
-        before, behind = map(tuple, self._template_ids()) if with_template else (NONE, NONE)
+        before, behind = map(tuple, self._template_ids()) if with_template else ((), ())
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if _drops(dropout, seed):
             lists = self._dropper().encode_batch(texts, allowed, disallowed, dropout, seed, num_threads)
