@@ -8,6 +8,7 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.optional_imports import require_pyarrow_for
 from fastbpe.cluster.workers import tokenizer_of
+from fastbpe.corpus.table_files import as_bytes, is_text
 from fastbpe.errors import FormatError
 from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -70,12 +71,7 @@ def check_column(column: str, names: Collection[str]) -> None:
 
 def check_is_text(kind: Any, column: str) -> None:
     """Raise TypeError unless an Arrow type is a type of texts: string, or binary (with UTF-8)."""
-    types = require_pyarrow_for("a column of texts").types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    known = str(kind) in ("string_view", "binary_view")
-    tests = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_null)
-    if not known and not any(test(kind) for test in tests):
+    if not is_text(kind) and str(kind) != "null":
         raise TypeError(f"column {column!r} has the type {kind}; it must contain strings, or UTF-8 as binary")
 
 
@@ -117,9 +113,8 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
     for table in tables:
         texts = table.column(column)
         check_is_text(texts.type, column)
-        if pyarrow.types.is_dictionary(texts.type):
-            texts = texts.cast(texts.type.value_type)
-        yield from texts.cast(pyarrow.large_binary()).to_pylist()
+        for chunk in texts.chunks if isinstance(texts, pyarrow.ChunkedArray) else [texts]:
+            yield from as_bytes(pyarrow, chunk).to_pylist()
 
 
 def with_ids(table: Any, encoding: Encoding) -> Any:

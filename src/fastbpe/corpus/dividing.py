@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.corpus import tables
 from fastbpe.corpus.document_files import format_and_packing
 from fastbpe.corpus.file_parts import FilePart, cuts, unpacked_size
 from fastbpe.corpus.remote import AnyPath
+from fastbpe.corpus.table_files import open_table
 from fastbpe.errors import FormatError
 
 
@@ -46,7 +46,8 @@ def divide(
     kind, packing = format_and_packing(path, format, field)
     size = path.stat().st_size
     if kind == "parquet":
-        n_rows = tables.count_rows(path)
+        with open_table(path, path, kind) as table:
+            n_rows = table.n_rows or 0
         first, last = (-(-place * n_rows // size) for place in (start, end))
         return FilePart(path, kind, "", first, last) if first < last else None
     n_bytes = unpacked_size(path, packing)

@@ -34,7 +34,7 @@ from fastbpe.corpus.open_files import LinesBefore, OpenFile, open_file
 from fastbpe.corpus.remote import AnyPath, RemotePath
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Cut, Document, Skip, items_of, warn_of_names
-from fastbpe.corpus.tables import TableTexts
+from fastbpe.corpus.tables import table_texts
 from fastbpe.corpus.text_blocks import held, ranges
 from fastbpe.corpus.text_documents import AvailableBytes, ReplacedUtf8, Stretch, TextBlock
 from fastbpe.errors import FormatError, FormatWarning
@@ -235,7 +235,7 @@ def read(
             if content.file is None:
                 part = (path.whole, path.start, path.end) if isinstance(path, FilePart) else (path, 0, None)
                 whole, first, last = part
-                table = TableTexts(
+                for texts, row, n_read in table_texts(
                     whole,
                     whole,
                     content.format,
@@ -244,8 +244,7 @@ def read(
                     last_row=last,
                     skip=skip,
                     errors=errors,
-                )
-                for texts, row, n_read in table:
+                ):
                     yield Stretch(texts, True, row - first, n_read)
                 return
             if content.format == "text" and separator is None and skip is not None and not offset:
@@ -400,7 +399,7 @@ def read_stream(
     if format in TABLES:
         with contextlib.ExitStack() as stack:
             table = file if file.seekable() else stack.enter_context(spooled(file))
-            for texts, row, n_read in TableTexts(table, where, format, field, errors=errors):
+            for texts, row, n_read in table_texts(table, where, format, field, errors=errors):
                 yield Stretch(texts, True, row, n_read)
         return
     is_whole = separator is None and format != "jsonl"

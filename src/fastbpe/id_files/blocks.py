@@ -21,7 +21,7 @@ def blocks_of(part: Part) -> Iterator[bytes]:
     """Read the ids of a part in blocks, and check that the file ends after them."""
     left = part.n_ids * READABLE[part.dtype][0]
     if part.is_table:
-        for block, _ in read_rows(part.path, part.dtype):
+        for block, _ in read_rows(part.path):
             left -= len(block)
             yield block
         if left:
@@ -53,7 +53,7 @@ def ends_of(part: Part) -> Iterator[array[int]]:
 
 def _ends(part: Part) -> Iterator[array[int]]:
     if part.is_table:
-        yield from (ends for _, ends in read_rows(part.path, part.dtype))
+        yield from (ends for _, ends in read_rows(part.path))
     elif part.index is not None:
         part.index.check(part.n_ids)
         starts = part.index.starts(part.n_ids)

@@ -11,6 +11,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.text_batches import TextRows
 from fastbpe._utils.batches import items_in
 from fastbpe._utils.optional_imports import require_numpy, require_pyarrow_for
+from fastbpe.corpus.table_files import as_bytes, is_text
 from fastbpe.errors import note_place
 from fastbpe.tokenizer.numpy_output import check_output, in_dtype
 
@@ -59,19 +60,12 @@ def to_arrow(
 
 
 def _as_strings(pyarrow: Any, texts: Any) -> Any:
-    """Convert an array to a type whose rows are contiguous in one buffer."""
+    """Convert an array to bytes whose rows are contiguous in one buffer."""
     if not isinstance(texts, pyarrow.Array):
         return _array_of(pyarrow, items_in(texts))
-    if pyarrow.types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
-    kinds = pyarrow.types
-    if any(
-        test(texts.type)
-        for test in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)
-    ):
-        return texts
-    if texts.type == pyarrow.null() or str(texts.type) in ("string_view", "binary_view"):
-        return texts.cast(pyarrow.large_binary() if "binary" in str(texts.type) else pyarrow.large_string())
+    if is_text(texts.type) or texts.type == pyarrow.null():
+        texts = as_bytes(pyarrow, texts)
+        return texts.cast(pyarrow.large_binary()) if str(texts.type) == "binary_view" else texts
     raise TypeError(f"texts must be an Arrow array of strings or binary, not of {texts.type}")
 
 
@@ -90,7 +84,7 @@ def _array_of(pyarrow: Any, texts: Iterable[Any]) -> Any:
 
 
 def _rows(pyarrow: Any, array: Any) -> TextRows:
-    wide = pyarrow.types.is_large_string(array.type) or pyarrow.types.is_large_binary(array.type)
+    wide = pyarrow.types.is_large_binary(array.type)
     validity, offsets, data = array.buffers()
     if not array.null_count:
         validity = None
@@ -144,6 +138,7 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
             raise TypeError(
                 f"batch must be an Arrow array of lists of integers, not {getattr(array, 'type', batch)!r}"
             )
+        array.validate(full=True)
         values = array.flatten()
         if array.null_count or values.null_count:
             row = next(islice((i for i, row in enumerate(array) if not row.is_valid or None in row.as_py()), 1))

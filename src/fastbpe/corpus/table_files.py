@@ -1,0 +1,239 @@
+"""Columns of parquet and Arrow IPC files, some rows at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from fastbpe._utils.optional_imports import require_pyarrow
+from fastbpe.corpus.remote import AnyPath
+from fastbpe.errors import FormatError
+
+AGAIN = "copy the file again or recreate it"  # advice in errors
+
+_BUFFER_BYTES = 1 << 20  # bytes read at a time
+_FILE_MAGIC = b"ARROW1"  # of an Arrow IPC file; without it, it is a stream
+#: Types of a column of texts → the type that holds their bytes.
+_BYTES_OF = {
+    "string": "binary",
+    "large_string": "large_binary",
+    "string_view": "binary_view",
+    "binary": "binary",
+    "large_binary": "large_binary",
+    "binary_view": "binary_view",
+}
+
+
+@contextlib.contextmanager
+def open_table(
+    source: AnyPath | IO[bytes], where: object, kind: str, again: str = AGAIN
+) -> Iterator[ParquetTable | ArrowTable]:
+    """Open a file.
+
+    Args:
+        source: its path, or an open file that can seek.
+        where: the file, for errors.
+        kind: "parquet" or "arrow".
+        again: advice for the errors of a damaged file.
+
+    Raises:
+        FormatError: the file is damaged; also while the caller uses it.
+        ImportError: pyarrow is not installed.
+        OSError: the system cannot open or read it.
+    """
+    is_parquet = kind == "parquet"
+    arrow = require_pyarrow(f"{where}" if is_parquet else f"{where}".removesuffix(".arrow") + ".arrow")
+    table: ParquetTable | ArrowTable | None = None
+    try:
+        with contextlib.ExitStack() as opened:
+            if not (is_parquet and isinstance(source, Path)):  # pyarrow opens these itself, which is faster
+                source = opened.enter_context(_open(source))
+            table = (ParquetTable if is_parquet else ArrowTable)(arrow, source, where, again, opened)
+            yield table
+    except FormatError:
+        raise
+    except Exception as error:  # for damaged files, pyarrow raises errors of many kinds
+        if isinstance(error, OSError) and error.errno:  # from the system: errors of pyarrow have no number
+            error.filename = error.filename or str(where)
+            raise
+        place = f" after row {table.row}" if table is not None and table.row else ""
+        name = "parquet" if is_parquet else "Arrow"
+        raise FormatError(f"{where}: not a valid {name} file{place}: {error}; {again}") from None
+
+
+class _Table:
+    """An open file.
+
+    Attributes:
+        arrow: the module pyarrow.
+        schema: its columns.
+        n_rows: int or None – number of its rows; None: the file does not say.
+        row: int – number of rows that were read.
+    """
+
+    schema: Any
+    n_rows: int | None = None
+
+    def __init__(self, arrow: Any, file: Any, where: object, again: str, opened: contextlib.ExitStack) -> None:
+        self.arrow, self._file, self._where, self._again = arrow, file, where, again
+        self.row = 0
+        self._open(opened)
+
+    def _open(self, opened: contextlib.ExitStack) -> None:
+        """Open the file's reader."""
+        raise NotImplementedError
+
+    def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
+        """Yield (batch, bytes of the file up to its end), and count the rows that are left out."""
+        raise NotImplementedError
+
+    def column(self, field: str, fits: Callable[[Any], object], kind: str, way_out: str) -> list[str]:
+        """Find a column, and return the names that lead to it.
+
+        Args:
+            field: its name; with dots, also the path to a field of a struct.
+            fits: function that tells whether the column may have a type.
+            kind: words for such a type, for the error.
+            way_out: advice for the error.
+
+        Raises:
+            FormatError: there is no such column, there are several, or its type does not fit.
+        """
+        names = self.schema.names
+        if names.count(field) > 1:
+            raise FormatError(
+                f"{self._where}: several columns are named {field!r}; keep one, or rename the others"
+            )
+        found = _find(self.schema, names, field, self.arrow)
+        if found is None:
+            raise FormatError(
+                f"{self._where}: no column {field!r}; its columns are {', '.join(map(repr, names))}; {way_out}"
+            )
+        way, found_kind = found
+        if not fits(found_kind):
+            raise FormatError(f"{self._where}: its column {field!r} is {found_kind}, not {kind}; {way_out}")
+        return way
+
+    def rows(
+        self, way: Sequence[str], n: int, first_row: int = 0, prepare: Callable[[Any], Any] | None = None
+    ) -> Iterator[tuple[Any, int]]:
+        """Yield a column as arrays of up to n rows, with the bytes of the file up to there.
+
+        pyarrow trusts the offsets in a file, and a wrong one would end the process: here they are checked.
+
+        Args:
+            way: names that lead to the column.
+            n: rows of an array.
+            first_row: the first row that is wanted; arrays before it may be left out, and count in `row`.
+            prepare: function to call with each array before the check.
+        """
+        for batch, n_read in self._batches(way, n, first_row):
+            batch.validate()
+            column = batch.column(batch.schema.get_field_index(way[0]))
+            if len(way) > 1:
+                column = self.arrow.compute.struct_field(column, list(way[1:]))
+            column = column if prepare is None else prepare(column)
+            column.validate(full=True)
+            for start in range(0, len(column), n):
+                piece = column.slice(start, n)
+                yield piece, n_read
+                self.row += len(piece)
+
+
+class ParquetTable(_Table):
+    """An open parquet file."""
+
+    def _open(self, opened: contextlib.ExitStack) -> None:
+        # Without pre_buffer, which reads whole row groups ahead: one may be as large as the file.
+        reader = self.arrow.parquet.ParquetFile
+        self._reader = opened.enter_context(reader(self._file, pre_buffer=False, buffer_size=_BUFFER_BYTES))
+        self._facts = self._reader.metadata
+        self.schema, self.n_rows = (
+            self._reader.schema_arrow.with_metadata(self._facts.metadata),
+            self._facts.num_rows,
+        )
+
+    def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
+        size = os.stat(self._file).st_size if isinstance(self._file, Path) else _size(self._file)
+        groups = [self._facts.row_group(i).num_rows for i in range(self._reader.num_row_groups)]
+        if min(groups, default=0) < 0 or sum(groups) != self.n_rows:
+            raise self._damaged("its row counts disagree")
+        for group, n_rows in enumerate(groups):  # one by one: the rows before a damaged one are read
+            end = self.row + n_rows
+            if end <= first_row:
+                self.row = end
+                continue
+            for batch in self._reader.iter_batches(n, row_groups=[group], columns=[".".join(way)]):
+                yield batch, size * (self.row + batch.num_rows) // max(sum(groups), 1)
+            if self.row != end:
+                raise self._damaged(f"row {self.row} is missing")
+
+    def _damaged(self, said: str) -> FormatError:
+        return FormatError(f"{self._where}: damaged parquet file: {said}; {self._again}")
+
+
+class ArrowTable(_Table):
+    """An open Arrow file or stream."""
+
+    def _open(self, opened: contextlib.ExitStack) -> None:
+        self._is_file = self._file.read(len(_FILE_MAGIC)) == _FILE_MAGIC
+        self._file.seek(0)
+        ipc = self.arrow.ipc
+        reader = (ipc.open_file if self._is_file else ipc.open_stream)(self._file)
+        self._reader = opened.enter_context(reader)
+        self.schema = reader.schema
+
+    def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
+        reader = self._reader
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if self._is_file else reader:
+            yield batch, self._file.tell()
+
+
+def _find(fields: Any, names: list[str], field: str, pyarrow: Any) -> tuple[list[str], Any] | None:
+    """Find a field of a schema or struct; return the names on the way to it, and its type."""
+    if field in names:
+        return [field], fields.field(field).type
+    at = field.find(".")
+    while at >= 0:
+        if field[:at] in names and pyarrow.types.is_struct(kind := fields.field(field[:at]).type):
+            inner = [kind.field(i).name for i in range(kind.num_fields)]
+            if found := _find(kind, inner, field[at + 1 :], pyarrow):
+                return [field[:at], *found[0]], found[1]
+        at = field.find(".", at + 1)
+    return None
+
+
+def _open(source: AnyPath | IO[bytes]) -> Any:
+    """Open a path; leave an open file open."""
+    return contextlib.nullcontext(source) if hasattr(source, "read") else source.open("rb")
+
+
+def _size(file: IO[bytes]) -> int:
+    at = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(at)
+    return size
+
+
+def is_list_of_integers(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of lists of integers, however it stores them."""
+    return "list" in str(kind).partition("<")[0] and str(kind.value_type).lstrip("u").startswith("int")
+
+
+def is_text(kind: Any) -> bool:
+    """Tell whether an Arrow type is one of strings or bytes, or of dictionaries of them."""
+    name = str(kind)
+    return (str(kind.value_type) if name.startswith("dictionary<") else name) in _BYTES_OF
+
+
+def as_bytes(arrow: Any, column: Any) -> Any:
+    """Convert an array of texts or nulls to bytes, and check all but the UTF-8. arrow: the module pyarrow."""
+    if arrow.types.is_dictionary(column.type):
+        values = as_bytes(arrow, column.dictionary)
+        return arrow.DictionaryArray.from_arrays(column.indices, values, safe=True).cast(values.type)
+    column = column.cast(getattr(arrow, _BYTES_OF.get(str(column.type), "binary"))())
+    column.validate(full=True)
+    return column
