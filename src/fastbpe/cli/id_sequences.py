@@ -1,7 +1,7 @@
 """Sequences of integers on the command line: train --mode ids, and encode and decode with the trained tokenizer.
 
-`tokenizer.sequence_files` reads the files. Standard input is text: one sequence per line, with its integers
-separated by white space. Blank lines are empty sequences.
+`tokenizer.sequences.sequence_files` reads the files. Standard input is text: one sequence per line, with its
+integers separated by white space. Blank lines are empty sequences.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def read(name: str, field: str | None = None) -> Iterator[Any]:
             yield sequence
         return
     with streams.open_input(name) as file:
-        for number, line in enumerate(file, 1):
-            yield sequence_files.numbers(line, f"{streams.name_of(name)}:{number}")
+        for _, sequence in sequence_files.text_lines(file, streams.name_of(name)):
+            yield sequence
 
 
 def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:

@@ -59,12 +59,10 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     if isinstance(path, FilePart):
         by_name, packing, format = "", "", path.format
     else:
-        check_is_read(path)
         by_name, packing = named(path)
+        check_is_read(path, format or by_name, packing)
     wanted = format or ("" if by_name == "json" else by_name)  # of a .json file, the content is checked
     if wanted in TABLES:
-        if packing:
-            raise FormatError(f"{path}: a {wanted} file has its own compression; decompress it first")
         yield Content(wanted, None, lambda: 0, False)
         return
     with path.open("rb") as stored, content_of(stored, path, wanted, by_name, packing, field) as content:

@@ -66,12 +66,14 @@ def named(path: AnyPath) -> tuple[str, str]:
     return said, packing
 
 
-def check_is_read(path: AnyPath) -> None:
-    """Raise FormatError for a compressed file that fastbpe cannot decompress."""
+def check_is_read(path: AnyPath, format: str, packing: str) -> None:
+    """Raise FormatError for a compressed file that fastbpe cannot decompress, or a compressed table."""
     if path.suffix.lower() in REFUSED:
         raise FormatError(
             f"{path}: fastbpe reads no {path.suffix} files; decompress it, or compress it as .gz or .zst"
         )
+    if format in TABLES and packing:
+        raise FormatError(f"{path}: a {format} file has its own compression; decompress it first")
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:

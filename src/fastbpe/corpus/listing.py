@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fastbpe._utils.plurals import counted
@@ -30,13 +30,22 @@ class Listing:
     Args:
         format: the caller's format, or None.
         field: field that contains the text.
+        is_taken: function that tells, in place of the rules above, whether a file of a folder is taken.
+        kinds: words for the files that it takes, for the error.
 
     Attributes:
         left_out: visible files in folders that are not used: their number, and the first names.
     """
 
-    def __init__(self, format: str | None = None, field: str = "text") -> None:
+    def __init__(
+        self,
+        format: str | None = None,
+        field: str = "text",
+        is_taken: Callable[[AnyPath], bool] | None = None,
+        kinds: str = "",
+    ) -> None:
         self._format, self._field = format, field
+        self._is_taken, self._kinds = is_taken or self._has_documents, kinds
         self._seen: set[object] = set()
         self.left_out = Skipped()
 
@@ -86,13 +95,18 @@ class Listing:
                     f"{folder}: by their names, no files in this folder have the format {self._format}{others}; "
                     f"select files with a pattern such as '{folder}/**/*', or change format="
                 )
+            if self._kinds:
+                raise FileNotFoundError(
+                    f"{folder}: no file of {self._kinds} in this folder{others}; select others with a pattern "
+                    f"such as '{folder}/**/*'"
+                )
             raise FileNotFoundError(
                 f"{folder}: no .txt, .jsonl, .parquet or .arrow file in this folder{others}; select others with a "
                 f"pattern such as '{folder}/**/*.py', or set their format with format="
             )
         return found
 
-    def _is_taken(self, path: AnyPath) -> bool:
+    def _has_documents(self, path: AnyPath) -> bool:
         said, _ = named(path)
         if self._format:
             return said in ("", self._format) or (said == "json" and self._format == "jsonl")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +105,10 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
             r"a\.txt:1: '9{19}' at position 1 .*: these are integers .*, of at most 18 digits",
         ),
         ("a.npy", "nothing", r"a\.npy: not a valid \.npy file"),
-        ("a.parquet", "nothing", r"a\.parquet: not a valid \.parquet file"),
+        ("a.parquet", "nothing", r"a\.parquet: not a valid parquet file"),
+        ("a.bin", "nothing!", r"a\.bin: no a\.bin\.json next to it names the dtype .*, or save them as \.npy"),
+        ("a.parquet.gz", "", r"a\.parquet\.gz: a parquet file has its own compression; decompress it first"),
+        ("a.npy.gz", "", r"a\.npy\.gz: fastbpe reads \.npy files only uncompressed; decompress it first"),
     ],
 )
 def test_file_that_holds_no_symbols_is_named_and_nothing_is_written(
@@ -124,7 +129,10 @@ def test_wrong_arguments_are_refused(tokenizer: SequenceTokenizer, tmp_path: Pat
         ({"document_end": "<no>"}, SpecialTokenError, "<no>"),
         ({"dtype": "uint8"}, ValueError, "dtype='uint8'"),
         ({"header": "x"}, ValueError, "header='x'"),
-        ({"inputs": tmp_path / "no.jsonl"}, FileNotFoundError, "no file of sequences matches"),
+        ({"inputs": tmp_path / "no.jsonl"}, FileNotFoundError, r"No such file or directory: .*no\.jsonl"),
+        ({"inputs": tmp_path / "no*.jsonl"}, FileNotFoundError, r"no\*\.jsonl: no file matches this pattern"),
+        ({"inputs": ""}, FileNotFoundError, '"" is not a path; pass one, or "." for this folder'),
+        ({"inputs": "s3://bucket/a.jsonl"}, FormatError, "sequences are read only on this machine; copy the"),
         ({"inputs": [[0, 1]]}, TypeError, "an input is list, not a path; encode_batch accepts sequences"),
         ({"inputs": []}, ValueError, "inputs is empty"),
     ):
@@ -132,6 +140,130 @@ def test_wrong_arguments_are_refused(tokenizer: SequenceTokenizer, tmp_path: Pat
         with pytest.raises(error, match=message):
             tokenizer.encode_files(**arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+def encoded(inputs: Any, **options: Any) -> list[list[int]]:
+    """Return the sequences that encode_files finds, as the ids of a tokenizer without merges."""
+    out = Path(inputs[0] if isinstance(inputs, list) else inputs).parent.parent / "out.npy"
+    SequenceTokenizer.from_merges([], base_size=256).encode_files(
+        inputs, out, overwrite=True, progress=False, **options
+    )
+    return [document.tolist() for document in open_ids(out)]
+
+
+def test_folder_is_listed_as_for_documents(tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"in: no file of sequences \(\.npy, .*\) in this folder; select"):
+        encoded(folder)
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(b"[1]"))
+    (folder / "b.txt.gz").write_bytes(gzip.compress(b"2"))
+    (folder / "c.TXT").write_text("3")
+    (folder / ".hidden.txt").write_text("4")
+    (folder / "notes.md").write_text("5")
+    (folder / "sub.txt").mkdir()
+    (folder / "sub.txt" / "d.ndjson").write_text("[6]")
+    assert encoded(folder) == [[1], [2], [3], [6]]
+    assert encoded(folder / "*") == [[1], [2], [3], [5]]  # without the folder sub.txt
+    with pytest.warns(fastbpe.errors.FormatWarning, match="listed twice"):
+        assert encoded([folder / "c.TXT", folder / "*.TXT"]) == [[3], [3]]
+
+
+def test_megatron_index_is_not_a_second_file(tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    (tmp_path / "codes.txt").write_text("1 2\n3\n")
+    SequenceTokenizer.from_merges([], base_size=256).encode_files(
+        tmp_path / "codes.txt", folder / "m.idx", progress=False
+    )
+    assert {path.name for path in folder.iterdir()} >= {"m.bin", "m.idx"}
+    for inputs in (folder, folder / "m.bin", folder / "m.idx", [folder / "m.idx", folder / "m.bin"]):
+        assert encoded(inputs) == [[1, 2], [3]]
+
+
+def test_blank_lines_and_marks_of_text_and_json(tmp_path: Path) -> None:
+    (folder := tmp_path / "in").mkdir()
+    (folder / "a.txt").write_bytes(b"\xef\xbb\xbf1\n\n2\n")
+    (folder / "a.jsonl").write_bytes(b"\xef\xbb\xbf[1]\n\n[2]\n")
+    assert encoded(folder / "a.txt") == [[1], [], [2]]
+    assert encoded(folder / "a.jsonl") == [[1], [2]]
+    (folder / "a.txt").write_bytes(b"1\n\xef\xbb\xbf2\n")
+    with pytest.raises(ValueError, match=r"a\.txt:2: '\\ufeff2' at position 0"):
+        encoded(folder / "a.txt")
+
+
+def test_damaged_header_of_an_array_is_a_format_error(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    (folder := tmp_path / "in").mkdir()
+    path = folder / "a.npy"
+    numpy.save(path, numpy.array([1, 2], "int16"))
+    good = path.read_bytes()
+    assert encoded(path) == [[1, 2]]
+    for old, new in ((b"'shape': (2,)", b"'shape': (2,("), (b"{'descr'", b"{'desc\0'"), (b"'<i2'", b"'|O8'")):
+        assert old in good
+        path.write_bytes(good.replace(old, new))
+        with pytest.raises(FormatError, match=r"a\.npy: not a valid \.npy file: "):
+            encoded(path)
+    with open(path, "wb") as file:
+        numpy.savez(file, a=numpy.array([1]))
+    with pytest.raises(FormatError, match=r"a\.npy: not a valid \.npy file: it is not an array of numbers"):
+        encoded(path)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_columns_of_a_table_are_checked(tmp_path: Path, suffix: str) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (folder := tmp_path / "in").mkdir()
+    path = folder / f"a{suffix}"
+
+    def write_table(*columns: Any) -> None:
+        table = arrow.table(list(columns), ["input_ids"] * len(columns))
+        if suffix == ".parquet":
+            parquet.write_table(table, path)
+        else:
+            with arrow.ipc.new_file(str(path), table.schema) as writer:
+                writer.write_table(table)
+
+    integers = arrow.array([1, 2, 1])
+    for column, message in (
+        (integers.dictionary_encode(), "is (dictionary<.*|int64), not lists of integers; use field="),
+        (integers, "is int64, not lists of integers"),
+        (arrow.array([["a"]]), "is list<.*, not lists of integers"),
+        (arrow.array([[1], None]), "row 1: 'input_ids' must be a list of integers, but is null or contains null"),
+        (arrow.array([[1], [2, None]]), "row 1: 'input_ids' must be a list of integers"),
+    ):
+        write_table(column)
+        with pytest.raises(FormatError, match=rf"a\{suffix}: .*{message}"):
+            encoded(path)
+    if suffix == ".arrow":
+        write_table(arrow.RunEndEncodedArray.from_arrays(arrow.array([3], arrow.int32()), arrow.array([1])))
+        with pytest.raises(FormatError, match=r"is run_end_encoded<.*, not lists of integers"):
+            encoded(path)
+    write_table(arrow.array([[1]]), arrow.array([[2]]))
+    with pytest.raises(FormatError, match="several columns are named 'input_ids'; keep one"):
+        encoded(path)
+    for kind in (arrow.list_(arrow.uint8()), arrow.large_list(arrow.int64()), arrow.list_(arrow.int16(), 2)):
+        write_table(arrow.array([[1, 2], [3, 4]], kind))
+        assert encoded(path) == [[1, 2], [3, 4]]
+
+
+def test_nested_fields_of_tables_and_lines_have_dotted_names(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    (folder := tmp_path / "in").mkdir()
+    pytest.importorskip("pyarrow.parquet").write_table(arrow.table({"a": [{"b": [1, 2]}]}), folder / "a.parquet")
+    (folder / "b.jsonl").write_text('{"a": {"b": [3]}}')
+    assert encoded(folder, field="a.b") == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_parquet_is_named(tmp_path: Path, seed: int) -> None:
+    (folder := tmp_path / "in").mkdir()
+    path = write(folder, "a.parquet", CODES)
+    data, places = bytearray(path.read_bytes()), random.Random(seed)
+    for _ in range(8):
+        data[places.randrange(4, len(data) - 4)] = 0xFF
+    path.write_bytes(data)
+    with contextlib.suppress(FormatError):
+        encoded(path)
 
 
 # Special tokens

@@ -2,98 +2,111 @@
 
 - .npy: a one-dimensional array is a sequence; each row of a two-dimensional array is one. If a .npy, .bin or .idx
   has files that define its documents, each document is a sequence.
-- .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with such a list in a field.
+- .jsonl, .ndjson, also .gz and .zst: a line is a list of integers, or an object with such a list in a field. Blank
+  lines are skipped.
 - .parquet and .arrow: a row is a sequence, in a column of lists.
-- any other file: a line is a sequence, with its integers separated by white space.
+- any other file, also .gz and .zst: a line is a sequence, with its integers separated by white space. A blank line
+  is an empty sequence.
 """
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
-from fastbpe._utils.optional_imports import require_numpy, require_pyarrow
-from fastbpe.corpus.compression import PACKINGS
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.corpus.document_formats import BOM, TABLES, check_is_read, named
 from fastbpe.corpus.file_parts import unpacked
+from fastbpe.corpus.listing import Listing
+from fastbpe.corpus.remote import AnyPath, is_remote
+from fastbpe.corpus.source_kinds import field_of
+from fastbpe.corpus.table_files import is_list_of_integers, open_table
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import beside
 from fastbpe.id_files.reader import open_ids
 
 FIELD = "input_ids"  # the field or column that contains a sequence
-_JSON = (".jsonl", ".ndjson")
-_TABLES = (".parquet", ".arrow")
-_SUFFIXES = (".npy", ".bin", ".idx", *_JSON, *_TABLES, ".txt")
+_IDS = (".bin", ".idx")
+_ARRAYS = (".npy", *_IDS)
+_KINDS = "sequences (.npy, .bin, .idx, .jsonl, .parquet, .arrow or .txt)"  # files that a folder means
+_OTHER_FIELD = "use field= to choose the one that contains the sequence"  # advice in errors
 _LONGEST_NUMBER = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 _ROWS = 1024  # rows of a table read at a time
 
 
 def files_of(inputs: Any) -> list[Path]:
-    """List the files that paths, folders and patterns refer to.
+    """List the files that paths, folders and patterns refer to, as `Listing` does for documents.
+
+    An .idx next to a listed .bin is left out: together they are one file of ids.
 
     Raises:
-        FileNotFoundError: a path does not exist, a folder has no file of sequences, or a pattern matches no file.
+        FileNotFoundError: a folder has no file of sequences, or a pattern matches no file.
+        FormatError: a path is remote.
         ValueError: there are no inputs.
         TypeError: an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
     if isinstance(items, bytes) or not isinstance(items, Iterable):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
-    found: list[Path] = []
+    listing = Listing(is_taken=_is_taken, kinds=_KINDS)
+    found: list[Any] = []
     for item in items:
         if not isinstance(item, (str, os.PathLike)):
             raise TypeError(f"an input is {type(item).__name__}, not a path; encode_batch accepts sequences")
-        path = Path(item)
-        here = [path]
-        if path.is_dir():
-            here = sorted(below for below in path.rglob("*") if below.is_file() and below.suffix in _SUFFIXES)
-        elif not path.exists():
-            here = sorted(map(Path, glob.glob(str(path), recursive=True)))
-        if not here:
-            raise FileNotFoundError(2, "no such file, and no file of sequences matches", str(path))
-        found += here
+        if is_remote(item):
+            raise FormatError(f"{os.fspath(item)}: sequences are read only on this machine; copy the file first")
+        found += listing.files(item)
     if not found:
         raise ValueError("inputs is empty: pass a path, a folder, or a list of paths")
-    return found
+    known = {*found}
+    return [path for path in found if path.suffix != ".idx" or path.with_suffix(".bin") not in known]
 
 
-def read(path: Path, field: str = FIELD, dtype: str | None = None) -> Iterator[tuple[str, Any]]:
+def _is_taken(path: AnyPath) -> bool:
+    return path.suffix in _ARRAYS or named(path)[0] not in ("", "json")
+
+
+def read(path: Path, field: str = FIELD) -> Iterator[tuple[str, Any]]:
     """Yield the sequences of a file, each with its place.
 
     Args:
         path: the file.
-        field: field of a JSON line, or column of a table, that contains the sequence.
-        dtype: dtype of a .bin that has no description next to it.
+        field: field of a JSON line, or column of a table, that contains the sequence; with dots, also the path to
+            a nested one.
 
     Raises:
         FormatError, ValueError: the file contains something other than sequences; the message contains the place.
         ImportError: a package needed to read the file is missing.
     """
-    suffixes = [suffix for suffix in path.suffixes if suffix not in PACKINGS]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix in _TABLES:
-        yield from _rows(path, field)
-    elif suffix in (".bin", ".idx") or (suffix == ".npy" and beside(path, ".json").exists()):
-        for i, ids in enumerate(open_ids(path, dtype=cast("Any", dtype))):
+    kind, packing = named(path)
+    check_is_read(path, kind, packing)
+    if packing and (suffix := Path(path.stem).suffix) in _ARRAYS:
+        raise FormatError(f"{path}: fastbpe reads {suffix} files only uncompressed; decompress it first")
+    if kind in TABLES:
+        yield from _rows(path, kind, field)
+    elif path.suffix in _IDS or (path.suffix == ".npy" and beside(path, ".json").exists()):
+        for i, ids in enumerate(_documents(path)):
             yield f"{path}, document {i}", ids
-    elif suffix == ".npy":
+    elif path.suffix == ".npy":
         array = _array(path)
         for i, row in enumerate((array,) if array.ndim == 1 else array):
             yield f"{path}, row {i}", row
     else:
-        packing = PACKINGS.get(path.suffix, "")
         with unpacked(path, packing) as file:
-            if suffix in _JSON:
-                yield from _json_lines(file, path, field)
-            else:
-                for number, line in enumerate(file, 1):
-                    yield f"{path}:{number}", numbers(line, f"{path}:{number}")
+            yield from _json_lines(file, path, field) if kind == "jsonl" else text_lines(file, path)
 
 
-def numbers(line: bytes, where: str) -> list[int]:
+def text_lines(file: Iterable[bytes], name: object) -> Iterator[tuple[str, list[int]]]:
+    """Yield the integers of each line of text, with its place. name: name of the file."""
+    for number, line in enumerate(file, 1):
+        where = f"{name}:{number}"
+        yield where, _numbers(line.removeprefix(BOM) if number == 1 else line, where)
+
+
+def _numbers(line: bytes, where: str) -> list[int]:
     """Parse the integers of a line. Raises ValueError for anything else."""
     words = line.split()
     for position, word in enumerate(words):
@@ -116,71 +129,52 @@ def _json_lines(file: IO[bytes], path: Path, field: str) -> Iterator[tuple[str, 
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{where}: not a line of JSON: {error}") from None
         if isinstance(value, dict):
-            if field not in value:
+            fields, value = value, field_of(value, field)
+            if value is None and field not in fields:
                 raise FormatError(
-                    f"{where}: no field {field!r}; its fields are {', '.join(map(repr, value))}; use field= "
-                    "to choose the one that contains the sequence"
+                    f"{where}: no field {field!r}; its fields are {', '.join(map(repr, fields))}; {_OTHER_FIELD}"
                 )
-            value = value[field]
         if not isinstance(value, list):
             raise FormatError(f"{where}: the sequence is {type(value).__name__}, not a list of integers")
         yield where, value
 
 
-def _rows(path: Path, field: str) -> Iterator[tuple[str, Any]]:
-    arrow = require_pyarrow(path)
-    number = 0
+def _rows(path: Path, kind: str, field: str) -> Iterator[tuple[str, Any]]:
+    with open_table(path, path, kind) as table:
+        way = table.column(field, is_list_of_integers, "lists of integers", _OTHER_FIELD)
+        for column, _ in table.rows(way, _ROWS):
+            for number, row in enumerate(column, table.row):
+                if not row.is_valid or row.values.null_count:
+                    raise FormatError(
+                        f"{path}: row {number}: {field!r} must be a list of integers, but is null or contains null"
+                    )
+                yield f"{path}, row {number}", row.values.to_pylist()
+
+
+def _documents(path: Path) -> Any:
+    """Open a file of ids; its description must say the dtype."""
     try:
-        with (
-            arrow.parquet.ParquetFile(path, pre_buffer=False)
-            if path.suffix == ".parquet"
-            else _arrow(path) as file
-        ):
-            schema = file.schema_arrow if path.suffix == ".parquet" else file.schema
-            if field not in schema.names:
-                raise FormatError(
-                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; use "
-                    "field= to choose the column that contains the sequences"
-                )
-            kind = schema.field(field).type
-            if not hasattr(kind, "value_type") or not arrow.types.is_integer(kind.value_type):
-                raise FormatError(f"{path}: its column {field!r} is {kind}, not lists of integers")
-            batches = file.iter_batches(_ROWS, columns=[field]) if path.suffix == ".parquet" else _batches(file)
-            for batch in batches:
-                for row in batch.column(batch.schema.get_field_index(field)):
-                    if not row.is_valid or row.values.null_count:
-                        raise FormatError(
-                            f"{path}: row {number}: its {field!r} is null or contains null, not integers"
-                        )
-                    yield f"{path}, row {number}", row.values.to_pylist()
-                    number += 1
-    except (arrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
-            raise
+        return open_ids(path)
+    except FormatError:
+        raise
+    except ValueError:  # only encode_files(dtype=) can state it, and that is the dtype of the output
         raise FormatError(
-            f"{path}: not a valid {path.suffix} file: {error}; copy the file again or recreate it"
+            f"{path}: no {path.name}.json next to it names the dtype of its integers; copy that file, too, or "
+            "save them as .npy"
         ) from None
-
-
-def _arrow(path: Path) -> Any:
-    ipc = require_pyarrow(path).ipc
-    with open(path, "rb") as file:
-        is_file = file.read(6) == b"ARROW1"
-    return ipc.open_file(str(path)) if is_file else ipc.open_stream(str(path))
-
-
-def _batches(reader: Any) -> Iterable[Any]:
-    return map(reader.get_batch, range(reader.num_record_batches)) if hasattr(reader, "get_batch") else reader
 
 
 def _array(path: Path) -> Any:
     numpy = require_numpy("reading .npy files")
     try:
-        array = numpy.load(path, allow_pickle=False, mmap_mode="r")
-    except (ValueError, EOFError) as error:
-        # numpy takes a file without its header for pickled objects, and advises to load them, which may run code.
-        why = "it is not an array of numbers" if "pickle" in str(error) else error
-        raise FormatError(f"{path}: not a valid .npy file: {why}") from None
+        array = numpy.lib.format.open_memmap(path, mode="r")
+    except OSError:
+        raise
+    except Exception as error:  # for a damaged header, numpy raises errors of Python's parser, too
+        # It advises to load a file with a long header as pickled objects, which may run code.
+        is_other = any(word in str(error) for word in ("pickle", "magic"))
+        why = "it is not an array of numbers" if is_other else error
+        raise FormatError(f"{path}: not a valid .npy file: {why}; copy the file again or recreate it") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
             f"{path}: an array of {array.dtype} with ndim={array.ndim}; it must have one or two dimensions, "

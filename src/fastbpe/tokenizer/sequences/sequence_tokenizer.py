@@ -405,8 +405,8 @@ class SequenceTokenizer:
         Args:
             inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one per row; .bin
                 and .npy from `encode_files`: one sequence per document; .jsonl (also .gz, .zst): a list of
-                integers per line, or an object with such a list; .parquet, .arrow: a column of lists; other files:
-                one sequence per line, with integers separated by spaces.
+                integers per line, or an object with such a list; .parquet, .arrow: a column of lists; other files
+                (also .gz, .zst): one sequence per line, with integers separated by spaces.
             out, dtype, num_threads, progress, overwrite, header: as for `Tokenizer.encode_files`.
             field: field of a JSON line, or column of a table, that contains the sequence.
             document_start, document_end: special tokens to put before and after each sequence.
