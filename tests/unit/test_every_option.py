@@ -12,7 +12,7 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -740,12 +740,10 @@ def integers() -> list[tuple[str, str, Any]]:
     return found
 
 
-@pytest.mark.daily
-@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
-@pytest.mark.parametrize(("name", "parameter", "value"), integers(), ids=lambda x: x if type(x) is str else "")
-def test_integer_arguments_take_whatever_has_an_index(
-    name: str, parameter: str, value: Any, places: dict[str, str]
-) -> None:
+def outcomes_with(
+    makes: Iterable[Callable[[int], Any]], name: str, parameter: str, value: Any, places: dict[str, str]
+) -> list[Any]:
+    """Call a function once with each form of the integers of an argument; return the outcomes."""
     if name == "Tokenizer.to_arrow":
         pytest.importorskip("pyarrow")
     row, function = CALLS[name], FUNCTIONS[name]
@@ -753,16 +751,39 @@ def test_integer_arguments_take_whatever_has_an_index(
     if isinstance(added, WithArguments):
         base |= {key: other for key, other in added.items() if key != "value"}
     outcomes = []
-    for make in (int, numpy.int64, Index, bool):
+    for make in makes:
         arguments = {key: fill_in_path(other, places) for key, other in {**base, parameter: value}.items()}
         outcomes.append(outcome(function, arguments | {parameter: replaced(arguments[parameter], make)}))
         for path in Path(places["bin"]).parent.glob("out.bin*"):
             path.unlink()
+    return outcomes
+
+
+@pytest.mark.daily
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@pytest.mark.parametrize(("name", "parameter", "value"), integers(), ids=lambda x: x if type(x) is str else "")
+def test_integer_arguments_take_whatever_has_an_index(
+    name: str, parameter: str, value: Any, places: dict[str, str]
+) -> None:
+    outcomes = outcomes_with((int, numpy.int64, Index, bool), name, parameter, value, places)
     assert outcomes[1] == outcomes[0]
     assert outcomes[2] == outcomes[0]
     if type(value) is int:
         assert type(outcomes[3]) is tuple, outcomes[3]
         assert issubclass(outcomes[3][0], TypeError), outcomes[3]
+
+
+@pytest.mark.daily
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@pytest.mark.parametrize(("name", "parameter", "value"), integers(), ids=lambda x: x if type(x) is str else "")
+def test_errors_show_no_integer_of_thousands_of_digits(
+    name: str, parameter: str, value: Any, places: dict[str, str]
+) -> None:
+    """Python refuses to print such an integer, with an error about a limit of its own."""
+    for found in outcomes_with((lambda _: 10**5000, lambda _: -(10**5000)), name, parameter, value, places):
+        if isinstance(found, tuple) and isinstance(found[0], type):
+            assert "Exceeds the limit" not in found[1]
+            assert len(found[1]) < 1000
 
 
 # Options of training.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import operator
 
+from fastbpe._utils.short_reprs import short_repr
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+_TOO_LARGE = 1 << 256  # no argument has a meaning from here on, and Python refuses to print 4,300 digits
 
 
 def integer(name: str, value: Any) -> int:
@@ -18,15 +22,19 @@ def integer(name: str, value: Any) -> int:
 
     Raises:
         TypeError: the value is not an integer, or is a bool.
+        ValueError: it has more than 256 bits.
 
     >>> integer("min_count", 2)
     2
     """
-    if type(value) is int:  # the general way below takes a microsecond
+    if type(value) is int and -_TOO_LARGE < value < _TOO_LARGE:  # the general way below takes a microsecond
         return value
     if not hasattr(type(value), "__index__") or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-    return operator.index(value)
+    found = operator.index(value)
+    if abs(found) >= _TOO_LARGE:
+        raise ValueError(f"{name} is {short_repr(found)}: too {'large' if found > 0 else 'small'}")
+    return found
 
 
 def not_a_tokenizer(name: str, value: object) -> TypeError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _N_ITEMS = 4  # items of a collection that are shown
 _MAX_TEXT = 60  # characters or bytes of a text that are shown
 _MAX_OTHER = 300  # characters of any other object's repr
+_MAX_BITS = 256  # bits of an integer that is shown; Python refuses to print 4,300 digits
 _MAX_DEPTH = 3  # levels of nested collections that are shown
 
 
@@ -22,6 +23,8 @@ def short_repr(value: object, depth: int = _MAX_DEPTH) -> str:
     >>> short_repr([1, 2]), short_repr({i: str(i) for i in range(9)}), short_repr("a" * 100)[-22:]
     ('[1, 2]', "{0: '0', 1: '1', 2: '2', 3: '3', ... 9 in all}", "aaa'... 100 characters")
     """
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return f"an integer of {value.bit_length():,} bits"
     if isinstance(value, (str, bytes)):
         if len(value) <= _MAX_TEXT:
             return repr(value)

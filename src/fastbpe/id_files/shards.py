@@ -29,6 +29,7 @@ from fastbpe._utils.json_objects import read_object
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
 from fastbpe._utils.progress import Progress
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.corpus import file_encoding as whole
 from fastbpe.corpus.dividing import divide
 from fastbpe.corpus.encode_texts import encode_texts
@@ -65,7 +66,7 @@ def checked_shard(shard: object) -> Shard:
         index, n = (integer("shard", number) for number in shard)
     except (TypeError, ValueError):
         raise TypeError(
-            f"shard={shard!r}: must be (number of the shard, number of shards), such as (0, 4)"
+            f"shard={short_repr(shard)}: must be (number of the shard, number of shards), such as (0, 4)"
         ) from None
     if not 0 <= index < n:
         needed = f"shards of {n} are numbered from 0 to {n - 1}" if n > 0 else "there must be at least one shard"

@@ -315,8 +315,8 @@ cdef class Methods(Encoder):
         cdef size_t i
         for i, token in enumerate(tokens):
             yield_gil_at(i)
-            if not 0 <= operator.index(token) < 1 << 32:
-                return OverflowError(f"id {token} is out of range: ids are unsigned 32-bit integers")
+            if not 0 <= (number := operator.index(token)) < 1 << 32:
+                return OverflowError(f"id {short_repr(number)} is out of range: ids are unsigned 32-bit integers")
         for i, token in enumerate(tokens):
             yield_gil_at(i)
             try:

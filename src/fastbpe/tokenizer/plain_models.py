@@ -6,6 +6,7 @@ import operator
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import PatternLike
@@ -42,7 +43,7 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
     for token, rank in ranks.items():
         if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= operator.index(rank) < MAX_IDS:
             raise VocabularyError(
-                f"token {token!r} has the rank {rank!r}, which is not an integer from 0 to {MAX_IDS - 1}"
+                f"token {token!r} has the rank {short_repr(rank)}, which is not an integer from 0 to {MAX_IDS - 1}"
             )
     if not all(type(rank) is int for rank in ranks.values()):
         ranks = {token: operator.index(rank) for token, rank in ranks.items()}

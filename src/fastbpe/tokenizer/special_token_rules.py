@@ -11,6 +11,7 @@ from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
@@ -411,7 +412,8 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
         if not 0 <= token_id < MAX_IDS:
-            raise SpecialTokenError(f"special token {name!r} has the id {token_id}: not in 0..{MAX_IDS - 1}")
+            shown = short_repr(token_id)
+            raise SpecialTokenError(f"special token {name!r} has the id {shown}: not in 0..{MAX_IDS - 1}")
         if token_id in taken and not may_share:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
         taken[token_id] = name

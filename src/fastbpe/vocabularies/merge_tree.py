@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe._utils.short_reprs import html_text
+from fastbpe._utils.short_reprs import html_text, short_repr
 from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.model import METASPACE
 from fastbpe.vocabularies.material import Described, Kind, Material, decoded, material_of, shown_token
@@ -165,7 +165,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
         )
     kind = material.kinds[token_id] if 0 <= token_id < len(material.kinds) else Kind.NONE
     if kind is Kind.NONE:
-        raise InvalidTokenError(f"id {token_id} has no token; ids are 0 to {len(material.kinds) - 1}")
+        raise InvalidTokenError(f"id {short_repr(token_id)} has no token; ids are 0 to {len(material.kinds) - 1}")
     if kind not in (Kind.TEXT, Kind.UNUSED) or token_id not in material.symbols:
         return MergeTree(material.tokens[token_id], token_id)
     left = merged(material, material.symbol_bytes[material.symbols[token_id]])

@@ -27,6 +27,7 @@ import sys
 cdef str _RAISE = sys.intern("raise")
 cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
 
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import InvalidTokenError
 
@@ -76,7 +77,7 @@ cdef class IdReader:
     cdef object _unknown(self, object token_id, Py_ssize_t position):
         """Make the error for an id that is not a token."""
         return InvalidTokenError(
-            f"id {token_id} at position {position} is not a token of this vocabulary (its ids are 0 to "
+            f"id {short_repr(operator.index(token_id))} at position {position} is not a token of this vocabulary (its ids are 0 to "
             f"{<int64_t> self._n_ids - 1})"
         )
 

@@ -19,6 +19,7 @@ import operator
 import sys
 from collections.abc import Mapping, Sized
 
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import InvalidTokenError
 
 ctypedef fused Item:
@@ -130,13 +131,13 @@ cdef class Sequences:
 
     cdef object _bad(self, object item, size_t position):
         """Create the error for an integer outside the limits."""
-        where = self._place(position)
+        where, shown = self._place(position), short_repr(operator.index(item))
         if self._of_ids:
             return InvalidTokenError(
-                f"id {item} at {where} is not a token of this vocabulary (its ids are 0 to {self._limit - 1})"
+                f"id {shown} at {where} is not a token of this vocabulary (its ids are 0 to {self._limit - 1})"
             )
         return ValueError(
-            f"{item} at {where} is not a symbol: a base size of {self._limit} allows 0 to {self._limit - 1}"
+            f"{shown} at {where} is not a symbol: a base size of {self._limit} allows 0 to {self._limit - 1}"
         )
 
     # Reading

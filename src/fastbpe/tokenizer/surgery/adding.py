@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import METASPACE, NEXT, AddedToken, CodePointModel, Model, PieceType, pack_pieces
 from fastbpe.tokenizer.special_token_rules import SpecialTokens, check_names, checked_id
@@ -140,7 +141,7 @@ def _check_id(token: AddedToken, taken: Mapping[int, str], vocabulary: Ordinary)
     """Raise SpecialTokenError for an id that is out of range or taken."""
     name = token.content
     if not 0 <= token.id < MAX_IDS:
-        raise SpecialTokenError(f"token {name!r} has the id {token.id}: not in 0..{MAX_IDS - 1}")
+        raise SpecialTokenError(f"token {name!r} has the id {short_repr(token.id)}: not in 0..{MAX_IDS - 1}")
     if token.id in taken:
         raise SpecialTokenError(f"tokens {taken[token.id]!r} and {name!r} have the same id {token.id}")
     if vocabulary.has(token.id) and vocabulary.find(name.encode()) != token.id:
