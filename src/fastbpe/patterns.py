@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
@@ -273,6 +274,7 @@ _ALSO_CALLED = {
     "deepseekr1": "deepseek_v3",
 }
 _MAX_NAME_CHARACTERS = 64  # a longer pattern of letters is a regex, not a misspelt name
+_MAX_SHOWN = 60  # characters of a pattern in an error
 _NO_PATTERN = 'are sentencepiece models, which no pattern splits: train with mode="codepoint"'
 # Families whose models split text in several ways, or do not split it; and the patterns that their names may mean.
 _FAMILIES = {
@@ -336,6 +338,27 @@ def shown_pattern(pattern: Pattern, n_characters: int) -> str:
     if pattern is None:
         return "none"
     return repr(pattern[:n_characters]) if isinstance(pattern, str) else repr(list(pattern))[:n_characters]
+
+
+def told_apart(pattern: PatternLike, other: PatternLike) -> tuple[str, str] | None:
+    """Return two patterns as an error shows them; None if they are the same.
+
+    A pattern with a name is shown as its name, another one from shortly before the first difference.
+
+    >>> told_apart("gpt2", "cl100k"), told_apart("gpt2", PATTERNS["gpt2"])
+    (('gpt2', 'cl100k'), None)
+    """
+    resolved = [resolve_pattern(one) for one in (pattern, other)]
+    if resolved[0][1] == resolved[1][1]:
+        return None
+    texts = [shown_pattern(one, sys.maxsize) for _, one in resolved]
+    same = next((i for i, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    start = max(same - _MAX_SHOWN // 3, 0)
+    mine, theirs = (
+        name or f"{'…' * (start > 0)}{text[start : start + _MAX_SHOWN]}{'…' * (len(text) > start + _MAX_SHOWN)}"
+        for (name, _), text in zip(resolved, texts, strict=True)
+    )
+    return mine, theirs
 
 
 def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:

@@ -219,7 +219,7 @@ def test_counts_made_with_other_options_are_refused() -> None:
     counts = count(LINES)
     for options, name in (
         ({"split_digits": True}, "split_digits"),
-        ({"normalization_rule_name": "identity"}, "rules of another normalizer|name='nmt_nfkc'"),
+        ({"normalization_rule_name": "identity"}, "other normalization rules|normalization_rule_name='nmt_nfkc'"),
         ({"add_dummy_prefix": False}, "add_dummy_prefix"),
         ({"byte_fallback": True}, "symbols"),
     ):

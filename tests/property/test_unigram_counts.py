@@ -188,7 +188,7 @@ def test_counts_of_another_mode_are_refused() -> None:
     assert counts != words
     for options, name in (
         ({"split_digits": True}, "split_digits"),
-        ({"normalization_rule_name": "identity"}, "rules of another normalizer|name='nmt_nfkc'"),
+        ({"normalization_rule_name": "identity"}, "other normalization rules|normalization_rule_name='nmt_nfkc'"),
         ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix"),
         ({"input_sentence_size": 200}, "input_sentence_size"),
     ):

@@ -13,7 +13,7 @@ from fastbpe._utils.plurals import counted
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.model import N_BYTES, Model, pack_merges
-from fastbpe.patterns import resolve_pattern, shown_pattern
+from fastbpe.patterns import told_apart
 from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.tokenizer.surgery.removing_bytes import renumbered
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -237,10 +237,10 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
             "learned after them; pass a tokenizer without such superwords, or train without base="
         )
     if "pattern" in keywords:
-        pattern = resolve_pattern(keywords["pattern"])[1]
-        if pattern != base.pattern:
+        shown = told_apart(keywords["pattern"], base.pattern)
+        if shown is not None:
             raise TrainingError(
-                f"pattern={shown_pattern(pattern, 60)} is not the base's, {shown_pattern(base.pattern, 60)}: old "
-                "ids would no longer come from the same pieces; leave pattern= out"
+                f"pattern={shown[0]} is not the base's, {shown[1]}: old ids would no longer come from the same "
+                "pieces; leave pattern= out"
             )
     return {**keywords, "pattern": base.pattern}

@@ -16,6 +16,7 @@ from typing import Any
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.train.piece_table import PieceTable
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import OptionError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
@@ -83,7 +84,8 @@ class CodePointBase:
         """
         if not isinstance(vocab_size, int):
             raise TrainingError(
-                f"vocab_size={vocab_size!r}: with base=, pass a number of ids, or '+' and the number of new ones"
+                f"vocab_size={short_repr(vocab_size)}: with base=, pass a number of ids, or '+' and the number of "
+                "new ones"
             )
         bad = next((name for name in keywords if name not in _FREE), None)
         if bad is not None:

@@ -16,6 +16,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.sentence_store import SentenceStore
 from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block, each_document
@@ -300,8 +301,9 @@ def _count_pretokenized(counter: WordCounter, sentences: Iterable[Document], pre
                 f"Pretokenized output mismatch at sample {number}: joined='{joined}', original='{text.decode()}'."
             )
             raise SpecError(
-                f"the pretokenizer changed {text.decode()!r} to {joined!r} (its parts, joined), but it may only "
-                "cut the text; to allow changes, pass allow_inconsistent_pretokenization=True",
+                f"the pretokenizer changed {short_repr(text.decode())} to {short_repr(joined)} (its parts, "
+                "joined), but it may only cut the text; to allow changes, pass "
+                "allow_inconsistent_pretokenization=True",
                 f"{detail} Set allow_inconsistent_pretokenization=true in TrainerComponents to bypass.",
                 "INVALID_ARGUMENT",
             )

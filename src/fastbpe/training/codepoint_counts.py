@@ -15,6 +15,7 @@ from typing import Any
 
 from fastbpe._core.train.piece_table import PieceTable
 from fastbpe._core.train.sentence_store import characters
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import FormatError, OptionError, SpecError, TrainingError
 from fastbpe.formats.piece_counts_file import SENTENCE_NUMBERS, Words
 from fastbpe.formats.sentencepiece import specs
@@ -237,10 +238,10 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         a, b = mine.get(name), other.get(name)
         if a == b or (name == "input_format" and {a or "text", b or "text"} == {"text"}):
             continue
-        if name == "precompiled_charsmap":
+        if name == "precompiled_charsmap" or (name == "name" and "user_defined" in (a, b)):  # the rules of a file
             raise TrainingError(
-                "the words were counted with the rules of another normalizer: use the same "
-                "normalization_rule_name= (or leave it out in train), or count the words again"
+                "the words were counted with other normalization rules: pass the same normalization_rule_name= or "
+                "normalization_rule_tsv= (in train, you may leave both out), or count the words again"
             )
         if name == "symbols":
             names = sorted({*(a or ())} ^ {*(b or ())})
@@ -250,8 +251,10 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
                 "use the same control_symbols=, user_defined_symbols=, byte_fallback= and names such as "
                 "unk_piece=, or count the words again"
             )
+        shown = "normalization_rule_name" if name == "name" else name
         raise TrainingError(
-            f"the words were counted with {name}={a!r}, not {b!r}: count them again, or use the same value"
+            f"the words were counted with {shown}={short_repr(a)}, not {short_repr(b)}: count them again, or use "
+            "the same value"
         )
 
 

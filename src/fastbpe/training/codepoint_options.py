@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
@@ -164,14 +165,14 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     expected = {"strings": "a list of names", "string": "text", "bool": "True or False", "float": "a number"}
     if kind == "model_type":
         raise SpecError(
-            f"{name}={value!r}: sentencepiece has only the types "
+            f"{name}={short_repr(value)}: sentencepiece has only the types "
             f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}; mode= decides it in fastbpe.train",
             f'unknown enumeration value of "{value}" as kModelType_Map',
             "INVALID_ARGUMENT",
         )
     low, high = _INTEGERS.get(kind, (0, 0))
     raise SpecError(
-        f"{name}={value!r}: must be {expected.get(kind, f'an integer, {low} to {high}')}",
+        f"{name}={short_repr(value)}: must be {expected.get(kind, f'an integer, {low} to {high}')}",
         f'cannot parse "{value}" as {"bool" if kind == "bool" else "int"}.',
         "INVALID_ARGUMENT",
     )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.errors import TrainingError
-from fastbpe.patterns import PatternLike, resolve_pattern, shown_pattern
+from fastbpe.patterns import PatternLike, told_apart
 
 NEIGHBOURS = " neighbours"  # end of `PieceCounts.runs_of`: the runs are pairs of neighbours
 _MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
-_MAX_SHOWN = 60  # characters of a pattern in an error
 
 
 def unit_of(mode: str, runs_of: str | None) -> str:
@@ -23,8 +23,12 @@ def unit_of(mode: str, runs_of: str | None) -> str:
     return "run of tokens" if " " in runs_of else "run of words"
 
 
-def checked_count(piece: object, number: object) -> tuple[bytes, int]:
+def checked_count(piece: object, number: object, what: str = "piece") -> tuple[bytes, int]:
     """Check a piece and its count.
+
+    Args:
+        piece, number: the piece, and its count.
+        what: word for the piece, for the error.
 
     Returns:
         The piece as bytes, and the count.
@@ -37,12 +41,15 @@ def checked_count(piece: object, number: object) -> tuple[bytes, int]:
     if isinstance(piece, str):
         piece = to_utf8(piece)
     if not isinstance(piece, bytes):
-        raise TypeError(f"piece {piece!r} is {type(piece).__name__}, not bytes or str")
-    checked = integer(f"count of {piece!r}", number)
+        raise TypeError(f"{what} {short_repr(piece)} is {type(piece).__name__}, not bytes or str")
+    if type(number) is int and 0 <= number <= _MAX_COUNT:
+        return piece, number
+    name = f"count of {short_repr(piece)}"
+    checked = number if isinstance(number, int) and number > _MAX_COUNT else integer(name, number)
     if checked < 0:
-        raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
+        raise ValueError(f"{name} is {checked}: it must not be negative")
     if checked > _MAX_COUNT:
-        raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
+        raise OverflowError(f"{name} is {short_repr(checked)}: more than 2**63 - 1")
     return piece, checked
 
 
@@ -57,18 +64,38 @@ def check_same_splitting(
 
     Raises:
         TrainingError: they differ.
+        PatternError: a pattern is an unknown name.
     """
-    patterns = [shown_pattern(resolve_pattern(one)[1], _MAX_SHOWN) for one in (pattern, other)]
-    names = [sorted(special_tokens), sorted(other_special_tokens)]
-    for name, differs, (mine, theirs) in (
-        ("split pattern", pattern != other, patterns),
-        ("special tokens", names[0] != names[1], names),
-    ):
-        if differs:
-            raise TrainingError(
-                f"the pieces were counted with the {name} {mine}, not {theirs}: use the same {name}, or count "
-                "the text again"
-            )
+    name, shown = "split pattern", told_apart(pattern, other)
+    mine, theirs = {*special_tokens}, {*other_special_tokens}
+    if shown is None and mine != theirs:
+        name = "special tokens"
+        both = f" (besides {len(mine & theirs)} that both have)" if mine & theirs else ""
+        shown = short_repr(sorted(mine - theirs)), f"{short_repr(sorted(theirs - mine))}{both}"
+    if shown is not None:
+        raise TrainingError(
+            f"the pieces were counted with the {name} {shown[0]}, not {shown[1]}: use the same {name}, or count "
+            "the text again"
+        )
+
+
+def check_neighbours_known(argument: str, source: object) -> None:
+    """Check that superwords can be learned from a source, one of several or the only one.
+
+    Args:
+        argument: the argument that asks for superwords, for the error.
+        source: texts, paths or counts; not the only source if these are counts of runs.
+
+    Raises:
+        TrainingError: it is counts.
+    """
+    if getattr(source, "runs_of", None) is not None:
+        raise TrainingError("counts of runs cannot be a source with a name: add all up, and pass only the sum")
+    if isinstance(source, Mapping):
+        raise TrainingError(
+            f"{argument} needs the texts, or counts of runs (count_pieces with superwords=): counts of pieces do "
+            "not say which pieces are neighbours"
+        )
 
 
 def check_complete(runs_of: str | None, n_pruned: int) -> None:

@@ -190,9 +190,9 @@ class _Merge:
             modes = ["byte" if facts is None else facts.mode for facts in (words, self._words)]
             raise TrainingError(f"cannot combine counts of mode={modes[0]!r} with counts of mode={modes[1]!r}")
         check_same_runs(first.runs_of, counted.runs_of)
-        check_same_splitting(first.pattern, first.special_tokens, counted.pattern, counted.special_tokens)
+        check_same_splitting(counted.pattern, counted.special_tokens, first.pattern, first.special_tokens)
         if words is not None and self._words is not None:
-            self._words.check_addable(words)
+            words.check_addable(self._words)
             self._words = self._words.plus(words)
 
     def write(self, out: str | os.PathLike[str], min_count: int) -> MergeSummary:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import did_you_mean
 from fastbpe.errors import TrainingError
 
@@ -38,8 +39,8 @@ def check_not_named(source: Any) -> None:
     if isinstance(source, Mapping) and source and not _are_counts(source):
         name, value = next(iter(source.items()))
         raise TypeError(
-            f"count of {name!r} must be an integer, not {type(value).__name__}; if the source is a dict of names "
-            "to sources, pass also weights= or parity=; or put the sources into one list"
+            f"count of {short_repr(name)} must be an integer, not {type(value).__name__}; if the source is a dict "
+            "of names to sources, pass also weights= or parity=; or put the sources into one list"
         )
 
 

@@ -15,6 +15,7 @@ from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, OnError, ReadErrors, Ties
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.document_formats import check_format, check_text_field
@@ -306,7 +307,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
         SpecialTokenError: a name is empty, given twice, or a single byte, which is an ordinary token.
     """
     if isinstance(names, str):
-        raise TrainingError(f"special_tokens={names!r}: pass a list of names")
+        raise TrainingError(f"special_tokens={short_repr(names)}: pass a list of names")
     if isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):
         raise TypeError(f"special_tokens must be a list of names, not {type(names).__name__}")
     checked = tuple(names)
@@ -351,7 +352,7 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
     """Return vocab_size as an integer, as `number_of_ids` does. Raises TypeError for any other str."""
     n_ids = number_of_ids(vocab_size, n_of_base)
     if not isinstance(n_ids, int):
-        raise TypeError(f"vocab_size must be an integer, not {type(n_ids).__name__}")
+        raise TypeError(f"vocab_size={short_repr(n_ids)}: must be an integer, or '+N' with base=")
     return n_ids
 
 
@@ -367,10 +368,10 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
     if not vocab_size.startswith("+"):
         return vocab_size
     if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
-        raise TrainingError(f"vocab_size={vocab_size!r}: put a number after the '+'")
+        raise TrainingError(f"vocab_size={short_repr(vocab_size)}: put a number after the '+'")
     if n_of_base is None:
         raise TrainingError(
-            f"vocab_size={vocab_size!r} needs a base to add to; pass base=, or a number without '+'"
+            f"vocab_size={short_repr(vocab_size)} needs a base to add to; pass base=, or a number without '+'"
         )
     return n_of_base + int(vocab_size)
 

@@ -361,11 +361,12 @@ class PieceCounts(Mapping[bytes, int]):
         """Check that the pieces were made with a pattern and special tokens.
 
         Args:
-            pattern: str, tuple of str or None – the split pattern, in the form of the attribute `pattern`.
+            pattern: str, list of str or None – the split pattern, as for `train`.
             special_tokens: iterable of str – the special tokens, in any order.
 
         Raises:
             TrainingError: the pieces were made with another pattern or other special tokens.
+            PatternError: the pattern is an unknown name.
 
         >>> import fastbpe
         >>> counts = fastbpe.PieceCounts({"low": 5})
@@ -454,7 +455,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
         count_checks.check_complete(first._runs_of, first._n_pruned + other._n_pruned)
         other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
-            words.check_addable(other._words)
+            other._words.check_addable(words)
             words = words.plus(other._words)
         table.add_table(other._table)
     table.finish()

@@ -63,7 +63,7 @@ class Superwords:
         if self.max_words is not None and self.max_words < 1:
             raise TrainingError(f"max_words={max_words}: must be at least 1, or None")
         if isinstance(forbid, str):
-            raise TrainingError(f"forbid={forbid!r}: must be a list of texts")
+            raise TrainingError(f"forbid={short_repr(forbid)}: must be a list of texts")
         self.forbid = tuple(forbid)
         for text in self.forbid:
             if not isinstance(text, str):

@@ -15,6 +15,7 @@ from fastbpe._core.split import composite
 from fastbpe._core.split.by_character import ByText
 from fastbpe._core.train.superword_counters import SuperwordCounter
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import TrainingError
@@ -49,7 +50,7 @@ def count_token_runs(
         were not counted in such runs.
     """
     if isinstance(source, Mapping):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
+        raise TrainingError("superwords= needs the texts, not counts of their pieces or runs")
     check_base(base, superwords)
     options = ByteOptions(vocab_size=base.vocab_size + 1, **add_pattern_of_base(base, {}))
     words = words_of_stage(base, vocabulary_of_base(base, "keep", options))
@@ -150,7 +151,8 @@ def check_base(base: Tokenizer, superwords: Superwords) -> None:
         token = tokens[left] + tokens[right]
         if token in made:
             raise TrainingError(
-                f"base= has two merges that make {token!r}, but superwords= needs a base with one merge per token"
+                f"base= has two merges that make {short_repr(token)}, but superwords= needs a base with one merge "
+                "per token"
             )
         made.add(token)
 

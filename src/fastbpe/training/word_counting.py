@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.progress import Reporter
+from fastbpe._utils.short_reprs import short_repr
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.sources import ResolvedSource, Source
 from fastbpe.errors import SpecError, TrainingError
@@ -172,10 +173,10 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
 def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
     """Write each sentence with a count above 0 as a line of input_format="tsv"."""
     for sentence, number in counts.items():
-        data, n = checked_count(sentence, number)
+        data, n = checked_count(sentence, number, "sentence")
         if b"\t" in data:
             raise SpecError(
-                f"sentence {sentence!r} contains a tab, which separates a sentence from its count; replace it",
+                f"sentence {short_repr(sentence)} contains a tab, which separates it from its count; replace it",
                 "",
             )
         if n:

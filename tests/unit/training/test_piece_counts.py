@@ -8,10 +8,12 @@ import gzip
 import json
 import pickle
 import random
+import re
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, PieceCounts, Tokenizer, TrainingError, count_pieces
+from fastbpe import FormatError, PatternError, PieceCounts, Tokenizer, TrainingError, count_pieces
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.training import counting_threads, spill
@@ -371,6 +373,11 @@ def test_piece_counts_are_made_from_a_mapping() -> None:
         ({"a": True}, TypeError, "not bool"),
         ({"a": -1}, ValueError, "count of b'a' is -1"),
         ({"a": 2**63}, OverflowError, "count of b'a' is 9223372036854775808"),
+        ({"a": 10**5000}, OverflowError, r"count of b'a' is an integer of 16,610 bits: more than 2\*\*63 - 1"),
+        ({"a": -(10**5000)}, ValueError, "count of b'a' is an integer of 16,610 bits: too small"),
+        ({"a" * 1000: -1}, ValueError, r"count of b'a{60}'\.\.\. 1,000 bytes is -1"),
+        ({"a" * 1000: 2**63}, OverflowError, r"count of b'a{60}'\.\.\. 1,000 bytes is 92"),
+        ({("a",) * 1000: 1}, TypeError, r"piece \('a', 'a', 'a', 'a', \.\.\. 1,000 in all\) is tuple"),
         ([("a", 2**62), ("a", 2**62)], OverflowError, "more than"),
     ],
 )
@@ -405,6 +412,66 @@ def test_sums_equal_counting_all_texts() -> None:
         with pytest.raises(TrainingError, match="counted with the"):
             a + other
         assert a != other
+
+
+def test_check_made_by_resolves_both_patterns() -> None:
+    counts = PieceCounts({"a": 1}, pattern="gpt2")
+    counts.check_made_by("gpt2", [])
+    counts.check_made_by(fastbpe.PATTERNS["gpt2"], [])
+    PieceCounts({"a": 1}, pattern=["a", "b"]).check_made_by(["a", "b"], [])
+    with pytest.raises(PatternError, match="no split pattern named 'foo'"):
+        counts.check_made_by("foo", [])
+
+
+def test_patterns_that_differ_late_are_told_apart() -> None:
+    names = {regex: name for name, regex in reversed([*fastbpe.PATTERNS.items()])}  # of equal ones, the first
+    for one, other in combinations(names.values(), 2):
+        with pytest.raises(TrainingError, match=f"with the split pattern {one}, not {other}: use"):
+            PieceCounts({"a": 1}, pattern=one).check_made_by(other, [])
+    other = fastbpe.PATTERNS["gpt2"] + "|x" * 100
+    with pytest.raises(TrainingError, match=r"pattern gpt2, not ….{60}…: use") as caught:
+        PieceCounts({"a": 1}, pattern="gpt2").check_made_by(other, [])
+    assert "s|x|x|x" in str(caught.value)
+    base = Tokenizer.from_merges([], pattern="cl100k")
+    with pytest.raises(TrainingError, match="pattern=gpt2 is not the base's, cl100k: old ids"):
+        fastbpe.train(["a"], vocab_size=257, base=base, pattern="gpt2", progress=False)
+
+
+def test_special_tokens_that_differ_are_shown_shortly() -> None:
+    counts = PieceCounts({"a": 1}, special_tokens=[f"<{i}>" for i in range(2000)])
+    message = (
+        "the pieces were counted with the special tokens ['<0>', '<1000>', '<1001>', '<1002>', ... 1,999 in all], "
+        "not ['<x>'] (besides 1 that both have): use"
+    )
+    with pytest.raises(TrainingError, match=re.escape(message)):
+        counts.check_made_by(None, ["<1>", "<x>"])
+
+
+def test_merge_says_how_the_named_file_was_counted(tmp_path: Path) -> None:
+    for name, pattern in (("a", "gpt2"), ("b", "cl100k")):
+        PieceCounts({"a": 1}, pattern=pattern).save(tmp_path / f"{name}.pieces")
+    with pytest.raises(TrainingError, match=r"b\.pieces: the pieces were counted with .* cl100k, not gpt2: use"):
+        PieceCounts.merge(tmp_path, tmp_path / "all.pieces")
+    for name, rules in (("a", "nmt_nfkc"), ("b", "identity")):
+        options: Any = {"mode": "codepoint", "normalization_rule_name": rules, "progress": False}
+        fastbpe.count_pieces(["a"], **options).save(tmp_path / f"{name}.pieces")
+    message = r"b\.pieces: the words were counted with normalization_rule_name='identity', not 'nmt_nfkc': count"
+    with pytest.raises(TrainingError, match=message):
+        PieceCounts.merge(tmp_path, tmp_path / "all.pieces")
+
+
+def test_normalization_rules_of_a_file_are_named(tmp_path: Path) -> None:
+    (tmp_path / "rules.tsv").write_text("61\t7A\n")
+    options: Any = {"mode": "codepoint", "progress": False}
+    counts = fastbpe.count_pieces(["a b"], **options, normalization_rule_tsv=str(tmp_path / "rules.tsv"))
+    for call in (
+        lambda: fastbpe.count_pieces(["a b"], **options) + counts,
+        lambda: fastbpe.train(counts, vocab_size=20, normalization_rule_name="identity", **options),
+    ):
+        with pytest.raises(TrainingError, match=r"normalization_rule_tsv=|other normalization rules"):
+            call()
+    with pytest.raises(TrainingError, match=r"other normalization rules: pass the same .*normalization_rule_tsv="):
+        counts + fastbpe.count_pieces(["a b"], **options)
 
 
 def test_pruned_drops_rare_pieces_and_counts_them() -> None:
@@ -499,7 +566,7 @@ def test_damaged_counts_file_raises_format_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="newer fastbpe"):
         PieceCounts.load(path)
     path.write_bytes(data)
-    with pytest.raises(FormatError, match="not a format that fastbpe reads"):
+    with pytest.raises(FormatError, match=r"counts of pieces \(count_pieces\), not a vocabulary: train learns a"):
         fastbpe.load(path)
 
 
