@@ -18,6 +18,7 @@ _MAGIC = (
     (b"\x1f\x8b", "compressed by gzip", "decompress it first: gunzip"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it first: zstd -d"),
     (b"\x93NUMPY", "a numpy array", "pass the file of the tokenizer"),
+    (b"fastbpe pieces ", "counts of pieces (count_pieces)", "train learns a vocabulary from them"),
 )
 _OF_BOUNDLESS = b"word v1\n"
 _WEIGHTS = "it contains the weights of a model; its vocabulary is another file of its folder: pass that folder"

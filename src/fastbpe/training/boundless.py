@@ -29,6 +29,7 @@ from fastbpe.model import N_BYTES, Model, Supermerges, pack_merges
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.training.base_vocabulary import byte_vocabulary
 from fastbpe.training.bytes import all_counted
+from fastbpe.training.count_checks import check_neighbours_known
 from fastbpe.training.documents_again import read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
@@ -96,16 +97,17 @@ def _check(
 ) -> None:
     """Raise TrainingError if an argument cannot be combined with superwords="boundless" or "words"."""
     argument = f'superwords="{WORDS if learns_words_alone else BOUNDLESS}"'
+    for one in sources:
+        if isinstance(one, PieceCounts) and learns_words_alone and one.runs_of is None:
+            continue
+        if isinstance(one, Mapping) and learns_words_alone and not isinstance(one, PieceCounts):
+            raise TrainingError(f"{argument} needs the texts or PieceCounts, not a dict of counts")
+        check_neighbours_known(argument, one)
     if base is not None:
         raise TrainingError(
             f"{argument} learns its own words, but base= already has words; leave base= out, or pass "
             "superwords=Superwords(), which learns superwords on top of a base"
         )
-    known = PieceCounts if learns_words_alone else ()
-    if any(isinstance(one, Mapping) and not isinstance(one, known) for one in sources):
-        if learns_words_alone:
-            raise TrainingError(f"{argument} needs the texts or PieceCounts, not a dict of counts")
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
     if "ties" in keywords:
         raise TrainingError(
             f"{argument} has its own order: of two equally frequent pairs it merges the one whose left token "

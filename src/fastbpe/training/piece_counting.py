@@ -110,6 +110,8 @@ def count_pieces(
         why = "; sequences of integers are not counted" if mode == "ids" else ""
         raise TrainingError(choose_one_of("mode", mode, _MODES, why))
     reading = ReadingOptions.take_from(options)
+    if not isinstance(superwords, (Tokenizer, Superwords, type(None))):
+        raise TypeError(f"superwords must be a Superwords or a Tokenizer, not {type(superwords).__name__}")
     _check_neighbours(neighbours, superwords)
     if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it

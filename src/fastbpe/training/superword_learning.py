@@ -38,6 +38,7 @@ from fastbpe.training.base_vocabulary import (
     vocabulary_of_base,
 )
 from fastbpe.training.bytes import byte_level_ranks, train_bytes
+from fastbpe.training.count_checks import check_neighbours_known
 from fastbpe.training.document_counting import texts_of_pattern
 from fastbpe.training.documents_again import SourcesAgain, read_again
 from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
@@ -66,8 +67,9 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
     if not isinstance(superwords, Superwords):
         raise TypeError(f"superwords must be a Superwords, 'boundless' or 'words', not {superwords!r:.60}")
     is_runs = isinstance(source, PieceCounts) and source.runs_of is not None
-    if not is_runs and any(isinstance(one, Mapping) for one in (source.values() if run.has_names else (source,))):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
+    if not is_runs:
+        for one in source.values() if run.has_names else (source,):
+            check_neighbours_known("superwords=Superwords(…)", one)
     if keywords.get("ties") == "first":
         raise TrainingError('ties="first" cannot be combined with superwords=; leave ties= out')
     vocab_size = whole_number_of_ids(run.vocab_size, None if base is None else base.vocab_size)

@@ -51,8 +51,6 @@ def words_of(words: Tokenizer) -> tuple[ByteOptions, list[Merge]]:
 
     Raises TrainingError: the tokenizer was not made by superwords="words".
     """
-    if not isinstance(words, Tokenizer):
-        raise TypeError(f"superwords must be a Superwords or a Tokenizer, not {type(words).__name__}")
     report = words.training_report
     if report.get("superwords") != WORDS or len(report["word_counts"]) != len(words.merges):
         raise TrainingError(
@@ -78,7 +76,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
     Raises TrainingError: the tokenizer is not a word tokenizer, or the source is counts.
     """
     if isinstance(source, Mapping):
-        raise TrainingError("superwords= needs the texts: counts of pieces do not say which pieces are neighbours")
+        raise TrainingError("superwords= needs the texts, not counts of their pieces or runs")
     options, merges = words_of(words)
     tokens = tokens_of(merges)
     members = members_of(words)

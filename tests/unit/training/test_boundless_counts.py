@@ -127,7 +127,12 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
             "leave special_tokens=",
         ),
         (lambda words, runs: count_pieces(TEXTS, superwords=words, base=words), "leave base= out"),
-        (lambda words, runs: count_pieces({"a": 1}, superwords=words), "are neighbours"),
+        (lambda words, runs: count_pieces({"a": 1}, superwords=words), "needs the texts, not counts of their"),
+        (lambda words, runs: count_pieces(runs, superwords=words), "needs the texts, not counts of their"),
+        (
+            lambda words, runs: train({"a": runs}, vocab_size=300, superwords="boundless", base=words, weights={}),
+            "counts of runs cannot be a source with a name: add all up",
+        ),
         (
             lambda words, runs: count_pieces(TEXTS, superwords=words, mode="codepoint"),
             "available only with mode='byte'",
@@ -137,6 +142,8 @@ def test_words_alone_are_a_tokenizer_that_files_hold(words: Tokenizer, tmp_path:
 def test_counts_that_do_not_fit_are_named(make: Any, message: str, words: Tokenizer) -> None:
     with pytest.raises(TrainingError, match=message):
         make(words, count_pieces(TEXTS, superwords=words))
+    with pytest.raises(TypeError, match="superwords must be a Superwords or a Tokenizer, not str"):
+        count_pieces(TEXTS, superwords="boundless", base=words)  # type: ignore[arg-type]
 
 
 def test_files_of_other_runs_are_not_merged(words: Tokenizer, tmp_path: Path) -> None:

@@ -187,12 +187,12 @@ def train(source: Any = TEXTS, **options: Any) -> Callable[[], Any]:
         (
             train({**TEXTS, "fr": PieceCounts({"a": 1})}, weights={}, superwords="boundless"),
             TrainingError,
-            "superwords= needs the texts",
+            'superwords="boundless" needs the texts, or counts of runs',
         ),
         (
             train({**TEXTS, "fr": {"a": 1}}, weights={}, superwords=fastbpe.Superwords(270)),
             TrainingError,
-            "superwords= needs the texts",
+            "superwords=Superwords.* needs the texts, or counts of runs",
         ),
         (
             train(parity=Parity(), superwords=fastbpe.Superwords(270)),
