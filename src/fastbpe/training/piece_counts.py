@@ -455,7 +455,7 @@ def added_up(counts: Sequence[PieceCounts]) -> PieceCounts:
         count_checks.check_complete(first._runs_of, first._n_pruned + other._n_pruned)
         other.check_made_by(first._pattern, first._special_tokens)
         if words is not None and other._words is not None:
-            other._words.check_addable(words)
+            words.check_addable(other._words)
             words = words.plus(other._words)
         table.add_table(other._table)
     table.finish()

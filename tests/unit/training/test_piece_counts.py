@@ -465,13 +465,13 @@ def test_normalization_rules_of_a_file_are_named(tmp_path: Path) -> None:
     options: Any = {"mode": "codepoint", "progress": False}
     counts = fastbpe.count_pieces(["a b"], **options, normalization_rule_tsv=str(tmp_path / "rules.tsv"))
     for call in (
-        lambda: fastbpe.count_pieces(["a b"], **options) + counts,
+        lambda: counts + fastbpe.count_pieces(["a b"], **options),
         lambda: fastbpe.train(counts, vocab_size=20, normalization_rule_name="identity", **options),
     ):
         with pytest.raises(TrainingError, match=r"normalization_rule_tsv=|other normalization rules"):
             call()
     with pytest.raises(TrainingError, match=r"other normalization rules: pass the same .*normalization_rule_tsv="):
-        counts + fastbpe.count_pieces(["a b"], **options)
+        fastbpe.count_pieces(["a b"], **options) + counts
 
 
 def test_pruned_drops_rare_pieces_and_counts_them() -> None:
