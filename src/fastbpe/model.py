@@ -74,7 +74,7 @@ class Chat(NamedTuple):
 
 
 class AddedToken(NamedTuple):
-    """Token that is found in text before the text is split, like an added token of a tokenizer.json.
+    r"""Token that is found in text before the text is split, like an added token of a tokenizer.json.
 
     The flags mean the same as in the library tokenizers, but the default of `normalized` differs: there it is True
     for tokens that are not special.
@@ -85,7 +85,7 @@ class AddedToken(NamedTuple):
     normalized: bool – whether it is found in normalized text, between other added tokens; False: in original text.
     lstrip: bool – whether it also matches the white space before it.
     rstrip: bool – whether it also matches the white space after it.
-    single_word: bool – whether it is not found next to a letter, digit or underscore.
+    single_word: bool – whether it is not found next to a letter, mark, decimal digit, `_` or joiner (Rust's `\w`).
 
     >>> AddedToken("<extra>", lstrip=True)[:2]
     ('<extra>', -1)

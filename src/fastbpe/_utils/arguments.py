@@ -42,3 +42,8 @@ def not_a_tokenizer(name: str, value: object) -> TypeError:
     return TypeError(
         f"{name} must be a Tokenizer, not {type(value).__name__}; use fastbpe.load to load one from a file"
     )
+
+
+def is_text(value: Any) -> bool:
+    """Tell whether a value is a str without lone surrogates."""
+    return isinstance(value, str) and str.encode(value, errors="ignore").decode() == value

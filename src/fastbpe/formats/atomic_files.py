@@ -57,8 +57,8 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
     """
     target = os.path.realpath(path)
     try:
-        if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:  # raises IsADirectoryError for a folder
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe under /dev has no real path
+            with open(path, "wb") as file:  # raises IsADirectoryError for a folder
                 fill(file)
             return
         _write_beside(target, fill)

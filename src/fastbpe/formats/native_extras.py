@@ -11,6 +11,7 @@ from itertools import chain, repeat
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import read_segmented, step_parts, templates
@@ -96,12 +97,7 @@ def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
 def _is_scored(item: Any) -> bool:
     """Tell whether a value is a piece with its score."""
     is_pair = isinstance(item, list) and [*map(type, item)] == [str, float]
-    return is_pair and _is_text(item[0]) and isfinite(item[1])
-
-
-def _is_text(value: Any) -> bool:
-    """Tell whether a value is a text that is not empty and has no surrogates."""
-    return type(value) is str and value != "" and not any("\ud800" <= one <= "\udfff" for one in value)
+    return is_pair and item[0] != "" and is_text(item[0]) and isfinite(item[1])
 
 
 def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
@@ -156,7 +152,8 @@ def read_symbols(header: Mapping[str, Any], where: str) -> Symbols | None:
             return None
         case [[*texts], [*ids], bool(lowers)] if (
             len(texts) == len(ids)
-            and all(map(_is_text, texts))
+            and all(texts)
+            and all(map(is_text, texts))
             and all(type(i) is int and 0 <= i < _MAX_IDS for i in ids)
         ):
             return Symbols(texts, ids, lowers)

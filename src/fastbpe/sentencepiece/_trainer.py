@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import SpecError
+from fastbpe.formats import atomic_files
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
@@ -250,8 +251,8 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
 
 
 def _write(path: str, data: bytes) -> None:
-    with _named(path), open(path, "wb") as file:
-        file.write(data)
+    with _named(path):
+        atomic_files.write(path, data)
 
 
 @contextmanager

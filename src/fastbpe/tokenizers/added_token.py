@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fastbpe.tokenizers.components import ignore, of_type
+from fastbpe._utils.arguments import is_text
+from fastbpe.tokenizers.components import ignore, is_theirs, of_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +13,11 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
 class AddedToken:
-    """Token that is searched for in texts before they are split.
+    r"""Token that is searched for in texts before they are split.
 
     Args:
         content: the text.
-        single_word: match only if no letter, digit or underscore is next to it.
+        single_word: match only if no letter, mark, decimal digit, `_` or joiner (Rust's `\w`) is next to it.
         lstrip: also match the white space on its left.
         rstrip: also match the white space on its right.
         normalized: search normalized text for it; None: True unless the token is special.
@@ -25,6 +26,7 @@ class AddedToken:
 
     Raises:
         TypeError: an argument has the wrong type.
+        UnicodeEncodeError: the text has a lone surrogate.
     """
 
     def __init__(
@@ -88,12 +90,8 @@ class AddedToken:
         """Return the JSON of the token, without an id."""
         return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
 
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `AddedToken` that make an equal token."""
-        return {**self.state(), "normalized": self._normalized}
-
     def copied(self) -> AddedToken:
-        """Return a copy, independent of later changes to this token."""
+        """Return a copy whose `normalized` no longer follows `special`, as that of a pickle in tokenizers."""
         return AddedToken(**self.state())
 
     def __getstate__(self) -> dict[str, Any]:
@@ -103,9 +101,7 @@ class AddedToken:
         AddedToken.__init__(self, **state)
 
     def __eq__(self, other: object) -> bool:
-        if type(other).__name__ != "AddedToken":
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in ("content", *FLAGS))
+        return self.state() == other.state() if isinstance(other, AddedToken) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self._content)
@@ -124,13 +120,13 @@ def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
     special: make all of them special; this also changes the caller's objects.
 
     Raises:
-        TypeError: an item has the wrong type.
+        TypeError: an item is another object, or a str with a lone surrogate.
     """
     made = []
     for token in of_type(tokens, list):
-        if isinstance(token, str):
+        if is_text(token):
             made.append(AddedToken(token, special=special))
-        elif type(token).__name__ == "AddedToken":  # fastbpe's, or tokenizers' own
+        elif isinstance(token, AddedToken) or (is_theirs(token) and type(token).__name__ == "AddedToken"):
             if special:
                 token.special = True
             made.append(AddedToken(token.content, **{flag: getattr(token, flag) for flag in FLAGS}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from operator import index, itemgetter
 
 from fastbpe._core.encode.offsets import traced_piece
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import (
@@ -20,7 +22,7 @@ from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
     from fastbpe.formats.huggingface._vocab_json import Entries
@@ -153,10 +155,12 @@ def taken(vocab: Any) -> dict[str, int]:
     """Check a vocabulary, and return it in the order of ids.
 
     Raises:
-        TypeError: it is not a dict of str to int, or an id does not fit.
+        TypeError: it is not a dict of str to int, a token has a lone surrogate, or an id does not fit.
     """
     if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
+    if not is_text("".join(vocab)):
+        raise TypeError("UTF-8 cannot encode the lone surrogate of a token")
     ids = sorted(vocab.values())
     if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
         raise TypeError("an id must fit in 32 bits, and not be negative")
@@ -168,12 +172,22 @@ def changed() -> None:
     n_changes[0] += 1
 
 
-def beginning(prefix: str | None, name: str | None) -> str:
-    """Return the common prefix of the names of a model's files. name: older name of the argument."""
+def write_files(folder: str, prefix: str | None, name: str | None, files: Mapping[str, bytes]) -> list[str]:
+    """Write the files of a model, each atomically, and return their paths.
+
+    Args:
+        folder, prefix, name: as in `BPE.save`.
+        files: name without the prefix → bytes.
+    """
+    from fastbpe.formats import atomic_files  # here: many programs save no files
+
     if name is not None:
         import warnings
 
         message = "Deprecated in 0.10.0: Parameter `name` of Model.save has been renamed `prefix`"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
     chosen = name if prefix is None else prefix
-    return "" if chosen is None else f"{of_type(chosen, str)}-"
+    before = os.path.join(folder, "" if chosen is None else f"{of_type(chosen, str)}-")
+    for ending, data in files.items():
+        atomic_files.write(before + ending, data)
+    return [before + ending for ending in files]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fastbpe.tokenizers.encoding import Encoding
@@ -86,24 +86,22 @@ class BaseTokenizer:
         _given(inputs, "async_encode_batch_fast: `inputs` can't be `None`")
         return await self._tokenizer.async_encode_batch_fast(inputs, is_pretokenized, add_special_tokens)
 
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool | None = True) -> str:
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Decode ids. Accepts the arguments of `Tokenizer.decode`. Raises ValueError for None."""
         _given(ids, "None input is not valid. Should be a list of integers.")
-        return self._tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
+        return self._tokenizer.decode(ids, skip_special_tokens)
 
-    def decode_batch(
-        self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool | None = True
-    ) -> list[str]:
+    def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids. Raises ValueError for None."""
         _given(sequences, "None input is not valid. Should be list of list of integers.")
-        return self._tokenizer.decode_batch(sequences, skip_special_tokens=skip_special_tokens)  # type: ignore[arg-type]
+        return self._tokenizer.decode_batch(sequences, skip_special_tokens)
 
-    def async_decode_batch(
+    async def async_decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
-    ) -> Awaitable[list[str]]:
+    ) -> list[str]:
         """Decode as `decode_batch` does, in a thread."""
-        _given(sequences, "None input is not valid. Should be list of list of integers.")
-        return self._tokenizer.async_decode_batch(sequences, skip_special_tokens)
+        _given(sequences, "async_decode_batch: `sequences` can't be `None`")
+        return await self._tokenizer.async_decode_batch(sequences, skip_special_tokens)
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -133,11 +131,11 @@ class BaseTokenizer:
         """Return a dict from id to `AddedToken`."""
         return self._tokenizer.get_added_tokens_decoder()
 
-    def add_tokens(self, tokens: Sequence[Any]) -> int:
+    def add_tokens(self, tokens: list[Any]) -> int:
         """Add tokens, and return how many were added or changed."""
         return self._tokenizer.add_tokens(tokens)
 
-    def add_special_tokens(self, special_tokens: Sequence[Any]) -> int:
+    def add_special_tokens(self, special_tokens: list[Any]) -> int:
         """Add special tokens, and return how many were added or changed."""
         return self._tokenizer.add_special_tokens(special_tokens)
 
@@ -159,34 +157,30 @@ class BaseTokenizer:
 
     def enable_padding(
         self,
-        direction: str | None = "right",
+        direction: str = "right",
         pad_to_multiple_of: int | None = None,
-        pad_id: int | None = 0,
-        pad_type_id: int | None = 0,
-        pad_token: str | None = "[PAD]",
+        pad_id: int = 0,
+        pad_type_id: int = 0,
+        pad_token: str = "[PAD]",
         length: int | None = None,
     ) -> None:
         """Turn on padding. Accepts the arguments of `Tokenizer.enable_padding`."""
-        options: dict[str, Any] = {
-            "direction": direction,
-            "pad_to_multiple_of": pad_to_multiple_of,
-            "pad_id": pad_id,
-            "pad_type_id": pad_type_id,
-            "pad_token": pad_token,
-            "length": length,
-        }
-        self._tokenizer.enable_padding(**options)
+        self._tokenizer.enable_padding(
+            direction=direction,
+            pad_to_multiple_of=pad_to_multiple_of,
+            pad_id=pad_id,
+            pad_type_id=pad_type_id,
+            pad_token=pad_token,
+            length=length,
+        )
 
     def no_padding(self) -> None:
         """Turn padding off."""
         self._tokenizer.no_padding()
 
-    def enable_truncation(
-        self, max_length: int, stride: int | None = 0, strategy: str | None = "longest_first"
-    ) -> None:
+    def enable_truncation(self, max_length: int, stride: int = 0, strategy: str = "longest_first") -> None:
         """Turn on truncation at the end of texts. The arguments are as in `Tokenizer.enable_truncation`."""
-        options: dict[str, Any] = {"stride": stride, "strategy": strategy}
-        self._tokenizer.enable_truncation(max_length, **options)
+        self._tokenizer.enable_truncation(max_length, stride=stride, strategy=strategy)
 
     def no_truncation(self) -> None:
         """Turn truncation off."""

@@ -73,7 +73,7 @@ class BpeTrainer(Trainer):
         min_frequency: int = 0,
         show_progress: bool = True,
         progress_format: str = "indicatif",
-        special_tokens: Sequence[str | AddedToken] = (),
+        special_tokens: list[str | AddedToken] | tuple[()] = (),
         limit_alphabet: int | None = None,
         initial_alphabet: Sequence[str] = (),
         continuing_subword_prefix: str | None = None,

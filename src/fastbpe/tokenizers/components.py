@@ -12,6 +12,7 @@ from operator import index
 from types import MappingProxyType
 
 from fastbpe._utils import late_json as json
+from fastbpe._utils.arguments import is_text
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoder_json import VALUES_OF, is_value
@@ -279,8 +280,10 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
 
 
 def of_type(value: Any, kind: Any) -> Any:
-    """Return a value if it has the right type. Raises TypeError if not, as tokenizers does."""
+    """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
+        if kind is str and not value.isascii():
+            str.encode(value)  # raises UnicodeEncodeError for a lone surrogate
         return str.__str__(value) if kind is str and type(value) is not str else value
     is_flag = kind is bool or (type(kind) is tuple and bool in kind)
     if is_flag and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
@@ -359,9 +362,9 @@ def pattern(value: Any) -> dict[str, str]:
     """Return the JSON of a pattern, a str or a `Regex`."""
     if isinstance(value, Regex):
         return {"Regex": value.pattern}
-    if isinstance(value, str):
+    if is_text(value):
         return {"String": value}
-    raise TypeError(f"the pattern must be a str or a Regex, not {type(value).__name__}")
+    raise TypeError(f"the pattern must be a str without lone surrogates, or a Regex, not {value!r:.60}")
 
 
 def behavior(value: Any) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from itertools import chain
 
 from fastbpe._utils import late_json as json
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
-from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, taken
+from fastbpe.tokenizers.base_model import CachingModel, Model, taken, write_files
 from fastbpe.tokenizers.components import (
+    compact,
     field,
     finder,
     ignore,
@@ -152,7 +153,7 @@ class BPE(CachingModel):
                 if self.vocab.keys() >= used and self.vocab.keys() >= made:
                     return merges
         for merge in merges:
-            if len(merge) != 2 or not all(isinstance(token, str) for token in merge):
+            if len(merge) != 2 or not all(map(is_text, merge)):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
         if self._n_prefix:
             return self._checked_with_prefix(merges)
@@ -293,13 +294,9 @@ class BPE(CachingModel):
         Returns:
             The paths.
         """
-        before = beginning(prefix, name)
-        paths = [os.path.join(folder, f"{before}{ending}") for ending in ("vocab.json", "merges.txt")]
-        with open(paths[0], "w", encoding="utf-8") as file:
-            json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
-        with open(paths[1], "w", encoding="utf-8", newline="\n") as file:
-            file.write("#version: 0.2\n" + "".join(f"{left} {right}\n" for left, right in self.merges))
-        return paths
+        merges = "".join(["#version: 0.2\n", *(f"{left} {right}\n" for left, right in self.merges)])
+        files = {"vocab.json": compact(self.state()["vocab"]), "merges.txt": merges.encode()}
+        return write_files(folder, prefix, name, files)
 
 
 def _split(listed: list[Any]) -> list[list[str]]:

@@ -170,13 +170,13 @@ class NormalizedString:
             TypeError: func cannot be called.
             ValueError: func does not return a bool.
         """
-        check_function(func, "`filter` expect a callable with the signature: `fn(char) -> bool`")
+        check_function(func, "`filter` expects a callable with the signature: `fn(char) -> bool`")
         text, spans = self._piece
         kept = []
         for i, character in enumerate(text):
             keeps = func(character)
             if not isinstance(keeps, bool):
-                raise ValueError(f"`filter` expect a callable that returns a bool, not {type(keeps).__name__}")
+                raise ValueError(f"`filter` expects a callable that returns a bool, not {type(keeps).__name__}")
             if keeps:
                 kept.append(i)
         self._piece = Piece("".join(text[i] for i in kept), [spans[i] for i in kept])
@@ -188,18 +188,18 @@ class NormalizedString:
             TypeError: func cannot be called.
             ValueError: func does not return a str, or returns an empty one.
         """
-        check_function(func, "`map` expect a callable with the signature: `fn(char) -> char`")
+        check_function(func, "`map` expects a callable with the signature: `fn(char) -> char`")
         made = []
         for character in self._piece.text:
             found = func(character)
             if not isinstance(found, str) or not found:
-                raise ValueError(f"`map` expect a callable that returns a character, not {found!r:.60}")
+                raise ValueError(f"`map` expects a callable that returns a character, not {found!r:.60}")
             made.append(found[0])
         self._piece = Piece("".join(made), [*self._piece.spans])
 
     def for_each(self, func: Callable[[str], Any]) -> None:
         """Call a function with each character. Raises TypeError if func cannot be called."""
-        check_function(func, "`for_each` expect a callable with the signature: `fn(char)`")
+        check_function(func, "`for_each` expects a callable with the signature: `fn(char)`")
         for character in self._piece.text:
             func(character)
 

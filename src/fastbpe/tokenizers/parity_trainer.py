@@ -8,7 +8,7 @@ from typing import Any
 
 from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers import trainer
-from fastbpe.tokenizers.added_token import AddedToken, checked
+from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.components import character, number, of_type, real, sequence
 from fastbpe.tokenizers.trainer import option
 
@@ -27,13 +27,6 @@ def _variant(value: Any) -> str:
     if of_type(value, str) not in ("base", "window"):
         raise ValueError(f"Unknown variant '{value}'. Use 'base' or 'window'.")
     return str(value)
-
-
-def _special(value: Any) -> list[AddedToken]:
-    for token in of_type(value, list):
-        if not isinstance(token, str) and type(token).__name__ != "AddedToken":
-            raise TypeError("special_tokens must be a List[Union[str, AddedToken]]")
-    return checked(value, special=True)
 
 
 def _reals(value: Any) -> list[float]:
@@ -117,7 +110,7 @@ class ParityBpeTrainer:
         "alpha", "Share of the window above which a language waits, times the number of languages.", real
     )
     total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
-    special_tokens = option("special_tokens", "Special tokens, which get the first ids.", _special)
+    special_tokens = trainer.SPECIAL_TOKENS
     show_progress = trainer.SHOW_PROGRESS
     limit_alphabet = trainer.LIMIT_ALPHABET
     initial_alphabet = option(

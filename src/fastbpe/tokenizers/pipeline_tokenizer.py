@@ -86,7 +86,7 @@ class Tokenizer:
     @staticmethod
     def from_str(json: str) -> Tokenizer:
         """Load the text of a tokenizer.json. Raises the errors of `from_buffer`."""
-        return Tokenizer.from_buffer(of_type(json, str).encode("utf-8", "surrogatepass"))
+        return Tokenizer.from_buffer(of_type(json, str).encode())
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
@@ -115,10 +115,10 @@ class Tokenizer:
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 
     def save(self, path: str, pretty: bool = True) -> None:
-        """Write a tokenizer.json. pretty: with line breaks. Raises OSError if it cannot be written."""
-        text = self.to_str(pretty)
-        with open(of_type(path, str), "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        """Write a tokenizer.json atomically. pretty: with line breaks. Raises OSError if it cannot be written."""
+        from fastbpe.formats import atomic_files  # here: many programs save no files
+
+        atomic_files.write(of_type(path, str), self.to_str(pretty).encode())
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of a tokenizer.json. pretty: with line breaks."""
@@ -295,7 +295,7 @@ class Tokenizer:
         """Return a dict from id to `AddedToken`."""
         return {i: token.copied() for i, token in sorted(self._definition.added.tokens.items())}
 
-    def add_tokens(self, tokens: Sequence[Any]) -> int:
+    def add_tokens(self, tokens: list[Any]) -> int:
         """Add tokens, which are searched for in texts before they are split. Tokens that exist keep their ids.
 
         Args:
@@ -309,7 +309,7 @@ class Tokenizer:
         """
         return self._definition.add(checked(tokens, special=False))
 
-    def add_special_tokens(self, tokens: Sequence[Any]) -> int:
+    def add_special_tokens(self, tokens: list[Any]) -> int:
         """Add special tokens, which decoding can leave out. Accepts the arguments of `add_tokens`."""
         return self._definition.add(checked(tokens, special=True))
 
@@ -464,7 +464,7 @@ class Tokenizer:
         vocab, merges = parity_learning.learn(self, trainer, *texts)
         model.replace(vocab, merges, trainer.continuing_subword_prefix, trainer.end_of_word_suffix)
         self.model = model
-        self._definition.add([token.copied() for token in trainer.special_tokens])
+        self._definition.add(trainer.special_tokens)
 
     # In separate threads
 

@@ -56,7 +56,7 @@ class PreTokenizedString:
             TypeError: func cannot be called, or returns something else.
         """
         check_function(
-            func, "`split` expect a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
+            func, "`split` expects a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
         )
         made: list[tuple[NormalizedString, list[Token] | None]] = []
         splits, self._splits = self._splits, []  # which stays empty if `func` fails, as in tokenizers
@@ -75,7 +75,7 @@ class PreTokenizedString:
             TypeError: func cannot be called.
         """
         check_function(
-            func, "`normalize` expect a callable with the signature: `fn(normalized: NormalizedString)`"
+            func, "`normalize` expects a callable with the signature: `fn(normalized: NormalizedString)`"
         )
         for piece, tokens in self._splits:
             if tokens is None:
@@ -90,7 +90,7 @@ class PreTokenizedString:
         Raises:
             TypeError: func cannot be called, or returns something else.
         """
-        check_function(func, "`tokenize` expect a callable with the signature: `fn(str) -> List[Token]`")
+        check_function(func, "`tokenize` expects a callable with the signature: `fn(str) -> List[Token]`")
         for i, (piece, tokens) in enumerate(self._splits):
             if tokens is None:
                 made = [of_type(token, Token) for token in of_type(func(piece.normalized), list)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe._utils import late_json as json
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.tokenizers.components import (
@@ -375,7 +376,9 @@ def _special(token: Any) -> dict[str, Any]:
 
 def _pieces(template: Any) -> list[dict[str, Any]]:
     items = template.split(" ") if isinstance(template, str) else of_type(template, (list, tuple))
-    return [_piece(of_type(item, str)) for item in items]
+    if not all(map(is_text, items)):
+        raise TypeError("Expected Union[str, List[str]]")
+    return [*map(_piece, items)]
 
 
 def _piece(item: str) -> dict[str, Any]:

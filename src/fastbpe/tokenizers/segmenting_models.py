@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from operator import itemgetter
 
 from fastbpe._utils import late_json as json
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
-from fastbpe.tokenizers.base_model import CachingModel, Model, beginning, changed, option, taken
-from fastbpe.tokenizers.components import ignore, number, of_type, real, token_id, with_short_exponents
+from fastbpe.tokenizers.base_model import CachingModel, Model, changed, option, taken, write_files
+from fastbpe.tokenizers.components import (
+    compact,
+    ignore,
+    number,
+    of_type,
+    real,
+    token_id,
+    with_short_exponents,
+)
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False
@@ -42,12 +50,13 @@ def _sampled(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
 
 
 def _are_pairs(listed: Sequence[Any]) -> bool:
-    """Tell whether all items are tuples of a str and a float, in a tenth of the time of checking one by one."""
+    """Tell whether all items are tuples of a text and a float, in a tenth of the time of checking one by one."""
     return (
         {*map(type, listed)} <= {tuple}
         and {*map(len, listed)} <= {2}
         and {*map(type, map(itemgetter(0), listed))} <= {str}
         and {*map(type, map(itemgetter(1), listed))} <= {float}
+        and is_text("".join(map(itemgetter(0), listed)))
     )
 
 
@@ -150,10 +159,8 @@ class Unigram(CachingModel):
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
         """Write unigram.json into a folder; see `BPE.save`."""
-        path = os.path.join(folder, f"{beginning(prefix, name)}unigram.json")
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(with_short_exponents(json.dumps(self.state(), ensure_ascii=False, indent=2)))
-        return [path]
+        text = with_short_exponents(json.dumps(self.state(), ensure_ascii=False, indent=2))
+        return write_files(folder, prefix, name, {"unigram.json": text.encode()})
 
 
 class WordPiece(Model):
@@ -233,10 +240,8 @@ class WordPiece(Model):
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
         """Write vocab.txt into a folder; see `BPE.save`."""
-        path = os.path.join(folder, f"{beginning(prefix, name)}vocab.txt")
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{token}\n" for _, token in sorted(self.names.items()))
-        return [path]
+        text = "".join(f"{token}\n" for _, token in sorted(self.names.items()))
+        return write_files(folder, prefix, name, {"vocab.txt": text.encode()})
 
 
 class WordLevel(Model):
@@ -287,7 +292,7 @@ class WordLevel(Model):
         try:
             return cls(of_type(described["vocab"], dict), of_type(described["unk_token"], str))
         except KeyError as error:
-            raise FormatError(f"WordLevel: model: it has no {error}") from None
+            raise FormatError(f"WordLevel: the model has no {error}") from None
         except (TypeError, OverflowError) as error:
             raise FormatError(f"WordLevel: {error}") from None
 
@@ -317,7 +322,4 @@ class WordLevel(Model):
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
         """Write vocab.json into a folder; see `BPE.save`."""
-        path = os.path.join(folder, f"{beginning(prefix, name)}vocab.json")
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            json.dump(self.state()["vocab"], file, ensure_ascii=False, separators=(",", ":"))
-        return [path]
+        return write_files(folder, prefix, name, {"vocab.json": compact(self.state()["vocab"])})

@@ -33,7 +33,7 @@ class WordPieceTrainer(Trainer):
         vocab_size: int = 30000,
         min_frequency: int = 0,
         show_progress: bool = True,
-        special_tokens: Sequence[str | AddedToken] = (),
+        special_tokens: list[str | AddedToken] | tuple[()] = (),
         limit_alphabet: int | None = None,
         initial_alphabet: Sequence[str] = (),
         continuing_subword_prefix: str | None = "##",
@@ -118,7 +118,7 @@ class WordLevelTrainer(Trainer):
         vocab_size: int = 30000,
         min_frequency: int = 0,
         show_progress: bool = True,
-        special_tokens: Sequence[str | AddedToken] = (),
+        special_tokens: list[str | AddedToken] | tuple[()] = (),
         **ignored: Any,
     ) -> None:
         ignore(ignored)
@@ -166,7 +166,7 @@ class UnigramTrainer(Trainer):
         *,
         vocab_size: int = 8000,
         show_progress: bool = True,
-        special_tokens: Sequence[str | AddedToken] = (),
+        special_tokens: list[str | AddedToken] | tuple[()] = (),
         initial_alphabet: Sequence[str] = (),
         shrinking_factor: float = 0.75,
         unk_token: str | None = None,

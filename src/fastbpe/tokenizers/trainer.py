@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar
 
 from fastbpe._utils.progress import Progress
@@ -112,12 +113,15 @@ def of_pickled(kind: type[_Made], state: bytes) -> _Made:
 
 
 def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
-    """Return a property for an option. check: function that checks and converts a new value."""
+    """Return a property for an option, with a copy of its value.
+
+    check: function that checks and converts a new value.
+    """
 
     def set(self: Trainer, value: Any) -> None:
         self._options[name] = check(value)
 
-    return property(lambda self: self._options[name], set, None, doc)
+    return property(lambda self: deepcopy(self._options[name]), set, None, doc)
 
 
 def number_or_none(value: Any) -> int | None:

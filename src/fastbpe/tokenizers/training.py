@@ -47,7 +47,7 @@ def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
     described = {name: None if one is None else one.described() for name, one in parts.items()}
     described |= {"version": "1.0", "added_tokens": definition.added.found()}
     learn(model, texts, trainer, described, frozenset() if definition.splits_special else "all")
-    definition.add([token.copied() for token in trainer.special_tokens])
+    definition.add(trainer.special_tokens)
 
 
 def learn(
