@@ -137,6 +137,14 @@ def test_token_around_texts_without_an_id_is_named(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
+def test_token_that_a_class_adds_and_the_vocabulary_lacks_is_named(tmp_path: Path) -> None:
+    (tmp_path / "vocab.txt").write_text("[PAD]\n[CLS]\n[SEP]\n[MASK]\n[QUESTION]\na\n")
+    config = {"tokenizer_class": "SplinterTokenizer", "unk_token": None}
+    folder_grid.write({"tokenizer_config.json": config}, tmp_path)
+    with pytest.raises(FormatError, match=r"puts the token '\.' into texts, but the vocabulary lacks it"):
+        fastbpe.load(tmp_path)
+
+
 def test_pegasus_without_its_unknown_token_is_refused(tmp_path: Path) -> None:
     fill(tmp_path, "Pegasus", pieces(), unk_token="<x>")
     with pytest.raises(FormatError, match="transformers cannot make a PegasusTokenizer from this"):

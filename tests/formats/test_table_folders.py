@@ -91,7 +91,7 @@ def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
     assert loaded.encode("acc") == loaded.encode("acc", allowed_special="all") == [3, 0]
     assert loaded.encode_batch(["ccb"]) == [[0, 4]]
     folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
-    with pytest.raises(FormatError, match="with normalize or without legacy, the class changes texts"):
+    with pytest.raises(FormatError, match="with normalize, the class writes numbers as words before"):
         fastbpe.load(tmp_path)
 
 
@@ -116,9 +116,9 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
         ({"dictionary": b"a 1\n\nb 1\n"}, r"dict\.txt: line 2 has no token"),
         ({"dictionary": b"a 1\na 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
         ({"dictionary": b"a 1\n</s> 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
-        ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: byte 1 is not UTF-8"),
+        ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: invalid UTF-8 at offset 1, in bytes"),
         ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),
-        ({"legacy": False}, "without legacy, the class changes texts before the .model does"),
+        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
         ({"additional_special_tokens": ["<x>"]}, "dict.txt lacks the token '<x>'"),
         ({"added_tokens_decoder": {"8": {"content": "<x>"}}}, "the token '<s>' would share the id 8 with another"),
     ],
@@ -158,9 +158,10 @@ def test_siglip_encodes_each_text_behind_the_unknown_token(tmp_path: Path) -> No
         ({"do_lower_case": False}, "without do_lower_case, the class does not make texts lower case"),
         ({"normalizer": {"remove_extra_whitespaces": False}}, "a model that keeps spaces at the ends is not"),
         ({"unk_token": "a"}, "the unk_token 'a' is not the unknown piece of the .model"),
+        ({"unk_token": "<nope>"}, r"spiece\.model lacks the unk_token '<nope>'"),
         ({"bos_token": "a b"}, "the token 'a b' contains white space, or U"),
         ({"bos_token": "\u2581a"}, "contains white space, or U"),
-        ({"legacy": False}, "without legacy, the class changes texts before the .model does"),
+        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
     ],
 )
 def test_unsupported_folder_of_siglip_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -216,6 +217,18 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),
         ("Marian", {"vocab": {"<unk>": 0, "</s>": 2}}, "it must map each token to another id, from 0 to"),
         ("Marian", {"vocab": {"</s>": 0}}, "vocab.json lacks the unk_token '<unk>'"),
+        ("Marian", {"unk_token": None}, "the class MarianTokenizer needs an unk_token"),
+        ("M2M100", {"unk_token": None}, "the class M2M100Tokenizer needs an unk_token"),
+        (
+            "Marian",
+            {"vocab": b'{"<unk>": 0, "\\ud800": 1}'},
+            r"vocab\.json: .*UTF-8 cannot encode the lone surrogate",
+        ),
+        (
+            "Marian",
+            {"vocab": b'{"<unk>": 0, "\\udc80": 1}'},
+            r"vocab\.json: .*UTF-8 cannot encode the lone surrogate",
+        ),
         ("Marian", {"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
         (
             "Marian",
@@ -234,6 +247,8 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ),
         ("M2M100", {"src_lang": "tlh"}, "src_lang 'tlh', which is not a language of the class"),
         ("M2M100", {"language_codes": "x"}, "language_codes 'x', but transformers knows m2m100, wmt21"),
+        ("M2M100", {"language_codes": ["en"]}, r"language_codes \['en'\], but transformers knows m2m100, wmt21"),
+        ("M2M100", {"language_codes": {}}, "language_codes {}, but transformers knows m2m100, wmt21"),
         ("M2M100", {"extra_special_tokens": ["__am__"]}, "the token '__a[fm]__' of a language must have the id"),
         ("Speech2Text", {"lang_codes": "mustc"}, "with lang_codes, the class takes ids of the .model"),
         ("Speech2Text", {"do_upper_case": True}, "with do_upper_case, the class decodes to upper case"),
@@ -243,6 +258,50 @@ def test_unsupported_folder_names_the_reason(name: str, config: dict[str, Any], 
     fill(tmp_path, name, **config)
     with pytest.raises(FormatError, match=said):
         fastbpe.load(tmp_path)
+
+
+WRONG = [[], ["x"], {}, {"a": 1}, {"content": []}, 1, -1, 1.5, 10**30, None, True, False, "", "x", [[1]], [None]]
+KEYS = [
+    "separate_vocabs",
+    "lang_codes",
+    "do_upper_case",
+    "normalize",
+    "legacy",
+    "sp_model_kwargs",
+    "language_codes",
+    "do_lower_case",
+    "src_lang",
+    "chat_template",
+    "additional_special_tokens",
+    "extra_special_tokens",
+    "added_tokens_decoder",
+    "add_bos_token",
+    "image_token",
+    "model_type",
+    "bos_token",
+    "eos_token",
+    "unk_token",
+    "sep_token",
+    "pad_token",
+    "cls_token",
+    "mask_token",
+]
+
+
+@pytest.mark.parametrize("name", ["Marian", "M2M100", "Speech2Text", "Bartpho", "Siglip"])
+def test_values_of_wrong_types_raise_only_format_error(name: str, tmp_path: Path) -> None:
+    own = {"Bartpho": fill_bartpho, "Siglip": fill_siglip}
+    folder = own[name](tmp_path) if name in own else fill(tmp_path, name)
+    n_refused = 0
+    for key in KEYS:
+        for value in WRONG:
+            config = {"tokenizer_class": f"{name}Tokenizer", key: value}
+            folder_grid.write({"tokenizer_config.json": config}, folder)
+            try:
+                fastbpe.load(folder)
+            except FormatError:
+                n_refused += 1
+    assert n_refused >= len(KEYS)
 
 
 def test_arguments_that_the_files_decide_are_refused(tmp_path: Path) -> None:

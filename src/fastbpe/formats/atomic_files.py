@@ -150,5 +150,5 @@ def as_text(data: Buffer, where: str) -> str:
         return bytes(data).decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{where}: byte {error.start} is not UTF-8; copy the file again or recreate it"
+            f"{where}: invalid UTF-8 at offset {error.start}, in bytes; copy the file again or recreate it"
         ) from None

@@ -339,9 +339,15 @@ class _OfBuilt:
         if token_id < 0 and name not in ROLES:
             token_id = find(self.named.roles.get("unk", ""))
         if token_id < 0:
+            puts = f"{self.where}: the class {self.class_name}Tokenizer puts the"
+            if name in ROLES:
+                raise FormatError(
+                    f"{puts} {name} token around texts, but {content!r:.60} has no id: set {name}_token in "
+                    "tokenizer_config.json to another token"
+                )
             raise FormatError(
-                f"{self.where}: the class {self.class_name}Tokenizer puts the {name} token around texts, but "
-                f"{content!r:.60} has no id: set {name}_token in tokenizer_config.json to another token"
+                f"{puts} token {content!r:.60} into texts, but the vocabulary lacks it, and there is no unknown "
+                "token: add it to the vocabulary"
             )
         return content, token_id
 

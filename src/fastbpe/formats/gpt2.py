@@ -19,6 +19,7 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
 from fastbpe.formats.byte_level import bytes_of, text_of
+from fastbpe.formats.json_object import loads
 from fastbpe.formats.limits import check_entries, check_spread
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
@@ -292,7 +293,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
     plain = _gpt2.read(vocab or b"\n", merges or b"\n")
     if plain is not None:
         try:
-            names = {json.loads(text): token_id for text, token_id in plain[3]}
+            names = {loads(text): token_id for text, token_id in plain[3]}
         except ValueError:
             names = {}
         if len(names) == len(plain[3]):
@@ -341,7 +342,7 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
 
 def _entries(data: bytes, where: str) -> Iterable[tuple[str, object]]:
     try:
-        entries = json.loads(data, object_pairs_hook=_Pairs)
+        entries = loads(data, object_pairs_hook=_Pairs)
     except RecursionError:
         raise FormatError(f"{where}: it is nested too deeply for an object of tokens and ids") from None
     except ValueError as error:

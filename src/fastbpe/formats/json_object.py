@@ -1,14 +1,29 @@
-"""Small JSON files in a tokenizer's folder."""
+"""JSON files of tokenizers."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 from fastbpe.errors import FormatError
 
 _MAX_CONFIG_BYTES = 1 << 26
+#: Found in each file with a lone surrogate; the last kind is UTF-16 or UTF-32.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\0")
+
+
+def loads(data: bytes, **options: Any) -> Any:
+    """Parse JSON with the options of `json.loads`. Raises ValueError also for a lone surrogate, as orjson does."""
+    value = json.loads(data, **options)
+    if _SURROGATE.search(data):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            near = error.object[max(error.start - 20, 0) : error.end + 20]
+            raise ValueError(f"UTF-8 cannot encode the lone surrogate in {near!r}") from None
+    return value
 
 
 def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -21,7 +36,7 @@ def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
     if len(data) > _MAX_CONFIG_BYTES:
         raise FormatError(f"{path}: more than {_MAX_CONFIG_BYTES} bytes, more than any such file needs")
     try:
-        value = json.loads(data)
+        value = loads(data)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: not JSON: {error}") from None
     if not isinstance(value, dict):

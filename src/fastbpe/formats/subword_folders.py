@@ -89,10 +89,7 @@ def read(
         fail(f"it lacks the unk_token {roles['unk']!r:.60}")
     added = python_backend.added_tokens(named, vocab, fail)
     rows = python_backend.with_added(vocab, added, fail)
-    try:
-        tokens = [token.encode() for token in rows]
-    except UnicodeEncodeError as error:
-        fail(f"the token {error.object!r:.60} contains a surrogate, which UTF-8 cannot encode")
+    tokens = [token.encode() for token in rows]
     ids = {token: i for i, token in enumerate(rows)}
     symbols, merges = _numbered(ids, _read_merges(merges_path, is_fairseq), merges_path)
     around: dict[str, Any] = {}

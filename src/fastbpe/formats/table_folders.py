@@ -1,11 +1,11 @@
 """Folders of M2M100, Marian and Speech2Text: a unigram `.model`, and a vocab.json with the ids of its pieces.
 
-BARTpho has a dict.txt instead, with the pieces by id. SpeechT5 has only a `.model`, of type char, but the same
-rules for added tokens and white space.
+BARTpho has a dict.txt instead, with the pieces by id. SigLIP and SpeechT5, the latter of type char, have only a
+`.model`, but the same rules for added tokens and white space.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
-token. tests/conformance/test_table_folders.py compares folders with transformers 5.24.
+token. tests/conformance/test_table_folders.py and test_siglip_folders.py compare folders with transformers 5.24.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Folder:
     def __init__(self, folder: str, config: Mapping[str, Any], class_name: str) -> None:
         kind = CLASSES[class_name]
         self.where = os.path.join(folder, kind.files[0])
-        self._config, self._class_name = config, class_name
+        self._config, self._class_name, self._table = config, class_name, kind.files[-1]
         self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
         self._pieces = self._read_pieces(kind.model_type)
         if _VOCABULARY in kind.files:
@@ -137,7 +137,11 @@ class _Folder:
         return found
 
     def _check_places(self) -> None:
-        """Raise FormatError for tokens that the class loses: their first ids are those of the `.model`."""
+        """Raise FormatError for tokens that the class of BARTpho loses.
+
+        It first numbers tokens by the `.model`, then moves each one in dict.txt to its id there. If an old id
+        equals an id of added_tokens_decoder, one token overwrites the other.
+        """
         known = {token.content for token in self.named.decoder.values()}
         following = len({*self._vocab, *known})
         named = (*self.named.named.values(), *self.named.extra)
@@ -159,11 +163,10 @@ class _Folder:
             self._fail("with lang_codes, the class takes ids of the .model for languages")
         if self._class_name == "Speech2Text" and self._config.get("do_upper_case"):
             self._fail("with do_upper_case, the class decodes to upper case")
-        changes = self._class_name == "SpeechT5" and self._config.get("normalize")
-        if changes or (
-            self._class_name in ("Bartpho", "Siglip", "SpeechT5") and not self._config.get("legacy", True)
-        ):
-            self._fail("with normalize or without legacy, the class changes texts before the .model does")
+        if self._class_name == "SpeechT5" and self._config.get("normalize"):
+            self._fail("with normalize, the class writes numbers as words before the .model encodes a text")
+        if self._class_name in ("Bartpho", "Siglip", "SpeechT5") and not self._config.get("legacy", True):
+            self._fail("without legacy, the class changes the options of the .model")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
         model = model_file.parse(map_file(self.where), self.where)
@@ -186,7 +189,7 @@ class _Folder:
         if self._class_name != "M2M100":
             return ()
         value = self._config.get("language_codes", "m2m100")
-        if value not in _LANGUAGES:
+        if not isinstance(value, str) or value not in _LANGUAGES:
             self._fail(
                 f"{CONFIG} has language_codes {value!r:.40}, but transformers knows {', '.join(_LANGUAGES)}"
             )
@@ -210,9 +213,11 @@ class _Folder:
             if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
                 self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
         rows = python_backend.with_added([*rows, *languages], added, self._fail)
-        unknown = self.named.roles.get("unk", "")
+        unknown = self.named.roles.get("unk")
+        if unknown is None:
+            self._fail(f"the class {self._class_name}Tokenizer needs an unk_token")
         if unknown not in self._vocab:
-            self._fail(f"{_VOCABULARY} lacks the unk_token {unknown!r:.60}")
+            self._fail(f"{self._table} lacks the unk_token {unknown!r:.60}")
         kinds = dict.fromkeys(languages, PieceType.USER_DEFINED)
         for token in added:
             kinds[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
@@ -222,7 +227,8 @@ class _Folder:
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
-        between = behind * {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
+        # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; A B </s> of the others.
+        n_between = {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
             piece_bytes=piece_bytes,
             piece_ends=piece_ends,
@@ -244,7 +250,7 @@ class _Folder:
             serialized=b"",
             added_tokens=added,
             template=(before, behind),
-            pair_template=(*before, TEXT, *between, PAIR, *behind),
+            pair_template=(*before, TEXT, *behind * n_between, PAIR, *behind),
             conventions=Conventions(decoder=self._class_name),
             unnumbered=[
                 (name, score)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.json_object import loads
 from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries, check_number
 from fastbpe.formats.tiktoken import check_tokens
 from fastbpe.model import N_BYTES, Buffer, Model, around
@@ -49,7 +50,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     """
     check_entries(data, where, b'"rank"')
     try:
-        document = json.loads(bytes(data))
+        document = loads(bytes(data))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
     config = document.get("config") if isinstance(document, dict) else None

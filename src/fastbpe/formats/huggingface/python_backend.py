@@ -31,7 +31,8 @@ def added_tokens(
     Args:
         named: tokens that the files of the folder name.
         vocab: token → id.
-        fail: function that raises an error: two tokens would have one id, or a token has a flag.
+        fail: function that raises an error: two tokens would have one id, or a token has a flag that is not
+            supported.
         may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
     """
     special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra))
@@ -47,9 +48,6 @@ def added_tokens(
         if content not in ids:
             ids[content] = vocab.get(content, new)
             new += content not in vocab
-    for content in ids:
-        if any("\ud800" <= character <= "\udfff" for character in content):
-            fail(f"the token {content!r:.60} contains a surrogate, which UTF-8 cannot encode")
     own = {i: content for content, i in vocab.items()}
     for content, i in ids.items():
         if own.get(i, content) != content or vocab.get(content, i) != i:

@@ -7,7 +7,6 @@ are not applied, because they are settings of a program and not of a vocabulary;
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
 from collections.abc import Callable, Collection, Mapping
@@ -21,6 +20,7 @@ from fastbpe.formats.huggingface import byte_vocabulary as vocabulary_
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.formats.json_object import loads
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 
 _Vocabulary: TypeAlias = dict[str, int] | Entries
@@ -233,7 +233,7 @@ def read_json(data: bytes, where: str) -> Any:
     """Parse JSON, with orjson if it is installed."""
     orjson = find_orjson()
     try:
-        return json.loads(data) if orjson is None else orjson.loads(data)
+        return loads(data) if orjson is None else orjson.loads(data)
     except RecursionError:
         raise FormatError(f"{where}: not a tokenizer.json: its JSON is nested too deeply") from None
     except ValueError as error:

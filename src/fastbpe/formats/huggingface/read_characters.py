@@ -100,10 +100,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOu
     """Lay out the tokens by id, and the merges."""
     tokens: list[bytes] = [b""] * (max(vocabulary.values(), default=-1) + 1)
     for token, token_id in vocabulary.items():
-        try:
-            tokens[token_id] = token.encode()
-        except UnicodeEncodeError:
-            model.fail(f"{token!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
+        tokens[token_id] = token.encode()
     ends = array("I", accumulate(map(len, tokens)))
     return b"".join(tokens), ends.tobytes(), pack_merges(read_merges(model, vocabulary, prefix.encode()))
 

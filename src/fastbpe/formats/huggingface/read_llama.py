@@ -148,11 +148,6 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
     pieces = [""] * len(vocabulary)
     for piece, i in vocabulary.items():
         pieces[i] = piece
-    try:
-        "".join(pieces).encode()
-    except UnicodeEncodeError as error:
-        first = next(piece for piece in pieces if error.object[error.start] in piece)
-        model.fail(f"{first!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
     merges = pack_merges(read_merges(model, vocabulary))  # before pieces are packed, because this may fail
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
     return piece_bytes, piece_ends, merges

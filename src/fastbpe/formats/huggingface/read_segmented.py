@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from typing import Any
@@ -99,7 +99,7 @@ def parse(
         pieces = _by_id(vocabulary) if isinstance(vocabulary, dict) else []
         spelling = _of_words(model, kind, vocabulary)
     if laid_out is None:
-        tokens = [*_encoded(pieces, model)]
+        tokens = [*map(str.encode, pieces)]
         laid_out = b"".join(tokens), array("I", accumulate(map(len, tokens)))
     token_bytes, ends = laid_out
     added = read_added_tokens(top, vocabulary, with_padding(named, top))
@@ -248,14 +248,6 @@ def _by_id(vocabulary: Mapping[str, int]) -> list[str]:
     for piece, i in vocabulary.items():
         pieces[i] = piece
     return pieces
-
-
-def _encoded(pieces: list[str], model: Part) -> Iterator[bytes]:
-    for piece in pieces:
-        try:
-            yield piece.encode()
-        except UnicodeEncodeError:
-            model.fail(f"{piece!r:.60} contains a surrogate, which UTF-8 cannot encode", "vocab")
 
 
 def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
