@@ -249,6 +249,28 @@ def test_template_that_cannot_be_filled_raises_vocabulary_error() -> None:
             tokenizers_face.Tokenizer.from_str(json.dumps(whole(post_processor=template))).encode("a")
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(([3], ["<s>", "b"]), ([1], ["b"])), (([3, 1], ["<s>"]), ([], [])), (([0], ["a", "b"]), ([0, 1], ["b"]))],
+)
+def test_special_token_of_a_template_with_more_or_fewer_tokens_than_ids(first: Any, last: Any) -> None:
+    listed = ("X", *first), ("Y", *last)
+    special = {name: {"id": name, "ids": ids, "tokens": tokens} for name, ids, tokens in listed}
+    x, y = ({"SpecialToken": {"id": name, "type_id": 0}} for name in "XY")
+    template = {"single": [x, ITEMS[0], y], "pair": [x, *ITEMS, y], "special_tokens": special}
+    data = json.dumps(whole(post_processor={"type": "TemplateProcessing", **template}))
+    columns = "ids", "tokens", "offsets", "type_ids", "attention_mask", "special_tokens_mask", "word_ids"
+    found = []
+    for module in (tokenizers, tokenizers_face):
+        loaded = module.Tokenizer.from_str(data)
+        one = [loaded.encode("ab"), loaded.encode("ab", "b"), *loaded.encode_batch(["ab", "a"])]
+        loaded.enable_padding(length=8, direction="left")
+        loaded.enable_truncation(5)
+        one += [loaded.encode("abab"), loaded.encode("abab", "b"), *loaded.encode_batch(["ab", "ababab"])]
+        found.append([[getattr(encoding, name) for name in columns] for encoding in one])
+    assert found[0] == found[1]
+
+
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 @pytest.mark.parametrize("seed", range(n_rounds(60, 1000)))
 def test_added_tokens_get_the_ids_of_tokenizers(seed: int) -> None:

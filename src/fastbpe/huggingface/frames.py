@@ -38,23 +38,23 @@ class Frame(NamedTuple):
     padding_sequence: int | None
 
 
-def frame_of(encoding: Any, *, pair: bool, n_probe: int) -> Frame | None:
+def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     """Return the frame that a post-processor has put around a probe.
 
     Args:
         encoding: encoding of the probe, or of the probe twice, with the frame. It is padded.
         pair: the encoding is of the probe twice, as two texts.
-        n_probe: number of ids of the probe.
+        probe: the only token of the probe.
 
     Returns:
-        None if the frame depends on the texts, or has a text twice or not at all.
+        None if the frame depends on the texts, has a text twice or not at all, or has not one token for each id.
     """
-    if not n_probe or encoding.n_sequences != 1 + pair:
+    if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
         return None
     items: list[Item] = []
     rows = [*zip(encoding.ids, encoding.tokens, encoding.type_ids, encoding.special_tokens_mask, strict=True)]
     for sequence, (token_id, token, type_id, masked) in zip(encoding.sequence_ids, rows, strict=True):
-        if masked != (sequence is None):
+        if masked != (sequence is None) or (sequence is not None and token != probe):
             return None
         if sequence is None:
             items.append(Item(None, (token_id,), (token,), type_id))
@@ -63,7 +63,7 @@ def frame_of(encoding: Any, *, pair: bool, n_probe: int) -> Frame | None:
     if [item.sequence for item in items if item.sequence is not None] != [0, 1][: 1 + pair]:
         return None
     n_added = sum(len(item.ids) for item in items)
-    if len(rows) != n_added + n_probe * (1 + pair):
+    if len(rows) != n_added + 1 + pair:
         return None
     place = [item.sequence for item in items].index(0)
     before = [token_id for item in items[:place] for token_id in item.ids]

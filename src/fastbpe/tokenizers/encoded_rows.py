@@ -133,7 +133,7 @@ def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | 
 
 def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
     probe = [of_tokens([0], [""], [None], [(0, 0)], 0 if fast else i) for i in range(1 + pair)]
-    frame = frame_of(process(setup.post, probe, adds_special), pair=pair, n_probe=1)
+    frame = frame_of(process(setup.post, probe, adds_special), pair=pair, probe="")
     if frame is None or isinstance(setup.native, WrittenEngine):
         return None
     settings, truncation = setup.truncation, None

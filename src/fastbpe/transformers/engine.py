@@ -348,14 +348,14 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
         add_special_tokens: as in its `encode`.
 
     Returns:
-        None if the frame depends on the texts, or has a text twice or not at all.
+        None in the cases of `frame_of`, and if the tokenizer counts other ids than those of the frame.
     """
     model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
     bare: Any = tokenizers.Tokenizer(model)
     if tokenizer.post_processor is not None:
         bare.post_processor = tokenizer.post_processor
     [encoding] = bare.encode_batch([(_PROBE, _PROBE) if pair else _PROBE], add_special_tokens=add_special_tokens)
-    frame = frame_of(encoding, pair=pair, n_probe=1)
+    frame = frame_of(encoding, pair=pair, probe=_PROBE)
     if frame is not None and add_special_tokens and tokenizer.num_special_tokens_to_add(pair) != frame.n_added:
         return None
     return frame
