@@ -120,7 +120,7 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
     name = top.get("unknown_token", str, None)
     prefix, suffix = top.get("prefix", str), top.get("suffix", str)
     for text in filter(None, (name, prefix, suffix)):
-        if not _is_text(text):
+        if not is_text(text):
             top.fail(f"{text!r:.60} contains a surrogate, which UTF-8 cannot express")
     kind, longest = top.get("kind", str), top.get("longest", int)
     if kind not in ("BPE", *read_segmented.TYPES) or not 0 <= longest < 1 << 63:

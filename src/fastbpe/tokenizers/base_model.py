@@ -8,6 +8,7 @@ from operator import index, itemgetter
 from fastbpe._core.encode.offsets import traced_piece
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
+from fastbpe.formats.huggingface.decoder_json import is_id
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers.components import (
     MAX_ID,
@@ -165,6 +166,20 @@ def taken(vocab: Any) -> dict[str, int]:
     if ids and not 0 <= ids[0] <= ids[-1] <= MAX_ID:
         raise TypeError("an id must fit in 32 bits, and not be negative")
     return dict(sorted(vocab.items(), key=itemgetter(1)))
+
+
+def read_vocab(path: Any) -> dict[str, int]:
+    """Read a vocab.json. The errors are those of `WordLevel.read_file`."""
+    from fastbpe.formats.huggingface.read import read_json  # here: few programs need it
+
+    with open(of_type(path, str), "rb") as file:
+        read = read_json(file.read(), path)
+    if not isinstance(read, dict):
+        raise FormatError(f"{path}: must be a JSON object")
+    for token, i in read.items():
+        if type(i) is float or (type(i) is int and not is_id(i)):
+            raise FormatError(f"{path}: {token!r:.60}: must be an id of 0 to 2**32 - 1, not {i!r:.60}")
+    return {token: i for token, i in read.items() if type(i) is int}
 
 
 def changed() -> None:

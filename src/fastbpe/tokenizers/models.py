@@ -9,7 +9,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
-from fastbpe.tokenizers.base_model import CachingModel, Model, taken, write_files
+from fastbpe.tokenizers.base_model import CachingModel, Model, read_vocab, taken, write_files
 from fastbpe.tokenizers.components import (
     compact,
     field,
@@ -261,13 +261,9 @@ class BPE(CachingModel):
 
         Raises:
             OSError: a file cannot be opened.
-            FormatError: a line is not a merge, or the vocabulary is not a JSON object.
+            FormatError: a line is not a merge, or as for `WordLevel.read_file`.
         """
-        with open(vocab, encoding="utf-8") as file:
-            read = json.load(file)
-        if not isinstance(read, dict):
-            raise FormatError(f"{vocab}: must be a JSON object")
-        pairs = []
+        ids, pairs = read_vocab(vocab), []
         with open(merges, encoding="utf-8", newline="\n") as file:
             for n, line in enumerate(file, 1):
                 if _is_version(line):
@@ -276,7 +272,7 @@ class BPE(CachingModel):
                 if len(pair) != 2:
                     raise FormatError(f"{merges}: line {n}: must be two tokens, not {line!r:.60}")
                 pairs.append((pair[0], pair[1]))
-        return {token: i for token, i in read.items() if isinstance(i, int)}, pairs
+        return ids, pairs
 
     @classmethod
     def from_file(cls, vocab: str, merges: str, **options: Any) -> BPE:

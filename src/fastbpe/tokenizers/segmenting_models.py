@@ -7,14 +7,21 @@ from operator import itemgetter
 from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
-from fastbpe.tokenizers.base_model import CachingModel, Model, changed, option, taken, write_files
+from fastbpe.tokenizers.base_model import (
+    CachingModel,
+    Model,
+    changed,
+    option,
+    read_vocab,
+    taken,
+    write_files,
+)
 from fastbpe.tokenizers.components import (
     compact,
     ignore,
     number,
     of_type,
     real,
-    token_id,
     with_short_exponents,
 )
 from fastbpe.tokenizers.token import Token
@@ -303,17 +310,13 @@ class WordLevel(Model):
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
-        """Read a vocab.json.
+        """Read a vocab.json. Leaves tokens out whose values are not numbers, as tokenizers does.
 
         Raises:
             OSError: it cannot be opened.
-            FormatError: it is not a JSON object from tokens to ids.
+            FormatError: it is not a JSON object, or a number is not an id.
         """
-        with open(of_type(vocab, str), encoding="utf-8") as file:
-            read = json.load(file)
-        if not isinstance(read, dict):
-            raise FormatError(f"{vocab}: must be a JSON object")
-        return {token: token_id(i) for token, i in read.items()}
+        return read_vocab(vocab)
 
     @classmethod
     def from_file(cls, vocab: str, unk_token: str | None = None) -> WordLevel:

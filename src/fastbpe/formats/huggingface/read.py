@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
@@ -230,14 +230,20 @@ def with_pad_role(model: _Made, named: NamedTokens | None, top: Part) -> _Made:
 
 
 def read_json(data: bytes, where: str) -> Any:
-    """Parse JSON, with orjson if it is installed."""
+    """Parse JSON, with orjson if it is installed. Refuse NaN, Infinity and lone surrogates, as tokenizers does."""
     orjson = find_orjson()
     try:
-        return loads(data) if orjson is None else orjson.loads(data)
+        if orjson is not None:
+            return orjson.loads(data)
+        return loads(data, parse_constant=_refuse_constant)
     except RecursionError:
-        raise FormatError(f"{where}: not a tokenizer.json: its JSON is nested too deeply") from None
+        raise FormatError(f"{where}: its JSON is nested too deeply") from None
     except ValueError as error:
         raise FormatError(f"{where}: not JSON: {error}") from None
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a number")
 
 
 def check_bpe(model: Part) -> None:
