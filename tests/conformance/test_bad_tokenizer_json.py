@@ -127,3 +127,63 @@ def test_split_by_an_empty_text_is_that_by_an_empty_regex(behavior: str) -> None
 
 def test_word_end_and_continuing_prefix_together_are_as_in_tokenizers() -> None:
     assert_equal(file_with({**MARKS, "merges": ["a ##b</w>"]}))
+
+
+#: Part of a tokenizer.json → the key of its steps, and a step.
+STEPS: dict[str, tuple[str, dict[str, Any]]] = {
+    "normalizer": ("normalizers", {"type": "NFC"}),
+    "pre_tokenizer": ("pretokenizers", {"type": "Whitespace"}),
+    "post_processor": ("processors", {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True}),
+    "decoder": ("decoders", {"type": "Fuse"}),
+}
+
+
+@pytest.mark.parametrize("part", STEPS)
+@pytest.mark.parametrize("depth", [63, 400])
+def test_place_of_an_error_in_nested_sequences_is_short(part: str, depth: int) -> None:
+    """tokenizers reads 62 levels."""
+    key, step = STEPS[part]
+
+    def nested(n: int, inner: dict[str, Any]) -> str:
+        for _ in range(n):
+            inner = {"type": "Sequence", key: [inner]}
+        return file_with({part: inner})
+
+    assert_equal(nested(62, step))
+    for text in (nested(depth, step), nested(40, {"type": "other"})):
+        with pytest.raises(Exception, match=r"recursion limit|did not match"):
+            tokenizers.Tokenizer.from_str(text)
+        for load in (
+            lambda text=text: fastbpe.load(text.encode()),
+            lambda text=text: face.Tokenizer.from_str(text),
+        ):
+            with pytest.raises(FormatError, match=f"{part}.*(nested|not more than|other)") as raised:
+                load()
+            assert len(str(raised.value)) < 350  # with the names of all steps
+
+
+@pytest.mark.parametrize("depth", [62, 63, 900, 3000])
+def test_decoders_nested_deeper_than_in_a_file_run(depth: int) -> None:
+    def decoded(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.WordLevel({"a": 0, "b": 1}, "b"))
+        decoder = module.decoders.Replace("a", "c")
+        for _ in range(depth):
+            decoder = module.decoders.Sequence([decoder, module.decoders.Fuse()])
+        tokenizer.decoder = decoder
+        return tokenizer.encode("a").ids, tokenizer.decode([0, 1, 0]), tokenizer.decoder.decode(["a", "b"])
+
+    assert decoded(face) == decoded(tokenizers)
+
+
+@pytest.mark.parametrize("pretty", [False, True])
+def test_lone_surrogate_is_refused_where_a_tokenizer_is_written(pretty: bool) -> None:
+    tokenizer = face.Tokenizer(face.models.WordLevel({"\ud800": 0}, "a"))
+    for write in (lambda: tokenizer.to_str(pretty), lambda: tokenizer.model.tokenize("a")):
+        with pytest.raises(FormatError, match=r"a lone surrogate, .* '\\ud800'; remove the surrogate"):
+            write()
+
+
+def test_errors_of_a_file_give_it_one_name() -> None:
+    for changes in ({"truncation": 1}, {"vocab": [["a", None]], "type": "Unigram"}, {"version": "2.0"}):
+        with pytest.raises(FormatError, match=r"^tokenizer\.json: "):
+            face.Tokenizer.from_str(file_with(changes))

@@ -104,6 +104,46 @@ def test_unknown_arguments_cause_a_warning_where_the_original_prints_it(
     assert "option other" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "options", [{"max_length": 5}, {"max_length": None}, {"max_length": None, "length": 3}, {"max_length": "5"}]
+)
+def test_padding_takes_the_deprecated_name_of_its_length(
+    options: dict[str, Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    def padded(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.WordLevel({"a": 0}, "a"))
+        return outcome(lambda: tokenizer.enable_padding(**options)), tokenizer.padding, tokenizer.encode("a").ids
+
+    with pytest.warns(DeprecationWarning, match="max_length") as caught:
+        found = padded(face)
+    assert found == padded(stock)
+    assert str(caught[0].message) == capfd.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, text: m.Tokenizer(m.models.BPE()).enable_truncation(3, direction=text),
+        lambda m, text: m.Tokenizer(m.models.BPE()).enable_truncation(3, strategy=text),
+        lambda m, text: m.Tokenizer(m.models.BPE()).enable_padding(direction=text),
+        lambda m, text: m.Tokenizer(m.models.WordLevel({"a": 0}, "a")).encode("a").truncate(3, direction=text),
+        lambda m, text: m.Encoding.merge([]).pad(3, direction=text),
+        lambda m, text: m.processors.TemplateProcessing(f"${text}"),
+        lambda m, text: m.processors.TemplateProcessing(f"{text} $A"),
+        lambda m, text: m.pre_tokenizers.Metaspace(prepend_scheme=text),
+        lambda m, text: m.normalizers.unicode_normalizer_from_str(text),
+    ],
+)
+def test_errors_of_long_values_are_those_of_the_original_but_short(call: Callable[[Any, str], Any]) -> None:
+    for text in ("middle", "middle" * 1000):
+        with pytest.raises(ValueError, match="middle") as theirs:
+            call(stock, text)
+        with pytest.raises(ValueError, match="middle") as ours:
+            call(face, text)
+        assert len(str(ours.value)) < 200
+    assert str(ours.value)[:40] == str(theirs.value)[:40]
+
+
 @pytest.mark.parametrize("value", ["a", "", "(", "Regex", None, 5, b"a", ["a"]])
 def test_pattern_is_neither_read_nor_set(value: Any) -> None:
     makers: list[Callable[[Any], Any]] = [

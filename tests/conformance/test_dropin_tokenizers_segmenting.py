@@ -470,3 +470,24 @@ def test_trainers_of_the_original_are_taken() -> None:
         assert tokenizer.token_to_id("<s>") == 0
     with pytest.raises(TypeError, match="ParityBpeTrainer is not a trainer that fastbpe has"):
         face.Tokenizer(face.models.BPE()).train_from_iterator(["a"], stock.trainers.ParityBpeTrainer())
+
+
+@pytest.mark.parametrize("infinite", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("place", range(4))
+def test_infinite_scores_segment_and_are_written_as_null(infinite: float, place: int, tmp_path: Path) -> None:
+    vocab = [
+        (piece, score) for piece, score in zip(("<unk>", "a", "b", "ab"), (0.0, -2.0, -1.0, -3.5), strict=True)
+    ]
+    vocab[place] = vocab[place][0], infinite
+
+    def made(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.Unigram(vocab, 0))
+        [path] = tokenizer.model.save(str(tmp_path))
+        texts = tokenizer.to_str(), tokenizer.to_str(True), Path(path).read_text(encoding="utf-8")
+        return texts, [tokenizer.encode(text).ids for text in ("a", "abba", "aab", "q", "aqb", "bqqab")]
+
+    assert made(face) == made(stock)
+    with pytest.raises(
+        FormatError, match=rf"vocab\[{place}\]: must be \[piece, score\], not \['{vocab[place][0]}', None"
+    ):
+        face.Tokenizer.from_str(made(face)[0][0])

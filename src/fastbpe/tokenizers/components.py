@@ -15,7 +15,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
-from fastbpe.formats.huggingface.decoder_json import VALUES_OF, is_value
+from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value
 from fastbpe.formats.huggingface.step_parts import Part
 
 TYPE_CHECKING = False
@@ -38,9 +38,9 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: A small number as Python writes it in JSON; a string (which is skipped) or a small number.
-_EXPONENT = r"\de-0\d"
-_STRING_OR_EXPONENT = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d'
+#: Numbers in Python's JSON that tokenizers writes otherwise; a string (which is skipped) or such a number.
+_NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
+_STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
 
@@ -183,9 +183,15 @@ class Steps:
     key: ClassVar[str] = ""
     base: ClassVar[type[Component]] = Component
     find: ClassVar[Callable[[Mapping[str, Any]], Any]]
+    _depth: int  # number of nested sequences, with this one
 
     def _take(self, steps: Any) -> None:
         self._steps = [of_type(step, self.base) for step in of_type(steps, list)]
+        self._depth = 1 + max((step._depth for step in self._steps if isinstance(step, Steps)), default=0)
+
+    def _flatten(self) -> None:
+        """Put the steps of the sequences within this one in their places."""
+        self._take([one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])])
 
     def state(self) -> dict[str, Any]:
         """Return the JSON of the components."""
@@ -203,6 +209,8 @@ class Steps:
             raise FormatError(f"Sequence: {cls.key!r} must be a list")
         made: Any = cls.__new__(cls)
         made._take([found_at(f"{cls.key}[{i}]", cls.find, step) for i, step in enumerate(steps)])
+        if made._depth > MAX_DEPTH:
+            raise FormatError(f"sequences are nested more than {MAX_DEPTH} levels deep")
         return made
 
 
@@ -211,7 +219,7 @@ class Indexed(Steps):
 
     def __init__(self, steps: list[Any]) -> None:
         self._take(steps)
-        self._steps = [one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])]
+        self._flatten()
 
     def __getitem__(self, index: int) -> Any:
         return self._steps[number(index)]
@@ -252,6 +260,8 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
     """Return the component that a part of a tokenizer.json describes. Raises FormatError with the place."""
     try:
         return find(described)
+    except RecursionError:
+        raise FormatError(f"{place}: sequences are nested more than {MAX_DEPTH} levels deep") from None
     except FormatError as error:
         import re  # here, as below: it is slow to import
 
@@ -393,24 +403,28 @@ def pattern_field() -> Any:
 
 def compact(value: Any) -> bytes:
     """Return JSON without spaces."""
-    return with_short_exponents(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+    return json_text(value).encode()
 
 
-def with_short_exponents(text: str) -> str:
-    """Rewrite the numbers in JSON written by Python as tokenizers writes them: 1e-8 and 0.00001.
+def json_text(value: Any, *, pretty: bool = False) -> str:
+    """Return JSON as tokenizers writes it: small numbers as 1e-8 and 0.00001, infinite ones and NaN as null.
 
-    >>> with_short_exponents('["1e-08", 1e-08, 1.5e-05, 1e+20]')
-    '["1e-08", 1e-8, 0.000015, 1e+20]'
+    >>> json_text(["1e-08", 1e-08, 1.5e-05, 1e+20, float("inf")])
+    '["1e-08",1e-8,0.000015,1e+20,null]'
     """
     import re
 
-    return re.sub(_STRING_OR_EXPONENT, _short, text) if re.search(_EXPONENT, text) else text
+    layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
+    text = json.dumps(value, ensure_ascii=False, **layout)
+    return re.sub(_STRING_OR_NUMBER, _rewritten, text) if re.search(_NUMBER, text) else text
 
 
-def _short(found: re.Match[str]) -> str:
+def _rewritten(found: re.Match[str]) -> str:
     text = found[0]
     if text[0] == '"':
         return text
+    if text[-1] in "Ny":
+        return "null"
     if text.endswith("e-05"):
         return plain_digits(float(text))
     return text.replace("e-0", "e-")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
 
-from fastbpe.formats.huggingface.decoder_json import canonical
+from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, canonical
 from fastbpe.huggingface import id_stream
 from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
 from fastbpe.tokenizers.components import (
@@ -211,6 +211,8 @@ class Sequence(Steps, Decoder):
 
     def __init__(self, decoders_py: list[Any]) -> None:
         self._take(decoders_py)
+        if self._depth > MAX_DEPTH:  # of a file
+            self._flatten()
         if any(step.written is not None for step in self._steps):
             raise ValueError("a decoder written in Python cannot be a step of a Sequence")
 

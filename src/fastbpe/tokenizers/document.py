@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 
-from fastbpe._utils import late_json as json
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastbpe.model import Model as NativeModel
     from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
-_FILE = "<tokenizer.json>"  # in errors
+_FILE = "tokenizer.json"  # in errors
 PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _STRATEGIES = {"longest_first": "LongestFirst", "only_first": "OnlyFirst", "only_second": "OnlySecond"}
 _STRATEGY_NAMES = {value: key for key, value in _STRATEGIES.items()}
@@ -56,7 +56,7 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     if document.get("added_tokens", []) is None:
         raise FormatError("added_tokens: must be a list, not null")
     if isinstance(model, dict) and isinstance(model.get("vocab"), list):
-        part = Part(model, "tokenizer.json", "model")
+        part = Part(model, _FILE, "model")
         found = (apart.pieces, apart.scores) if isinstance(apart, ScoredVocab) else scored(part, data)
         model["vocab"] = [*zip(found[0], array("d", found[1]), strict=True)]
     return document, entries
@@ -71,10 +71,16 @@ def _is_plain(model: Any) -> bool:
 
 
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
-    """Return the text of a tokenizer.json. pretty: with line breaks."""
-    if pretty:
-        return components.with_short_exponents(json.dumps(document, ensure_ascii=False, indent=2))
-    return components.compact(document).decode()
+    """Return the text of a tokenizer.json. pretty: with line breaks. Surrogates raise FormatError."""
+    text = components.json_text(document, pretty=pretty)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise FormatError(
+            f"a token, or a string in a component of the tokenizer, contains a lone surrogate, which UTF-8 cannot "
+            f"express: {error.object[error.start]!r}; remove the surrogate"
+        ) from None
+    return text
 
 
 def native_of(described: Mapping[str, Any], name: str) -> Native:
@@ -87,7 +93,7 @@ def native_of(described: Mapping[str, Any], name: str) -> Native:
 def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
     """Create fastbpe's model for a whole tokenizer.json that works on characters.
 
-    A Unigram model gets its scores directly, because they could lose a bit as JSON.
+    A Unigram model gets its scores directly: as JSON they could lose a bit, or be infinite.
 
     Args:
         described: the tokenizer.json.
@@ -95,26 +101,25 @@ def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
     """
     from fastbpe.formats.huggingface import read_characters, read_segmented  # here: few programs need it
 
+    described_model, scores = described["model"], None
+    if described_model["type"] == "Unigram":
+        scores = array("d", [score for _, score in described_model["vocab"]])
+        pieces = [(piece, 0) for piece, _ in described_model["vocab"]]
+        described = {**described, "model": {**described_model, "vocab": pieces}}
     data = to_bytes(described)
     model = read_segmented.parse(data, name)
     if model is None:
         return read_characters.parse(data, name)
-    if described["model"]["type"] == "Unigram":
-        scores = array("d", [score for _, score in described["model"]["vocab"]])
-        return model._replace(scores=scores.tobytes())
-    return model
+    return model if scores is None else model._replace(scores=scores.tobytes())
 
 
 def to_bytes(document: Mapping[str, Any]) -> bytes:
     """Return a tokenizer.json as bytes. Uses orjson if it is installed. Surrogates raise FormatError."""
     orjson = find_orjson()
-    try:
-        return components.compact(document) if orjson is None else bytes(orjson.dumps(document))
-    except (TypeError, UnicodeEncodeError) as error:
-        raise FormatError(
-            f"a token, or a string in a component of the tokenizer, contains a lone surrogate, which UTF-8 cannot "
-            f"express: {error}; remove the surrogate"
-        ) from None
+    if orjson is not None:
+        with suppress(TypeError):  # the slow twin says why
+            return bytes(orjson.dumps(document))
+    return dump(document, pretty=False).encode()
 
 
 def show(document: Mapping[str, Any], limits: components.Limits) -> str:
@@ -147,15 +152,15 @@ def read_truncation(described: Any) -> dict[str, Any] | None:
     }
 
 
-def dump_truncation(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def dump_truncation(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the settings in a file for the value of the property `truncation`."""
-    if settings is None:
+    if value is None:
         return None
     return {
-        "direction": _DIRECTIONS[settings["direction"]],
-        "max_length": settings["max_length"],
-        "strategy": _STRATEGIES[settings["strategy"]],
-        "stride": settings["stride"],
+        "direction": _DIRECTIONS[value["direction"]],
+        "max_length": value["max_length"],
+        "strategy": _STRATEGIES[value["strategy"]],
+        "stride": value["stride"],
     }
 
 
@@ -175,17 +180,17 @@ def read_padding(described: Any) -> dict[str, Any] | None:
     }
 
 
-def dump_padding(settings: Mapping[str, Any] | None) -> dict[str, Any] | None:
+def dump_padding(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Return the settings in a file for the value of the property `padding`."""
-    if settings is None:
+    if value is None:
         return None
     return {
-        "strategy": "BatchLongest" if settings["length"] is None else {"Fixed": settings["length"]},
-        "direction": _DIRECTIONS[settings["direction"]],
-        "pad_to_multiple_of": settings["pad_to_multiple_of"],
-        "pad_id": settings["pad_id"],
-        "pad_type_id": settings["pad_type_id"],
-        "pad_token": settings["pad_token"],
+        "strategy": "BatchLongest" if value["length"] is None else {"Fixed": value["length"]},
+        "direction": _DIRECTIONS[value["direction"]],
+        "pad_to_multiple_of": value["pad_to_multiple_of"],
+        "pad_id": value["pad_id"],
+        "pad_type_id": value["pad_type_id"],
+        "pad_token": value["pad_token"],
     }
 
 
@@ -197,16 +202,29 @@ def checked_truncation(
     n_added: number of ids that the template adds to a text.
     """
     max_length, stride = components.number(max_length), components.number(stride)
-    if components.of_type(strategy, str) not in _STRATEGIES:
+    strategy = components.of_type(strategy, str)
+    if strategy not in _STRATEGIES:
         known = "`longest_first`, `only_first`, or `only_second`"
-        raise ValueError(f"Unknown `strategy`: `{strategy}`. Use one of {known}")
-    direction = check_direction(direction, "Unknown `direction`: `{}`. Use one of `left` or `right`.")
+        raise ValueError(f"Unknown `strategy`: `{strategy:.60}`. Use one of {known}")
+    direction = check_direction(direction, "Unknown `direction`: `{:.60}`. Use one of `left` or `right`.")
     if 0 <= max_length - n_added < stride:
         raise ValueError(
             f"tokenizer stride set to {stride}, which is greater than or equal to its effective max length of "
             f"{max_length - n_added} (= {max_length} original max length - {n_added} added special tokens), "
         )
-    return {"max_length": max_length, "stride": stride, "strategy": str(strategy), "direction": direction}
+    return {"max_length": max_length, "stride": stride, "strategy": strategy, "direction": direction}
+
+
+def length_of_padding(length: Any, options: dict[str, Any]) -> Any:
+    """Return the length given to `enable_padding`. Removes its deprecated name from the other options."""
+    if "max_length" not in options:
+        return length
+    import warnings
+
+    told = "enable_padding(max_length=X) is deprecated, use enable_padding(length=X) instead"
+    warnings.warn(told, DeprecationWarning, stacklevel=3)
+    older = options.pop("max_length")
+    return older if length is None else length
 
 
 def checked_padding(

@@ -227,7 +227,7 @@ class Encoding:
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
         """Truncate to a length, in place. The arguments are as in `Tokenizer.enable_truncation`."""
         limit, stride, n = number(max_length), number(stride), len(self)
-        direction = check_direction(direction, "Invalid truncation direction value : {}")
+        direction = check_direction(direction, "Invalid truncation direction value : {:.60}")
         if limit >= n:
             return
         if not limit:
@@ -360,9 +360,10 @@ def of_described(described: dict[str, Any]) -> Encoding:
 
 
 def check_direction(
-    direction: Any, message: str = "Unknown `direction`: `{}`. Use one of `left` or `right`"
+    direction: Any, message: str = "Unknown `direction`: `{:.60}`. Use one of `left` or `right`"
 ) -> str:
     """Return a direction. Raises ValueError with the message if it is not "left" or "right"."""
-    if of_type(direction, str) not in _SIDES:
+    direction = of_type(direction, str)
+    if direction not in _SIDES:
         raise ValueError(message.format(direction))
     return str(direction)

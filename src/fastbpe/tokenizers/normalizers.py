@@ -298,5 +298,7 @@ NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
     """Return the normalizer for a Unicode normalization form by name. Raises ValueError for an unknown name."""
     if normalizer not in NORMALIZERS:
-        raise ValueError(f"{normalizer} is not a known unicode normalizer. Available are {NORMALIZERS.keys()}")
+        raise ValueError(
+            f"{normalizer!s:.60} is not a known unicode normalizer. Available are {NORMALIZERS.keys()}"
+        )
     return NORMALIZERS[normalizer]()

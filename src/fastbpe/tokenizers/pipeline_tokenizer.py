@@ -403,7 +403,7 @@ class Tokenizer:
         Args:
             direction: side on which padding is added: "right" or "left".
             pad_id, pad_type_id, pad_token: id, type id and token of padding.
-            length: number of ids; None: the length of the longest encoding in the batch.
+            length: number of ids; None: the length of the longest encoding in the batch. Old name: max_length.
             pad_to_multiple_of: round the length up to a multiple of it.
             Other options have no effect, and cause a warning.
 
@@ -411,6 +411,7 @@ class Tokenizer:
             TypeError, OverflowError: a number is not an integer, or is negative.
             ValueError: an unknown side.
         """
+        length = document.length_of_padding(length, options)
         components.ignore(options)
         settings = document.checked_padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
         self._definition.set("padding", settings)

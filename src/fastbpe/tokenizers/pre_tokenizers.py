@@ -237,7 +237,7 @@ class FixedLength(PreTokenizer):
 def scheme(value: Any) -> str:
     """Return a prepend_scheme. Raises ValueError if there is no such scheme."""
     if of_type(value, str) not in SCHEMES:
-        raise ValueError(f"{value} is an unknown variant, should be one of ['first', 'never', 'always']")
+        raise ValueError(f"{value!s:.60} is an unknown variant, should be one of ['first', 'never', 'always']")
     return str(value)
 
 

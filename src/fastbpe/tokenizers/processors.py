@@ -308,7 +308,7 @@ class TemplateProcessing(PostProcessor):
         ]
         missing = sorted({*used} - special.keys())
         if missing:
-            raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing)}`")
+            raise ValueError(f"Missing SpecialToken(s) with id(s) `{', '.join(missing):.60}`")
 
     @property
     def single(self) -> str:
@@ -390,7 +390,7 @@ def _piece(item: str) -> dict[str, Any]:
     which = name[1:].upper()
     own = 0 if which in ("", "A", "B") else _number(which)
     if type_id is None or own is None:
-        raise ValueError(f'Cannot build Piece from string "{item}"')
+        raise ValueError(f'Cannot build Piece from string "{item:.60}"')
     return {"Sequence": {"id": "B" if which == "B" else "A", "type_id": type_id if colon else own}}
 
 

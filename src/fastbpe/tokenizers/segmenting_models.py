@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
 from fastbpe.tokenizers.base_model import (
@@ -19,10 +18,10 @@ from fastbpe.tokenizers.base_model import (
 from fastbpe.tokenizers.components import (
     compact,
     ignore,
+    json_text,
     number,
     of_type,
     real,
-    with_short_exponents,
 )
 from fastbpe.tokenizers.token import Token
 
@@ -166,7 +165,7 @@ class Unigram(CachingModel):
 
     def save(self, folder: str, prefix: str | None = None, name: str | None = None) -> list[str]:
         """Write unigram.json into a folder; see `BPE.save`."""
-        text = with_short_exponents(json.dumps(self.state(), ensure_ascii=False, indent=2))
+        text = json_text(self.state(), pretty=True)
         return write_files(folder, prefix, name, {"unigram.json": text.encode()})
 
 

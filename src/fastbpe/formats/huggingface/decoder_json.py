@@ -174,5 +174,7 @@ def is_id(value: Any) -> bool:
 
 
 def fail(place: str, problem: str) -> NoReturn:
-    """Raise the error about a part of a file."""
-    raise FormatError(f"{place}: {problem}")
+    """Raise the error about a part of a file. Leaves out the middle of a long place."""
+    file, colon, within = place.rpartition(": ")
+    within = within if len(within) <= 100 else f"{within[:60]}...{within[-37:]}"
+    raise FormatError(f"{file}{colon}{within}: {problem}")

@@ -13,6 +13,7 @@ from fastbpe.formats.huggingface.decoder_json import (
     BEHAVIORS,
     MAX_DEPTH,
     VALUES_OF,
+    fail,
     flattened,
     is_value,
     metaspace,
@@ -81,7 +82,9 @@ class Part:
     def fail(self, problem: str, key: str = "") -> NoReturn:
         """Raise a FormatError that names the file and the place."""
         place = self._place_of(key) if key else self.place
-        raise FormatError(f"{self.where}: {place}: {problem}" if place else f"{self.where}: {problem}")
+        if place:
+            fail(f"{self.where}: {place}", problem)
+        raise FormatError(f"{self.where}: {problem}")
 
     def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
         """Return a value of one type; the default if the key is missing or null."""

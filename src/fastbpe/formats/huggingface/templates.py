@@ -72,19 +72,21 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
                 return {"type": name, **_checked(name, given, place)}
             except FormatError as error:
                 flaws[name] = str(error)
-    if kind == "Sequence":
-        steps = described.get("processors")
-        if not isinstance(steps, list) or depth >= MAX_DEPTH:
-            fail(place, f"a Sequence needs a list 'processors', not more than {MAX_DEPTH} levels deep")
-        inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
-        return {"type": "Sequence", "processors": inner}
-    if isinstance(kind, str) and kind in flaws:
-        raise FormatError(flaws[kind])
-    is_named = isinstance(kind, str) and kind not in _MEMBERS
-    problem = (
-        f"the post-processor {kind!r:.60} is unknown" if is_named else f"{described!r:.60} is not a post-processor"
-    )
-    raise FormatError(f"{place}: {problem}; fastbpe knows {', '.join(_MEMBERS)} and Sequence")
+    if kind != "Sequence":
+        if isinstance(kind, str) and kind in flaws:
+            raise FormatError(flaws[kind])
+        is_named = isinstance(kind, str) and kind not in _MEMBERS
+        told = (
+            f"the post-processor {kind!r:.60} is unknown"
+            if is_named
+            else f"{described!r:.60} is not a post-processor"
+        )
+        fail(place, f"{told}; fastbpe knows {', '.join(_MEMBERS)} and Sequence")
+    steps = described.get("processors")
+    if not isinstance(steps, list) or depth >= MAX_DEPTH:
+        fail(place, f"a Sequence needs a list 'processors', not more than {MAX_DEPTH} levels deep")
+    inner = [canonical(step, f"{place}.processors[{i}]", depth + 1) for i, step in enumerate(steps)]
+    return {"type": "Sequence", "processors": inner}
 
 
 def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
+from itertools import chain
+from math import inf
 
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.text_steps import Front
@@ -108,7 +110,7 @@ def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmente
         token_bytes,
         token_ends,
         scores=scores if spelling.kind == "Unigram" else None,
-        unknown_score=min(scores, default=0.0) - _UNKNOWN_PENALTY,
+        unknown_score=min(chain((inf,), scores)) - _UNKNOWN_PENALTY,  # min() passes over NaN behind a number
         prefix=spelling.prefix.encode(),
         longest=spelling.longest,
     )
