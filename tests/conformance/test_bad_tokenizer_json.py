@@ -162,6 +162,17 @@ def test_place_of_an_error_in_nested_sequences_is_short(part: str, depth: int) -
             assert len(str(raised.value)) < 350  # with the names of all steps
 
 
+@pytest.mark.parametrize("part", STEPS)
+@pytest.mark.parametrize("at", [0, 1])
+def test_error_names_the_place_in_nested_sequences(part: str, at: int) -> None:
+    key, step = STEPS[part]
+    inner = {"type": "Sequence", key: [*[step] * at, {"type": "other"}]}
+    text = file_with({part: {"type": "Sequence", key: [inner]}})
+    for load in (lambda: fastbpe.load(text.encode()), lambda: face.Tokenizer.from_str(text)):
+        with pytest.raises(FormatError, match=rf"{part}\.{key}\[0\]\.{key}\[{at}\]: .*'other'"):
+            load()
+
+
 @pytest.mark.parametrize("depth", [62, 63, 900, 3000])
 def test_decoders_nested_deeper_than_in_a_file_run(depth: int) -> None:
     def decoded(module: Any) -> Any:

@@ -121,6 +121,16 @@ def test_damaged_vocabulary_is_refused(data: bytes, message: str, tmp_path: Path
         assert str(raised.value).startswith(vocab)
 
 
+def test_lines_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
+    vocab, lines = str(tmp_path / "vocab.json"), str(tmp_path / "lines.txt")
+    Path(vocab).write_bytes(b'{"a":0}')
+    Path(lines).write_bytes(b"a \xe9\n")
+    for name, files in (("BPE", (vocab, lines)), ("WordPiece", (lines,))):
+        assert refuses(getattr(tokenizers.models, name).read_file, *files)
+        with pytest.raises(FormatError, match=r"lines\.txt: not UTF-8"):
+            getattr(face.models, name).read_file(*files)
+
+
 @pytest.mark.parametrize("other", ["true", "null", '"1"', "[1]"])
 def test_tokens_without_a_number_are_left_out(other: str, tmp_path: Path) -> None:
     vocab = str(tmp_path / "vocab.json")

@@ -182,6 +182,15 @@ def read_vocab(path: Any) -> dict[str, int]:
     return {token: i for token, i in read.items() if type(i) is int}
 
 
+def lines_of(path: Any) -> list[str]:
+    """Return the lines of a file. Raises FormatError if they are not UTF-8."""
+    with open(of_type(path, str), encoding="utf-8", newline="\n") as file:
+        try:
+            return file.readlines()
+        except UnicodeDecodeError as error:
+            raise FormatError(f"{path}: not UTF-8: {error.reason}") from None
+
+
 def changed() -> None:
     """Record that the vocabulary of a model has changed."""
     n_changes[0] += 1

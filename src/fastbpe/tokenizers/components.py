@@ -15,7 +15,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
-from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value
+from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value, short
 from fastbpe.formats.huggingface.step_parts import Part
 
 TYPE_CHECKING = False
@@ -261,14 +261,17 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
     try:
         return find(described)
     except RecursionError:
-        raise FormatError(f"{place}: sequences are nested more than {MAX_DEPTH} levels deep") from None
+        text = f"sequences are nested more than {MAX_DEPTH} levels deep"
     except FormatError as error:
-        import re  # here, as below: it is slow to import
-
         text = str(error)
-        if text.startswith((f"{place}:", f"{place}.")):
-            raise
-        raise FormatError(f"{place}{'.' if re.match(_NESTED, text) else ': '}{text}") from None
+    import re  # here, as below: it is slow to import
+
+    if "[" not in place and text.startswith((f"{place}:", f"{place}.")):
+        raise FormatError(text)
+    if re.match(_NESTED, text):
+        within, _, text = text.partition(": ")
+        place = f"{place}.{within}"
+    raise FormatError(f"{short(place)}: {text}")
 
 
 def needs_tokenizers(what: str) -> NoReturn:

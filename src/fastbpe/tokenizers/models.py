@@ -9,7 +9,7 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
-from fastbpe.tokenizers.base_model import CachingModel, Model, read_vocab, taken, write_files
+from fastbpe.tokenizers.base_model import CachingModel, Model, lines_of, read_vocab, taken, write_files
 from fastbpe.tokenizers.components import (
     compact,
     field,
@@ -261,17 +261,16 @@ class BPE(CachingModel):
 
         Raises:
             OSError: a file cannot be opened.
-            FormatError: a line is not a merge, or as for `WordLevel.read_file`.
+            FormatError: a file is not UTF-8, a line is not a merge, or as for `WordLevel.read_file`.
         """
         ids, pairs = read_vocab(vocab), []
-        with open(merges, encoding="utf-8", newline="\n") as file:
-            for n, line in enumerate(file, 1):
-                if _is_version(line):
-                    continue
-                pair = line.rstrip("\r\n").split(" ")
-                if len(pair) != 2:
-                    raise FormatError(f"{merges}: line {n}: must be two tokens, not {line!r:.60}")
-                pairs.append((pair[0], pair[1]))
+        for n, line in enumerate(lines_of(merges), 1):
+            if _is_version(line):
+                continue
+            pair = line.rstrip("\r\n").split(" ")
+            if len(pair) != 2:
+                raise FormatError(f"{merges}: line {n}: must be two tokens, not {line!r:.60}")
+            pairs.append((pair[0], pair[1]))
         return ids, pairs
 
     @classmethod

@@ -10,6 +10,7 @@ from fastbpe.tokenizers.base_model import (
     CachingModel,
     Model,
     changed,
+    lines_of,
     option,
     read_vocab,
     taken,
@@ -235,9 +236,13 @@ class WordPiece(Model):
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
-        """Read a vocab.txt, which has one token per line. Raises OSError if it cannot be opened."""
-        with open(of_type(vocab, str), encoding="utf-8", newline="\n") as file:
-            return {line.rstrip(): i for i, line in enumerate(file)}
+        """Read a vocab.txt, which has one token per line.
+
+        Raises:
+            OSError: it cannot be opened.
+            FormatError: it is not UTF-8.
+        """
+        return {line.rstrip(): i for i, line in enumerate(lines_of(vocab))}
 
     @classmethod
     def from_file(cls, vocab: str, **options: Any) -> WordPiece:

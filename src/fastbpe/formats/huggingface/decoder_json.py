@@ -174,7 +174,11 @@ def is_id(value: Any) -> bool:
 
 
 def fail(place: str, problem: str) -> NoReturn:
-    """Raise the error about a part of a file. Leaves out the middle of a long place."""
+    """Raise the error about a part of a file."""
+    raise FormatError(f"{short(place)}: {problem}")
+
+
+def short(place: str) -> str:
+    """Leave out the middle of a long place. Keeps the name of the file before it."""
     file, colon, within = place.rpartition(": ")
-    within = within if len(within) <= 100 else f"{within[:60]}...{within[-37:]}"
-    raise FormatError(f"{file}{colon}{within}: {problem}")
+    return place if len(within) <= 100 else f"{file}{colon}{within[:60]}...{within[-37:]}"
