@@ -18,6 +18,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import Cython
 from Cython.Build import cythonize
@@ -25,6 +26,7 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import ExecError
 from setuptools.modified import newer_group
 
 # Cython keeps millions of objects while it translates, and each collection of garbage reads them again. With
@@ -311,23 +313,55 @@ class BuildExtensions(build_ext):
             for module in library.modules:
                 module.extra_compile_args = for_msvc(module.extra_compile_args, is_clang=is_clang)
             library.extra_link_args = []
-        with ThreadPoolExecutor(self.parallel) as pool:
-            library.extra_objects = list(pool.map(self.compile_module, library.modules))
+        old = [module for module in library.modules if self.is_old(module)]
+        with TemporaryDirectory() as folder, ThreadPoolExecutor(self.parallel) as pool:
+            if len(old) > 10:
+                self.precompile(folder, old)
+            list(pool.map(self.compile_module, old))
+        library.extra_objects = [self.object_of(module) for module in library.modules]
         library.depends, library.sources = library.extra_objects, []
         super().build_extension(library)
 
-    def compile_module(self, module: Extension) -> str:
-        """Compile a module unless that was done after the last edit; return the object file."""
+    def object_of(self, module: Extension) -> str:
+        """Name the object file of a module."""
         (file,) = self.compiler.object_filenames(module.sources, output_dir=self.build_temp)
-        if self.force or newer_group([*module.sources, *module.depends], file):
-            self.compiler.compile(
-                module.sources,
-                output_dir=self.build_temp,
-                include_dirs=module.include_dirs,
-                debug=self.debug,
-                extra_postargs=module.extra_compile_args,
-            )
         return str(file)
+
+    def is_old(self, module: Extension) -> bool:
+        """Tell whether a module was edited after it was compiled."""
+        return bool(self.force or newer_group([*module.sources, *module.depends], self.object_of(module)))
+
+    def precompile(self, folder: str, modules: list[Extension]) -> None:
+        """Have GCC read Python's headers once per set of arguments. A module takes 0.09 s less, of at least 0.5.
+
+        Each set has its own header: GCC would take one of -O2 for -O3, too, and optimize by the wrong level.
+        Where GCC can't do that, such as in an emulator, change nothing. (GCC 12, x86-64, -Os and -O2, 2026-11-29.)
+        """
+        if sanitize or COVERAGE or sys.platform != "linux" or "gcc" not in Path(self.compiler.compiler_so[0]).name:
+            return
+        headers = {}
+        for arguments in {tuple(module.extra_compile_args) for module in modules}:
+            header = headers[arguments] = f"{folder}/python{''.join(arguments)}.h"
+            Path(header).write_text("#define PY_SSIZE_T_CLEAN\n#include <Python.h>\n")
+            gcc = [*self.compiler.compiler_so, *(f"-I{path}" for path in self.compiler.include_dirs), *arguments]
+            try:
+                self.compiler.spawn([*gcc, header, "-o", f"{header}.gch"])
+                self.compiler.spawn([*gcc, "-include", header, "-fsyntax-only", "-x", "c", os.devnull])
+            except ExecError:
+                return
+        for module in modules:
+            header = headers[tuple(module.extra_compile_args)]
+            module.extra_compile_args = [*module.extra_compile_args, "-include", header]
+
+    def compile_module(self, module: Extension) -> None:
+        """Compile a module."""
+        self.compiler.compile(
+            module.sources,
+            output_dir=self.build_temp,
+            include_dirs=module.include_dirs,
+            debug=self.debug,
+            extra_postargs=module.extra_compile_args,
+        )
 
     def finalize_options(self) -> None:
         super().finalize_options()
