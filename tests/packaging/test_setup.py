@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 pytest.importorskip("Cython")
 
-from setuptools import Distribution
+from setuptools import Distribution, Extension
 from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import ExecError
 
 SETUP = Path(__file__).resolve().parents[2] / "setup.py"
 
@@ -24,7 +28,8 @@ def defined(*names: str) -> dict[str, Any]:
     tree = ast.parse(SETUP.read_text(encoding="utf-8"))
     kinds = (ast.FunctionDef, ast.ClassDef)
     tree.body = [node for node in tree.body if isinstance(node, kinds) and node.name in names]
-    found: dict[str, Any] = {"sys": sys, "shutil": shutil, "build": build}
+    found: dict[str, Any] = {"sys": sys, "shutil": shutil, "build": build, "build_ext": build_ext, "os": os}
+    found |= {"Extension": Extension, "ExecError": ExecError, "Path": Path, "sanitize": None, "COVERAGE": False}
     exec(compile(tree, str(SETUP), "exec"), found)
     return found
 
@@ -47,6 +52,21 @@ def test_arguments_of_gcc_become_those_of_msvc_and_clang_cl() -> None:
     assert for_msvc(["-Os"], is_clang=False) == ["/O1"]
     with pytest.raises(SystemExit, match="unset them"):
         for_msvc(["-O1", "--coverage"], is_clang=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="GCC precompiles headers on Linux alone")
+def test_each_set_of_arguments_has_its_own_precompiled_header(tmp_path: Path) -> None:
+    commands: list[list[str]] = []
+    command = defined("BuildExtensions")["BuildExtensions"](Distribution({"name": "empty"}))
+    command.compiler = SimpleNamespace(compiler_so=["gcc"], include_dirs=[], spawn=commands.append)
+    levels = ["-O3", "-O2", "-O3"]
+    modules = [Extension(f"m{i}", [], extra_compile_args=[level]) for i, level in enumerate(levels)]
+    command.precompile(str(tmp_path), modules)
+    third, second, again = (module.extra_compile_args for module in modules)
+    assert third == again != second
+    for level, option, header in (third, second):
+        assert option == "-include"
+        assert ["gcc", level, header, "-o", f"{header}.gch"] in commands
 
 
 def test_build_leaves_no_module_of_an_earlier_version(tmp_path: Path) -> None:
