@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from contextlib import suppress
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
@@ -116,9 +115,11 @@ def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
 def to_bytes(document: Mapping[str, Any]) -> bytes:
     """Return a tokenizer.json as bytes. Uses orjson if it is installed. Surrogates raise FormatError."""
     orjson = find_orjson()
-    if orjson is not None:
-        with suppress(TypeError):  # the slow twin says why
+    try:
+        if orjson is not None:
             return bytes(orjson.dumps(document))
+    except TypeError:
+        orjson = None  # the slow twin says why
     return dump(document, pretty=False).encode()
 
 
