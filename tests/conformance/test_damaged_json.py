@@ -142,7 +142,7 @@ def test_tokens_without_a_number_are_left_out(other: str, tmp_path: Path) -> Non
 def test_surrogate_in_a_folder_is_refused(name: str, content: str, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text(f'{{"version":"1.0","model":{WORDS}}}', encoding="utf-8")
     (tmp_path / name).write_text(content, encoding="utf-8")
-    with pytest.raises(FormatError, match=r"'<\\ud800' contains a surrogate"):
+    with pytest.raises(FormatError, match=r"lone surrogate in .*<\\ud800"):
         fastbpe.load(tmp_path)
 
 
@@ -150,5 +150,5 @@ def test_surrogate_in_a_vocabulary_of_bytes_is_refused(tmp_path: Path) -> None:
     vocab = {chr(33 + i): i for i in range(94)} | {"x\ud800": 94}
     (tmp_path / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
     (tmp_path / "merges.txt").write_text("", encoding="utf-8")
-    with pytest.raises(FormatError, match=r"'x\\ud800', contains a surrogate"):
+    with pytest.raises(FormatError, match=r"lone surrogate in .*x\\ud800"):
         fastbpe.load(tmp_path, pattern="gpt2")

@@ -38,7 +38,9 @@ def test_folder_with_a_lone_surrogate_is_refused(
     text = json.dumps(value).replace('"?"', json.dumps(lone, ensure_ascii=escapes))
     files = {**folder_grid.two_files(), "tokenizer_config.json": CONFIG, name: text.encode(errors="surrogatepass")}
     folder_grid.write(files, tmp_path)
-    with pytest.raises(FormatError, match=rf"{name}: not JSON: UTF-8 cannot encode the lone surrogate in"):
+    with pytest.raises(
+        FormatError, match=rf"{name}: not JSON: (UTF-8 cannot encode the lone surrogate in|'utf-8' codec)"
+    ):
         fastbpe.load(tmp_path)
 
 
@@ -61,7 +63,9 @@ def test_tokenizer_json_with_a_lone_surrogate_is_refused(
 
 def test_pairs_of_surrogates_are_characters() -> None:
     assert json_object.loads(b'"\\ud83d\\ude00"') == "\U0001f600"
-    for encoding in ("utf-16", "utf-32"):
-        assert json_object.loads('"é"'.encode(encoding)) == "é"
-        with pytest.raises(ValueError, match="UTF-8 cannot encode the lone surrogate in"):
-            json_object.loads('"é\ud800"'.encode(encoding, "surrogatepass"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
+def test_other_encodings_are_refused(encoding: str) -> None:
+    with pytest.raises(ValueError, match=r"utf-8|UTF-8"):
+        json_object.loads('"é"'.encode(encoding))

@@ -55,7 +55,8 @@ def test_merged_file_equals_the_sum_to_the_byte(
         expected.save(tmp_path / "expected")
         assert (tmp_path / "merged").read_bytes() == (tmp_path / "expected").read_bytes()
         assert summary[1:] == (
-            len(paths), len(expected), expected.n_pieces, expected.n_bytes, 0, 0, expected.n_pruned
+            len(paths), len(expected), expected.n_pieces, expected.n_bytes, 0, 0, expected.n_pruned,
+            "word" if "mode" in options else "piece",
         )  # fmt: skip
 
 

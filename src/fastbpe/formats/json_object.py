@@ -10,13 +10,12 @@ from typing import Any
 from fastbpe.errors import FormatError
 
 _MAX_CONFIG_BYTES = 1 << 26
-#: Found in each file with a lone surrogate; the last kind is UTF-16 or UTF-32.
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]|\0")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # in each file with a lone surrogate
 
 
 def loads(data: bytes, **options: Any) -> Any:
-    """Parse JSON with the options of `json.loads`. Raises ValueError also for a lone surrogate, as orjson does."""
-    value = json.loads(data, **options)
+    """Parse JSON in UTF-8 with the options of `json.loads`. Raises ValueError also for a lone surrogate, as orjson."""
+    value = json.loads(str(data, "utf-8"), **options)
     if _SURROGATE.search(data):
         try:
             json.dumps(value, ensure_ascii=False).encode()
