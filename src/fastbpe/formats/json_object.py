@@ -14,7 +14,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # in each file with a lone surro
 
 
 def loads(data: bytes, **options: Any) -> Any:
-    """Parse JSON in UTF-8 with the options of `json.loads`. Raises ValueError also for a lone surrogate, as orjson."""
+    """Parse JSON in UTF-8 with the options of `json.loads`. Raises ValueError, also for a lone surrogate."""
     value = json.loads(str(data, "utf-8"), **options)
     if _SURROGATE.search(data):
         try:

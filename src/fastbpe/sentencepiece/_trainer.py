@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -262,7 +263,8 @@ def _named(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         code = "NOT_FOUND" if isinstance(error, FileNotFoundError) else "FAILED_PRECONDITION"
-        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {error.strerror}', code) from error
+        said = os.strerror(error.errno) if error.errno else str(error)
+        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {said}', code) from error
 
 
 @contextmanager
