@@ -91,7 +91,7 @@ class AddedToken:
         return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
 
     def copied(self) -> AddedToken:
-        """Return a copy whose `normalized` no longer follows `special`, as that of a pickle in tokenizers."""
+        """Return a copy. A later change of `special` leaves its `normalized`, as in a pickle of tokenizers."""
         return AddedToken(**self.state())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def read_vocab(path: Any) -> dict[str, int]:
-    """Read a vocab.json. The errors are those of `WordLevel.read_file`."""
+    """Read a vocab.json. Raises what `WordLevel.read_file` raises."""
     from fastbpe.formats.huggingface.read import read_json  # here: few programs need it
 
     with open(of_type(path, str), "rb") as file:

@@ -348,7 +348,7 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
         add_special_tokens: as in its `encode`.
 
     Returns:
-        None in the cases of `frame_of`, and if the tokenizer counts other ids than those of the frame.
+        None where `frame_of` returns None, and if `num_special_tokens_to_add` differs from the ids of the frame.
     """
     model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
     bare: Any = tokenizers.Tokenizer(model)
