@@ -196,6 +196,11 @@ def test_trainers_have_the_same_state_and_repr(options: dict[str, Any]) -> None:
     assert outcome(lambda: made(face)) == outcome(lambda: made(stock))
 
 
+def test_long_variant_is_cut_in_the_error() -> None:
+    with pytest.raises(ValueError, match=r"Unknown variant 'x{60}'"):
+        trainer(face, variant="x" * 999)
+
+
 NAMES = (
     "num_merges", "variant", "min_frequency", "global_merges", "window_size", "alpha", "total_symbols", "ratio",
     "special_tokens", "show_progress", "limit_alphabet", "initial_alphabet", "continuing_subword_prefix",

@@ -20,11 +20,11 @@ from fastbpe.training.superword_options import BOUNDLESS, DOCUMENTS, WORDS, Supe
 SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
 
-With --mode ids, each FILE is a file with sequences of integers from 0 to N - 1 (--base-size
-N), such as image or audio codes, musical notes, or DNA: one sequence per line of text, per
-row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe
-file. With --base, leave out --base-size: the base has it. Flags about text and counts do
-not apply.{documents.DETAILS}"""
+With --mode ids, each FILE is a file, folder or pattern with sequences of integers from 0 to
+N - 1 (--base-size N), such as image or audio codes, musical notes, or DNA: one sequence per
+line of text, per row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT
+is a .fbpe file. With --base, leave out --base-size: the base has it. Flags about text and
+counts do not apply.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

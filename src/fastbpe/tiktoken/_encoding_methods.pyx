@@ -101,6 +101,7 @@ cdef class Methods(Encoder):
 
         Raises:
             TypeError: a type that tiktoken refuses.
+            UnicodeEncodeError: an allowed name with a surrogate.
             ValueError: an iterator without names, which tiktoken refuses, too.
         """
         cdef frozenset known = self._special.set
@@ -108,7 +109,10 @@ cdef class Methods(Encoder):
             raise TypeError(f'allowed_special={short_repr(allowed)}: pass "all" or a set of special tokens')
         if allowed is not NOTHING and not isinstance(allowed, str):
             allowed = frozenset(allowed)
-            _check_type("allowed_special", allowed - known)
+            unknown = allowed - known
+            _check_type("allowed_special", unknown)
+            for name in unknown:
+                name.encode()
         if not disallowed:
             return allowed, NOTHING
         names = _collected(disallowed)

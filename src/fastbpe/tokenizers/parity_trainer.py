@@ -25,7 +25,7 @@ _OPTIONAL = (
 
 def _variant(value: Any) -> str:
     if of_type(value, str) not in ("base", "window"):
-        raise ValueError(f"Unknown variant '{value}'. Use 'base' or 'window'.")
+        raise ValueError(f"Unknown variant '{value:.60}'. Use 'base' or 'window'.")
     return str(value)
 
 

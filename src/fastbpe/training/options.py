@@ -352,7 +352,8 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
     """Return vocab_size as an integer, as `number_of_ids` does. Raises TypeError for any other str."""
     n_ids = number_of_ids(vocab_size, n_of_base)
     if not isinstance(n_ids, int):
-        raise TypeError(f"vocab_size={short_repr(n_ids)}: must be an integer, or '+N' with base=")
+        sums = "" if n_of_base is None else ", or '+N' for N more than base= has"
+        raise TypeError(f"vocab_size={short_repr(n_ids)}: must be an integer{sums}")
     return n_ids
 
 
