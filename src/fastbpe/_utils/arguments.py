@@ -46,4 +46,4 @@ def not_a_tokenizer(name: str, value: object) -> TypeError:
 
 def is_text(value: Any) -> bool:
     """Tell whether a value is a str without lone surrogates."""
-    return isinstance(value, str) and str.encode(value, errors="ignore").decode() == value
+    return isinstance(value, str) and str.encode(value, errors="ignore").decode() == str.__str__(value)

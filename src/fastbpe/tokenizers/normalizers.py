@@ -65,7 +65,7 @@ class Normalizer(Component):
         >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
         'e'
         """
-        of_type(sequence, str).encode()
+        sequence = of_type(sequence, str)
         steps = flat(self.described())
         if any(step["type"] == WRITTEN for step in steps):
             text = NormalizedString(sequence)
@@ -74,7 +74,7 @@ class Normalizer(Component):
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 
         change = make_change(steps)
-        return str(sequence) if change is None else change(sequence)
+        return sequence if change is None else change(sequence)
 
     def normalize(self, normalized: NormalizedString) -> None:
         """Normalize a `NormalizedString`, in place. Raises TypeError for any other object.

@@ -369,7 +369,8 @@ def _special(token: Any) -> dict[str, Any]:
     try:
         first, second = _two(token)
         name, its_id = (first, second) if isinstance(first, str) else (second, first)
-        return {"id": of_type(name, str), "ids": [token_id(its_id)], "tokens": [name]}
+        name = of_type(name, str)
+        return {"id": name, "ids": [token_id(its_id)], "tokens": [name]}
     except (OverflowError, ValueError) as error:
         raise TypeError(f"special token {token!r:.60}: {error}") from None
 
