@@ -69,6 +69,21 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
     assert verify_ids(shards).problems[0].endswith("unfinished: encode shard 1 of 4")
 
 
+def test_shard_whose_dtype_no_file_states_is_a_problem_among_others(shards: Path) -> None:
+    shard(shards, 1, ".json").unlink()
+    shard(shards, 2).write_bytes(b"")
+    problems = verify_ids(shards).problems
+    assert [problem.split(": ")[0] for problem in problems] == [
+        str(shard(shards, 1)),
+        str(shard(shards, 2, ".json")),
+    ]
+    assert "next to it names the dtype of the ids" in problems[0]
+    shard(shards, 1, ".manifest.json").unlink()
+    assert verify_ids(shards).problems == problems
+    with pytest.raises(ValueError, match="choose one of"):
+        verify_ids(shards, dtype="uint3")  # type: ignore[arg-type]
+
+
 def test_mixed_tokenizers_are_a_problem_without_a_tokenizer_too(shards: Path) -> None:
     fastbpe.write_shard(Tokenizer.from_merges([], pattern=None), ["a"], shards / "out.bin", (3, 4))
     (problem,) = verify_ids(shards).problems
