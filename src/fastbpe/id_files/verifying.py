@@ -137,15 +137,13 @@ def _said_ids(part: Part) -> KnownIds:
 
 def _ids_of(tokenizer: Vocabulary) -> KnownIds:
     """Return the ids that have a token."""
+
+    def has_token(token_id: int) -> bool:
+        try:
+            tokenizer.id_to_token(token_id)
+        except InvalidTokenError:
+            return False
+        return True
+
     n_vocab = tokenizer.n_vocab
-    if tokenizer.vocab_size == n_vocab:
-        return KnownIds(n_vocab)
-    return KnownIds(n_vocab, (i for i in range(n_vocab) if not _has_token(tokenizer, i)))
-
-
-def _has_token(tokenizer: Vocabulary, token_id: int) -> bool:
-    try:
-        tokenizer.id_to_token(token_id)
-    except InvalidTokenError:
-        return False
-    return True
+    return KnownIds(n_vocab, None if tokenizer.vocab_size == n_vocab else has_token)
