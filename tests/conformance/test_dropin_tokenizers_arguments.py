@@ -269,6 +269,7 @@ def test_option_that_is_refused_leaves_the_model_as_it_was(name: str, value: Any
 
 
 TEMPLATE = ("$A <s>", "$A $B")
+LONG = ("$A:" + "9" * 5000, "$" + "9" * 5000, "$A:" + "0" * 5000 + "1")
 PAIR = ("a", 1)
 
 
@@ -307,7 +308,17 @@ def nested(m: Any) -> Any:
         # Post-processors
         *(
             lambda m, item=item: repr(m.processors.TemplateProcessing(item, "$A $B", [("<s>", 1)]))
-            for item in ("$A:+1", "$+7", "$A:4294967296", "$4294967295", "$4294967296", "<s>:+", "$A:++1", "$b:2")
+            for item in (
+                "$A:+1",
+                "$+7",
+                "$A:4294967296",
+                "$4294967295",
+                "$4294967296",
+                "<s>:+",
+                "$A:++1",
+                "$b:2",
+                *LONG,
+            )
         ),
         *(
             lambda m, token=token: repr(m.processors.TemplateProcessing(*TEMPLATE, [token]))

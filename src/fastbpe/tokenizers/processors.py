@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe._utils import late_json as json
-from fastbpe._utils.arguments import is_text
+from fastbpe._utils.arguments import decimal, is_text
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.tokenizers.components import (
@@ -398,7 +398,7 @@ def _piece(item: str) -> dict[str, Any]:
 def _number(text: str) -> int | None:
     """Return the number of 32 bits that a text stands for, or None."""
     digits = text.removeprefix("+")
-    return found if digits.isascii() and digits.isdigit() and (found := int(digits)) <= MAX_ID else None
+    return found if digits.isascii() and digits.isdigit() and (found := decimal(digits)) <= MAX_ID else None
 
 
 class Sequence(Indexed, PostProcessor):
