@@ -186,10 +186,10 @@ def train(
             format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say.
             A folder then means the files whose names show that format, or show none. Default: None, by name, or
             else by content.
-            on_error: str – "raise" (the default) an error for a document that cannot be read (a line or row
-            without text or not UTF-8, the rest of a damaged file), or "skip" it.
-            errors: str – "strict" (the default): bytes that are not UTF-8 are an error; "replace": they become
-            U+FFFD.
+            on_error: str – "raise" (the default) an error for a document of a file that cannot be read (a line or
+            row without text or not UTF-8, the rest of a damaged file), or "skip" it.
+            errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict" (the default): on_error
+            decides about files; in a text in memory they are an error.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
@@ -221,9 +221,13 @@ def train(
         a `SequenceTokenizer`.
 
     Raises:
-        TrainingError: an option has an invalid value, or there is no text to learn from.
-        OptionError (a TypeError): the mode has no option with this name, and the message says what to pass
-            instead; or mode="ids" lacks base_size=.
+        TrainingError (a ValueError): an option has an invalid value, or there is no text to learn from.
+        OptionError (a TrainingError and a TypeError): the mode has no option with this name, and the message says
+            what to pass instead; an option for reading has no effect on this source; or mode="ids" lacks
+            base_size=.
+        ValueError: an option for reading has an invalid value, a text in memory is not UTF-8, or with mode="ids"
+            an integer is not a symbol.
+        TypeError: an argument or a document has the wrong type.
         FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read.
         SpecialTokenError: a special token is empty, given twice, or already a token.
