@@ -116,8 +116,9 @@ def encode(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not contain strings.
-        ValueError: there is no such column, the new column already exists, or the dtype is not one of these.
+        TypeError: the column does not contain strings, or tokenizer is not a Tokenizer.
+        ValueError: there is no such column, the new column already exists, or the dtype is not one of these. A
+            task raises it for an id that is too large for the dtype.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession
