@@ -1033,6 +1033,8 @@ class Tokenizer(TokenizerBase):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """List the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
+        Only in code-point mode, the first id keeps the space that decoding drops at the beginning of a text.
+
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
         """
@@ -1253,6 +1255,9 @@ class Tokenizer(TokenizerBase):
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hexadecimal) of all that decides the ids of `encode`: tokens, merges, split pattern and rules.
+
+        Equal fingerprints mean equal ids. The same ids may have different fingerprints: a list of merges differs
+        from the ranks that lead to the same ids.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
