@@ -99,7 +99,7 @@ class Tokenizer(TokenizerBase):
 
     - "byte": bytes, as in tiktoken, GPT-2, Llama 3 and Qwen.
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
-      (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
+      (`<s>` and so on) are its special tokens; with a sentencepiece model they decode to nothing. Text between two
       of them is encoded like a separate text.
     - "character": characters, spelled as in a tokenizer.json, as in CLIP. It returns the same ids as Hugging
       Face's tokenizers.
@@ -144,8 +144,8 @@ class Tokenizer(TokenizerBase):
         """Create a tokenizer from token bytes and their ranks, which become their ids, as in tiktoken's Encoding.
 
         Args:
-            ranks: every single byte and every token, with its rank. Gaps are allowed. No text produces the empty
-                token.
+            ranks: every single byte and every token, with its rank. Gaps are allowed, and so is an empty token,
+                which no text produces.
             pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.

@@ -149,11 +149,11 @@ def train(
             unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
             the `PieceCounts`; without them "byte".
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
-            tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
-            vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
-            than it has. special_tokens lists only the new ones. In code-point mode, its pieces and scores stay,
-            new scores are below the lowest one, and options that are not given are taken from the base. With
-            mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
+            tokens, normalizer, pre-tokenizers) change and cut the text, its merges are applied first, and new
+            merges follow. vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000
+            more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
+            scores stay, new scores are below the lowest one, and options that are not given are taken from the
+            base. With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             after these.
@@ -237,6 +237,7 @@ def train(
         TrainingWarning: no pair is left to merge before vocab_size is reached; in code-point and unigram mode,
             lines or characters were left out because of max_sentence_length or character_coverage; superwords=
             changes how base= splits texts; or the first of several texts is the name of a file.
+        FormatWarning: a file is listed twice, so it is read twice.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["aaabdaaabac"], vocab_size=259, pattern=None)
