@@ -259,7 +259,6 @@ def test_table_ends_without_a_colon_if_every_token_is_used() -> None:
     assert [row.split()[-1] for row in rows if row.startswith("never used")] == ["0"]
 
 
-
 @pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
