@@ -145,7 +145,7 @@ cdef class Methods(Encoder):
                 allowed; (): all are plain text.
 
         Raises:
-            ValueError: the text contains a disallowed special token; the message lists four solutions.
+            ValueError: the text contains a disallowed special token; the message lists three solutions.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -224,7 +224,7 @@ cdef class Methods(Encoder):
 
         Raises:
             KeyError: an id is not a token.
-            OverflowError: an id exceeds 32 bits.
+            OverflowError: an id is negative or exceeds 32 bits.
         """
         try:
             return self._decoder.decode_bytes(_ids(tokens))
