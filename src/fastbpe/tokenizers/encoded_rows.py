@@ -89,6 +89,8 @@ def words_row(value: Any) -> Row:
 
 def text(value: Any) -> str:
     """Return the value if it is a text without lone surrogates; else raise TypeError."""
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise TypeError("TextInputSequence must be str")
     try:
