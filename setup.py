@@ -155,6 +155,9 @@ def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
     Functions of modules that share it are plain C functions. Cython would add 9 KB to a class without pointers so
     that it can be pickled; no class here is pickled so.
     """
+    # Half of the time is the reading of `.pxd`, in each module anew. Tried and dropped: one process reads all,
+    # then forks for each module. That took 45 s of processor time, not 67, but through private names of Cython
+    # (3.3.1, AMD EPYC Zen 1 with other work running, 2026-11-29).
     c = [Path("build/cython", extension.sources[0]).with_suffix(".c") for extension in extensions]
     oldest = min((file.stat().st_mtime_ns for file in c if file.is_file()), default=0)
     translated: list[Extension] = cythonize(

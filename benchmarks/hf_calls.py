@@ -7,6 +7,7 @@ first part, outside the clock.
 from __future__ import annotations
 
 import gc
+import json
 import shutil
 import tempfile
 import time
@@ -68,6 +69,8 @@ def compare_calls(vocabulary: str, pattern: str, text: str, rounds: int) -> list
             shutil.copy(vocabulary, f"{folder}/tokenizer.json")
         else:
             Vocabulary(vocabulary, pattern).load().export(folder, format="huggingface")
+            if vocabulary in ("llama3", "llama4"):
+                _begin_texts(Path(folder) / "tokenizer.json", "<|begin_of_text|>")
         found, missing = _load_all(Path(folder))
         report.print_notes(missing)
         rows = [*ROWS, _STREAM]
@@ -80,6 +83,24 @@ def compare_calls(vocabulary: str, pattern: str, text: str, rounds: int) -> list
         face = {"fastbpe": _face(folder, ours=True), "tokenizers": _face(folder, ours=False)}
         results.append(compare(_FACE, face, [parts.pop() for _ in range(rounds + 1)], face["tokenizers"]))
         return [*results, _compare_loading(Path(folder), rounds)]
+
+
+def _begin_texts(file: Path, token: str) -> None:
+    """Add a template that begins each text with a token, as Llama's own files do. Its file of ranks has none."""
+    written = json.loads(file.read_text(encoding="utf-8"))
+    (token_id,) = (added["id"] for added in written["added_tokens"] if added["content"] == token)
+
+    def step(kind: str, name: str, type_id: int) -> dict[str, Any]:
+        return {kind: {"id": name, "type_id": type_id}}
+
+    single = [step("SpecialToken", token, 0), step("Sequence", "A", 0)]
+    written["post_processor"] = {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, step("SpecialToken", token, 1), step("Sequence", "B", 1)],
+        "special_tokens": {token: {"id": token, "ids": [token_id], "tokens": [token]}},
+    }
+    file.write_text(json.dumps(written, ensure_ascii=False), encoding="utf-8")
 
 
 _STREAM = Row("ids one by one → DecodeStream", 2, _ids, _stream)

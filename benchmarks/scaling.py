@@ -2,7 +2,8 @@
 
 A row runs with each number of threads, in rounds that take turns. Beside its speed stands the serial share: the
 part of the work on one thread that more threads do not shorten, by Amdahl's law. Two rows without a tokenizer tell
-the bounds: copying memory by as many threads, and making the lists of ids, which needs the GIL.
+the bounds: copying memory by as many threads, and making the lists of ids, which needs the GIL. On a free-threaded
+Python, PYTHON_GIL=0 and PYTHON_GIL=1 compare the calls of Python threads without and with the GIL.
 """
 
 from __future__ import annotations
@@ -84,6 +85,15 @@ def compare_cores(tokenizer: fastbpe.Tokenizer, text: str, most: int, rounds: in
                 n_bytes,
                 lambda n: tokenizer.encode_ordinary_batch(documents, num_threads=n),
             ),
+            (
+                "2 KB strs → lists, a call each, by Python threads",
+                n_bytes,
+                lambda n: _in_parts(
+                    lambda start, end: [tokenizer.encode_ordinary(one) for one in documents[start:end]],
+                    len(documents),
+                    n,
+                ),
+            ),
             ("count 2 KB documents", n_bytes, lambda n: tokenizer.count_batch(documents, num_threads=n)),
             (
                 "one long str → numpy",
@@ -141,12 +151,19 @@ def _scaled(title: str, n_bytes: int, run: Run, counts: Sequence[int], rounds: i
 def _copy(block: Any, n: int) -> None:
     """Copy a block of memory, a part by each of n threads."""
     made = numpy.empty_like(block)
-    size = -(-len(block) // n)
 
-    def part(start: int) -> None:
-        made[start : start + size] = block[start : start + size]
+    def part(start: int, end: int) -> None:
+        made[start:end] = block[start:end]
 
-    threads = [threading.Thread(target=part, args=(start,)) for start in range(0, len(block), size)]
+    _in_parts(part, len(block), n)
+
+
+def _in_parts(work: Callable[[int, int], Any], size: int, n: int) -> None:
+    """Call `work` with the start and end of n parts of range(size), each in a thread of its own."""
+    step = -(-size // n)
+    threads = [
+        threading.Thread(target=work, args=(start, min(size, start + step))) for start in range(0, size, step)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

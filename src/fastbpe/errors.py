@@ -28,7 +28,7 @@ class PatternError(FastbpeError, ValueError):
 
 
 class VocabularyError(FastbpeError, ValueError):
-    """Error for an inconsistent vocabulary: a missing byte, a rank or token given twice, …
+    """Error for an inconsistent vocabulary (a missing byte, a rank given twice, …), or one unfit for the call.
 
     >>> import fastbpe
     >>> try:
@@ -95,7 +95,7 @@ class SpecialTokenError(FastbpeError, ValueError):
 
 
 class InvalidTokenError(FastbpeError, KeyError):
-    """Error for an id without a token in the vocabulary.
+    """Error for an id or a token that the vocabulary lacks.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["ab"], vocab_size=257, progress=False)
@@ -150,7 +150,7 @@ class CheckError(FastbpeError, AssertionError):
 
 
 class FormatError(FastbpeError, ValueError):
-    """Error for a file that breaks the rules of its format.
+    """Error for a file that breaks the rules of its format, is not the expected one, or cannot store a tokenizer.
 
     >>> import fastbpe
     >>> try:
@@ -242,7 +242,7 @@ class FormatWarning(UserWarning):
 
 
 class TrainingWarning(UserWarning):
-    """Warning about training that learned fewer merges than requested, or left out a part of the text.
+    """Warning about training: fewer merges than requested, text left out, or a source that may be a mistake.
 
     >>> import fastbpe, warnings
     >>> with warnings.catch_warnings(record=True) as caught:

@@ -116,8 +116,9 @@ def encode(
 
     Raises:
         ImportError: pyspark is not installed.
-        TypeError: the column does not contain strings.
+        TypeError: the column does not contain strings, or tokenizer is not a Tokenizer.
         ValueError: there is no such column, the new column already exists, or the dtype is not one of these.
+        A disallowed special token, or an id too large for the dtype, ends the job with Spark's PythonException.
 
     >>> import fastbpe.spark
     >>> from pyspark.sql import SparkSession

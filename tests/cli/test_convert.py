@@ -131,7 +131,9 @@ def test_verify_text_is_compared_and_reported(run, tmp_path):
     assert fastbpe.load(tmp_path / "tokenizer.json").encode("abcdx") == [257, 120]
     (tmp_path / "x.txt").write_bytes(b"ab\xff")
     done = run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--verify-text", tmp_path / "x.txt")
-    assert done.failed_with("x.txt: not UTF-8 at byte 2; --verify-text needs a file of UTF-8 text")
+    assert done.failed_with(
+        "x.txt:1: not UTF-8: invalid byte 0xff at offset 2; --verify-text needs a file of UTF-8 text"
+    )
     assert not (tmp_path / "b.json").exists()
 
 

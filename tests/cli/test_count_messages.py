@@ -77,11 +77,14 @@ def test_template_of_a_file_or_of_the_model_is_chosen(run: Run, model: Path, tmp
     [
         ("shortt", "--template shortt is not a name (default, harmony) or a jinja2 template"),
         ("none.jinja", "none.jinja: No such file"),
-        ("bytes.jinja", "bytes.jinja: not UTF-8 at byte 0; a template must be UTF-8"),
+        (
+            "bytes.jinja",
+            "bytes.jinja:2: not UTF-8: invalid byte 0xff at offset 6; a template must be UTF-8",
+        ),
     ],
 )
 def test_unknown_template_is_refused(run: Run, model: Path, tmp_path: Path, template: str, told: str) -> None:
-    (tmp_path / "bytes.jinja").write_bytes(b"\xff")
+    (tmp_path / "bytes.jinja").write_bytes(b"\xef\xbb\xbfa\n \xff")
     name = str(tmp_path / template) if "." in template else template
     done = run("count", "-m", model, "--messages", "--template", name, written(tmp_path / "chat.json", CHAT))
     assert done.failed_with(told)
@@ -108,7 +111,7 @@ def test_estimates_are_called_so(run: Run, tmp_path: Path) -> None:
     ("data", "told"),
     [
         (b"{", ("chat.json: not JSON",)),
-        (b"\xff", ("chat.json: not UTF-8 at byte 0",)),
+        (b'{"messages": []}\n\xff', ("chat.json:2: not UTF-8: invalid byte 0xff at offset 17; JSON must be",)),
         (b"5", ("chat.json: not a chat: expected messages", '"tools"')),
         (b"[]", ("chat.json: messages is empty",)),
         (b'{"messages": [{"role": "user", "content": "a"}]}\n{"a": 1}\n', ("chat.json:2: not a chat",)),

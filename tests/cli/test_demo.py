@@ -97,7 +97,7 @@ def test_training_on_a_small_text_warns(run, here):
 
 @pytest.mark.parametrize(
     ("data", "parts"),
-    [(b"", ["own.txt: ", "the file is empty"]), (b"caf\xe9", ["own.txt: ", "0xe9", "offset 3"])],
+    [(b"", ["own.txt: ", "the file is empty"]), (b"a\ncaf\xe9", ["own.txt:2: ", "0xe9", "offset 5"])],
 )
 def test_empty_or_invalid_text_is_refused(data, parts, run, here):
     (here / "own.txt").write_bytes(data)

@@ -246,6 +246,24 @@ def test_fields_of_json_lines_hold_sequences(run: Run) -> None:
     assert run("encode", "-m", "codes.fbpe", "codes.jsonl").failed_with("codes.jsonl:1: no field 'input_ids'")
 
 
+def test_folders_and_patterns_mean_their_files(run: Run) -> None:
+    Path("all/below").mkdir(parents=True)
+    Path("all/a.txt").write_text("0 1 2\n")
+    Path("all/below/b.jsonl").write_text('{"codes": [0, 1, 3]}\n')
+    Path("all/notes.md").write_text("no integers\n")
+    expected = fastbpe.train([[0, 1, 2], [0, 1, 3]], mode="ids", base_size=4, vocab_size=5, progress=False)
+    options = (*TRAIN[:-2], "5", "--quiet", "--text-field", "codes")
+    for names in (["all"], ["all/*.txt", "all/**/b.*"]):
+        assert run(*options, *names).status == 0
+        assert fastbpe.SequenceTokenizer.load("codes.fbpe") == expected
+        assert run("encode", "-m", "codes.fbpe", "--text-field", "codes", *names).out == b"4 2\n4 3\n"
+    done = run("encode", "-m", "codes.fbpe", "--text-field", "codes", "-o", "ids.npy", "all")
+    assert done.err.splitlines()[-1].startswith("ids.npy: 4 ids of 2 sequences"), done
+    Path("all/below/b.jsonl").write_text('{"codes": [9]}\n')
+    done = run("encode", "-m", "codes.fbpe", "--text-field", "codes", "all")
+    assert done.failed_with(f"{Path('all/below/b.jsonl')}, sequence 1: ")
+
+
 def test_decoding_leaves_out_special_tokens(run: Run) -> None:
     trained(run, "codes.txt").with_special_tokens(["<end>"]).save("codes.fbpe")
     Path("ids.txt").write_text("0 7 1")

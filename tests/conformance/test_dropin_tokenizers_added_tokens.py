@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import operator
 import os
 import pickle
 from collections.abc import Callable
@@ -48,6 +49,7 @@ SURROGATES: list[Callable[[Any], Any]] = [
     lambda m: bpe(m).token_to_id(LONE),
     lambda m: m.models.Unigram([(LONE, 0.0)], 0, False),
     lambda m: m.models.WordPiece({LONE: 0}),
+    lambda m: m.models.WordLevel({LONE: 0}),
     lambda m: m.models.WordLevel({"a": 0}, unk_token=LONE),
     lambda m: m.normalizers.Prepend(LONE),
     lambda m: m.normalizers.Replace(LONE, "a"),
@@ -103,6 +105,15 @@ def test_equal_tokens_have_equal_hashes() -> None:
     for other in (face.AddedToken("a"), fastbpe.AddedToken("a", -1), stock.AddedToken("a"), "a"):
         assert (token != other and other != token) or hash(token) == hash(other)
     assert {token: 1}[face.AddedToken("a")] == 1
+
+
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge])
+@pytest.mark.parametrize("other", [lambda m: m.AddedToken("a"), lambda m: m.AddedToken("b"), lambda m: "a"])
+def test_added_tokens_have_no_order_like_the_originals(
+    compare: Callable[[Any, Any], bool], other: Callable[[Any], Any]
+) -> None:
+    MODULES.check(lambda m: compare(m.AddedToken("a"), other(m)))
+    MODULES.check(lambda m: compare(other(m), m.AddedToken("a")))
 
 
 def test_normalized_of_a_pickle_no_longer_follows_special() -> None:

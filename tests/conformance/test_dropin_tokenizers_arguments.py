@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 import inspect
 import json
 import pickle
@@ -268,6 +269,7 @@ def test_option_that_is_refused_leaves_the_model_as_it_was(name: str, value: Any
 
 
 TEMPLATE = ("$A <s>", "$A $B")
+LONG = ("$A:" + "9" * 5000, "$" + "9" * 5000, "$A:" + "0" * 5000 + "1")
 PAIR = ("a", 1)
 
 
@@ -306,7 +308,17 @@ def nested(m: Any) -> Any:
         # Post-processors
         *(
             lambda m, item=item: repr(m.processors.TemplateProcessing(item, "$A $B", [("<s>", 1)]))
-            for item in ("$A:+1", "$+7", "$A:4294967296", "$4294967295", "$4294967296", "<s>:+", "$A:++1", "$b:2")
+            for item in (
+                "$A:+1",
+                "$+7",
+                "$A:4294967296",
+                "$4294967295",
+                "$4294967296",
+                "<s>:+",
+                "$A:++1",
+                "$b:2",
+                *LONG,
+            )
         ),
         *(
             lambda m, token=token: repr(m.processors.TemplateProcessing(*TEMPLATE, [token]))
@@ -396,3 +408,105 @@ def test_training_leaves_copies_as_they_were(dropout: float | None) -> None:
         return before, [(one.encode("abc").ids, one.get_vocab()) for one in made]
 
     Twins(face, stock).check(run)
+
+
+class Name(str, enum.Enum):
+    """Texts whose `str` is the name of the member."""
+
+    TEXT = "ab Ba"
+    B = "b"
+    EMPTY = ""
+    WINDOW = "window"
+    ISOLATED = "isolated"
+    NEVER = "never"
+
+
+class Disguised(str):
+    """Text of which no method tells the truth."""
+
+    __hash__ = str.__hash__
+
+    def __str__(self) -> str:
+        return "?"
+
+    __repr__ = lower = __str__
+
+    def __len__(self) -> int:
+        return 1
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    def __getitem__(self, at: Any) -> str:
+        return "??"
+
+    def __radd__(self, other: str) -> str:
+        return "?"
+
+    def isascii(self) -> bool:
+        return True
+
+    def encode(self, *arguments: Any) -> bytes:
+        return b"?"
+
+    def strip(self, *arguments: Any) -> str:
+        return "?"
+
+    translate = replace = split = strip  # type: ignore[assignment]
+
+
+def trained_on(m: Any, text: str, trainer: Any) -> Any:
+    one = m.Tokenizer(m.models.BPE())
+    if isinstance(trainer, m.trainers.ParityBpeTrainer):
+        trainer.train_from_iterator(one, [[text], [[text]]])
+    else:
+        one.train_from_iterator([text, [text]], trainer)
+    return one.get_vocab()
+
+
+@pytest.mark.parametrize("kind", [Name, Disguised, np.str_])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m, t: m.Tokenizer(bpe(m)).encode(t("ab Ba"), t("b")).ids,
+        lambda m, t: m.Tokenizer(bpe(m)).encode([t("b"), t("ab Ba")], is_pretokenized=True).ids,
+        lambda m, t: [one.ids for one in m.Tokenizer(bpe(m)).encode_batch([t("ab Ba"), (t("b"), t("b"))])],
+        lambda m, t: m.pre_tokenizers.ByteLevel().pre_tokenize_str(t("ab Ba")),
+        lambda m, t: m.pre_tokenizers.Split(t("b"), t("isolated")).pre_tokenize_str("abba"),
+        lambda m, t: repr(m.pre_tokenizers.Split(t("b"), t("isolated"))),
+        lambda m, t: repr(m.pre_tokenizers.CharDelimiterSplit(t("b"))),
+        lambda m, t: repr(m.pre_tokenizers.Metaspace(t("b"), t("never"))),
+        lambda m, t: repr(m.decoders.Metaspace(t("b"), t("never"))),
+        lambda m, t: m.decoders.Strip(t("b"), 1, 1).decode(["bab", "ba"]),
+        lambda m, t: m.PreTokenizedString(t("ab Ba")).get_splits(),
+        lambda m, t: repr(m.processors.TemplateProcessing("b $A", "b $A $B", [(t("b"), 1)])),
+        lambda m, t: m.normalizers.Sequence([]).normalize_str(t("ab Ba")),
+        lambda m, t: m.normalizers.Lowercase().normalize_str(t("ab Ba")),
+        lambda m, t: m.normalizers.Prepend("_").normalize_str(t("ab Ba")),
+        lambda m, t: m.normalizers.StripAccents().normalize_str(t("ab Ba")),
+        lambda m, t: repr(m.normalizers.Replace(t("b"), t("ab Ba"))),
+        lambda m, t: repr(m.NormalizedString(t("ab Ba"))),
+        lambda m, t: [str(one) for one in m.NormalizedString("abba").split(t("b"), t("isolated"))],
+        lambda m, t: changed(m, lambda one: one.append(t("ab Ba"))),
+        lambda m, t: changed(m, lambda one: one.replace(t("b"), t("ab Ba"))),
+        lambda m, t: changed(m, lambda one: one.replace(t(""), t("ab Ba"))),
+        lambda m, t: changed(m, lambda one: one.map(lambda c: t("ab Ba"))),
+        lambda m, t: repr(m.trainers.ParityBpeTrainer(variant=t("window"))),
+        lambda m, t: m.trainers.ParityBpeTrainer(initial_alphabet=[t("b")]).initial_alphabet,
+        lambda m, t: trained_on(m, t("ab Ba"), m.trainers.ParityBpeTrainer(1, show_progress=False)),
+        lambda m, t: trained_on(m, t("ab Ba"), m.trainers.BpeTrainer(vocab_size=6, show_progress=False)),
+    ],
+)
+def test_subclasses_of_str_are_taken_by_content(call: Callable[..., Any], kind: Any) -> None:
+    expected = outcome(lambda: call(stock, str))
+    assert outcome(lambda: call(stock, kind)) == expected
+    assert outcome(lambda: call(face, kind)) == expected
+
+
+def changed(m: Any, change: Callable[[Any], Any]) -> list[str]:
+    one = m.NormalizedString("abéb")
+    change(one)
+    return [one.normalized, *(str(one.slice(at)) for at in range(len(one.normalized)))]

@@ -8,6 +8,7 @@ import inspect
 import json
 import pickle
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,22 @@ def test_every_method_takes_the_same_arguments(name: str) -> None:
                 method
             )
             assert [one.kind for one in found.values()] == [one.kind for one in expected.values()], method
+
+
+@pytest.mark.parametrize("name", [*KINDS, *OTHER_KINDS])
+def test_special_tokens_of_training_are_a_list(name: str) -> None:
+    def train(library: Any) -> None:
+        getattr(library.implementations, name)().train_from_iterator(["a b"], special_tokens=("<s>",))
+
+    with pytest.raises(TypeError) as expected:
+        train(stock)
+    with pytest.raises(TypeError, match=re.escape(str(expected.value))):
+        train(face)
+    for method in (
+        getattr(face.implementations, name).train,
+        getattr(face.implementations, name).train_from_iterator,
+    ):
+        assert inspect.signature(method).parameters["special_tokens"].annotation.startswith("list[")
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -10,10 +10,12 @@ import json
 import pickle
 import random
 import re
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tokenizers")
@@ -642,3 +644,13 @@ def test_normalizers_refuse_lone_surrogates(name: str) -> None:
     for library in (stock, face):
         with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
             getattr(library.normalizers, name)().normalize_str("A\ud800")
+
+
+@pytest.mark.parametrize("form", [list, tuple, bytearray, memoryview, np.array, lambda data: array("I", data)])
+def test_numbers_of_a_charsmap_come_in_any_sequence(form: Callable[[Any], Any]) -> None:
+    data = charsmap("nfkc")
+    numbers = data if form in (bytearray, memoryview) else [*data]
+    for module in (face, stock):
+        assert module.normalizers.Precompiled(form(numbers)).normalize_str("\ufb01n") == "fin"
+        with pytest.raises(OverflowError):
+            module.normalizers.Precompiled(array("I", [256]))

@@ -127,6 +127,7 @@ def test_every_code_point_changes_like_the_original() -> None:
         lambda m, one: one.filter(5),
         lambda m, one: one.for_each(5),
         lambda m, one: one.map(lambda c: ""),
+        lambda m, one: one.map(lambda c: "\ud800"),
         lambda m, one: one.filter(lambda c: 1),
         lambda m, one: one.replace(5, "a"),
         lambda m, one: one.replace("a", 5),
@@ -156,6 +157,20 @@ def test_functions_see_every_character() -> None:
     assert seen == ["a", "é", "漢"]
     with pytest.raises(ZeroDivisionError):
         face.NormalizedString("a").for_each(lambda _: 1 / 0)
+
+
+@pytest.mark.parametrize("module", [face, stock])
+def test_filter_takes_a_bool_of_numpy(module: Any) -> None:
+    numpy = pytest.importorskip("numpy")
+    one = module.NormalizedString("abéb")
+    one.filter(lambda c: numpy.bool_(c != "b"))
+    assert one.normalized == "aé"
+
+
+def test_text_that_a_function_changes_keeps_its_positions() -> None:
+    one = face.NormalizedString("ab")
+    one.map(lambda c: (one.clear(), c)[1])  # type: ignore[func-returns-value]
+    assert (str(one[1]), one[1].original) == ("b", "b")
 
 
 def test_methods_take_the_same_arguments() -> None:

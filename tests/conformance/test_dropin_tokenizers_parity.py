@@ -196,6 +196,11 @@ def test_trainers_have_the_same_state_and_repr(options: dict[str, Any]) -> None:
     assert outcome(lambda: made(face)) == outcome(lambda: made(stock))
 
 
+def test_long_variant_is_cut_in_the_error() -> None:
+    with pytest.raises(ValueError, match=r"Unknown variant 'x{60}'"):
+        trainer(face, variant="x" * 999)
+
+
 NAMES = (
     "num_merges", "variant", "min_frequency", "global_merges", "window_size", "alpha", "total_symbols", "ratio",
     "special_tokens", "show_progress", "limit_alphabet", "initial_alphabet", "continuing_subword_prefix",
@@ -275,6 +280,40 @@ def test_calls_have_the_same_outcome(number: int) -> None:
         return tokenizer.to_str(), tokenizer.encode("aa bb <s>").tokens
 
     assert outcome(lambda: made(face)) == outcome(lambda: made(stock))
+
+
+class Short(list[Any]):
+    """List that says it has one item."""
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize(
+    "named", [{"ratio": [1]}, {"dev_iterators": [["ab"]]}, {"dev_iterators": Short(["a"] * 3)}]
+)
+def test_languages_are_counted_by_their_items(named: dict[str, Any]) -> None:
+    def made(module: Any) -> Any:
+        tokenizer = module.Tokenizer(module.models.BPE())
+        languages = Short([["ab ab"], ["cd cd"], ["ef ef"]])
+        trainer(module, num_merges=5, show_progress=False).train_from_iterator(tokenizer, languages, **named)
+        return tokenizer.get_vocab()
+
+    assert outcome(lambda: made(face)) == outcome(lambda: made(stock))
+
+
+def test_list_of_languages_may_change_during_training() -> None:
+    def made(module: Any) -> Any:
+        def first() -> Any:
+            languages.append(["gh gh"])
+            yield "ab ab"
+
+        languages: list[Any] = [first(), ["cd cd"]]
+        tokenizer = module.Tokenizer(module.models.BPE())
+        trainer(module, num_merges=5, show_progress=False).train_from_iterator(tokenizer, languages, None, [1, 2])
+        return tokenizer.get_vocab()
+
+    assert made(face) == made(stock)
 
 
 @pytest.mark.parametrize("module", [face, stock])

@@ -658,7 +658,7 @@ def test_normalizers_by_name_equal_sentencepiece(rule_name: str) -> None:
 def test_normalizers_by_rules_equal_sentencepiece(tmp_path: Path) -> None:
     path = tmp_path / "rules.tsv"
     path.write_text("61\t62\nU+63 U+64\t65 66\n67\n")
-    rules = [("b", "x"), ("é", "e"), ("ab", "c"), (b"a", b"c"), ("日", "")]
+    rules = [("b", "x"), ("é", "e"), ("ab", "c"), (b"a", bytearray(b"c")), ("日", "")]
     for options in ({"rule_tsv": str(path)}, {"norm_map": rules}, {"norm_map": tuple(rules)}):
         ours, theirs = (module.SentencePieceNormalizer(**options) for module in MODULES)
         assert ours.serialized_normalizer_spec() == theirs.serialized_normalizer_spec()
@@ -684,7 +684,7 @@ def test_invalid_normalizer_arguments_raise_as_in_sentencepiece(tmp_path: Path) 
         *({"norm_map": [("a", "b"), ("a", "c")]}, {"norm_map": [("\ud800", "b")]}, {"model_proto": b""}),
         *({"norm_map": [("a" * i, "b") for i in range(1, 40)]}, {"rule_tsv": "/no/such/file"}),
         *({"model_file": "/no/such/file"}, {"normalizer_spec": b"\x12\x03abc"}),
-        *({"rule_name": "nfkc", "add_dummy_prefix": "x"},),
+        *({"rule_name": "nfkc", "add_dummy_prefix": "x"}, {"norm_map": [(1, 2)]}, {"norm_map": [([1], [2])]}),
     ]
     for i, lines in enumerate((b"zz\t61\n", b"\n", b"", b"61\t61\n", b"D800\t61\n", b"\t61\n")):
         (tmp_path / f"{i}.tsv").write_bytes(lines)
@@ -695,6 +695,12 @@ def test_invalid_normalizer_arguments_raise_as_in_sentencepiece(tmp_path: Path) 
         assert (
             outcome(lambda options=options: drop_in.SentencePieceNormalizer(**options).normalize("a")) is expected
         )
+
+
+def test_error_of_a_wrong_rule_is_short() -> None:
+    with pytest.raises(TypeError, match="norm_map must be a list of") as caught:
+        drop_in.SentencePieceNormalizer(norm_map=[("a", ["b"] * 10**5)])
+    assert len(str(caught.value)) < 160
 
 
 def test_rules_that_are_not_utf8_raise_value_error() -> None:

@@ -195,6 +195,17 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
             "added_tokens_decoder: transformers accepts only ids with objects of content and flags, not 'x'",
         ),
+        *(
+            (
+                {"tokenizer_config": {"added_tokens_decoder": {key: {"content": "<e>"}}}},
+                "accepts only ids with objects",
+            )
+            for key in ("0" * 11 + "9" * 100, "0" * 11 + "9" * 5000, "1e3", "-1", "")
+        ),
+        (
+            {"special_tokens_map": {"extra_special_tokens": {"image_token": 5}}},
+            "special_tokens_map.json: image_token: transformers accepts a text, or an object",
+        ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
             "objects of content and flags, not '5': 6",
@@ -240,6 +251,15 @@ def test_damage_is_named_with_its_file(files: dict[str, Any], message: str, tmp_
         fastbpe.load(tmp_path, pattern="gpt2")
     assert message in str(error.value)
     assert str(tmp_path) in str(error.value)
+
+
+def test_equal_tokens_of_two_files_count_once(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path, format="gpt2")
+    names = [f"<{i}>" for i in range(20_000)]
+    older = {"extra_special_tokens": [*names[10_000:], "<x>"]}
+    fill(tmp_path, tokenizer_config={"extra_special_tokens": names}, special_tokens_map=older)
+    tokenizer = fastbpe.load(tmp_path, pattern="gpt2")
+    assert [*tokenizer.special_tokens] == [*names, "<x>"]
 
 
 @pytest.mark.parametrize(

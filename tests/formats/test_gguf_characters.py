@@ -95,6 +95,17 @@ def test_ids_are_those_of_llama_cpp() -> None:
         assert tokenizer.decode(expected) == text.replace("\u2581", " ")
 
 
+def test_merge_that_begins_like_a_version_counts() -> None:
+    name = "#version"
+    texts = [name[:n] for n in range(2, len(name) + 1)]
+    tokens = [*TOKENS, *name, *texts, "#version1", "1"]
+    merges = [*MERGES, *(f"{text[:-1]} {text[-1]}" for text in texts), "#version 1"]
+    tokenizer = fastbpe.load(
+        written(tokens=strings(tokens), merges=strings(merges), token_type=Typed(INT32, types_of(tokens), True))
+    )
+    assert tokenizer.encode("#version1") == [tokens.index("#version1")]
+
+
 @pytest.mark.parametrize(
     ("changes", "before"),
     [

@@ -66,6 +66,7 @@ for path in {paths!r}:
         ("fastbpe.sentencepiece", f"{SLOW} typing sentencepiece {TRAINING}"),
         ("fastbpe.minbpe", f"{SLOW} random {TRAINING}"),
         ("fastbpe.rustbpe", f"{QUICK} random"),
+        ("fastbpe.cli.count", "jinja2 subprocess"),
         (
             "fastbpe.tokenizers",
             f"{SLOW} typing contextlib copy decimal enum functools heapq json random re runpy ssl struct "

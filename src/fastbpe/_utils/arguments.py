@@ -37,6 +37,15 @@ def integer(name: str, value: Any) -> int:
     return found
 
 
+def decimal(digits: str) -> int:
+    """Convert decimal digits, of which `int` refuses 4,301. Of a number without leading zeros, 20 digits count.
+
+    >>> decimal("007"), decimal("9" * 5000) > 1 << 64, decimal("0")
+    (7, True, 0)
+    """
+    return int(digits.lstrip("0")[:20] or 0)
+
+
 def not_a_tokenizer(name: str, value: object) -> TypeError:
     """Return the error for an argument that is not a Tokenizer. name: name of the argument."""
     return TypeError(
@@ -46,4 +55,4 @@ def not_a_tokenizer(name: str, value: object) -> TypeError:
 
 def is_text(value: Any) -> bool:
     """Tell whether a value is a str without lone surrogates."""
-    return isinstance(value, str) and str.encode(value, errors="ignore").decode() == value
+    return isinstance(value, str) and str.encode(value, errors="ignore").decode() == str.__str__(value)

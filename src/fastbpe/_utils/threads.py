@@ -13,7 +13,7 @@ import os
 import time
 from collections import deque
 
-from fastbpe._utils.arguments import integer
+from fastbpe._utils.arguments import decimal, integer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def usable_threads(num_threads: int | None) -> int:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
         if not chosen:
             return usable_cores()
-        if not chosen.isdecimal() or not int(chosen):
-            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: must be an integer of at least 1")
-        return min(int(chosen), _MAX_THREADS)
+        if not chosen.isdecimal() or not decimal(chosen):
+            raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r:.60}: must be an integer of at least 1")
+        return min(decimal(chosen), _MAX_THREADS)
     num_threads = integer("num_threads", num_threads)
     if num_threads < 1:
         raise ValueError(f"num_threads={num_threads}: must be at least 1, or None")

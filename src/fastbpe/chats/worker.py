@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,6 +50,8 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
     Raises:
         WorkerError: a run takes too long, or the worker crashes.
     """
+    import subprocess  # here: `fastbpe count` starts this module, and only --messages needs it
+
     asked = {
         "template": template,
         "runs": runs,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.utf8_errors import not_utf8
 from fastbpe.chats.worker import WorkerError
 from fastbpe.cli import streams
 from fastbpe.cli.shared_flags import Named
@@ -93,7 +94,7 @@ def _utf8(data: bytes, where: str, kind: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{where}: not UTF-8 at byte {error.start}; {kind} must be UTF-8") from None
+        raise FormatError(f"{not_utf8(where, data, error)}; {kind} must be UTF-8") from None
 
 
 def _lines(text: str, where: str, error: Exception) -> list[Request]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from fastbpe._utils.utf8_errors import not_utf8
 from fastbpe.cli import outputs, streams
 from fastbpe.cli.shared_flags import add_model, add_roles, load_model, roles_of
 from fastbpe.errors import FormatError
@@ -133,10 +134,8 @@ def _read_text(name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        where = streams.name_of(name)
-        raise FormatError(
-            f"{where}: not UTF-8 at byte {error.start}; --verify-text needs a file of UTF-8 text"
-        ) from None
+        told = not_utf8(streams.name_of(name), data, error)
+        raise FormatError(f"{told}; --verify-text needs a file of UTF-8 text") from None
 
 
 def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:

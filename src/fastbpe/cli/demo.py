@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from fastbpe._utils.utf8_errors import not_utf8
 from fastbpe.cli import outputs, streams
 from fastbpe.display.layout import Details
 from fastbpe.display.painting import draw, wants_colours
@@ -160,10 +161,7 @@ def own_text(name: str) -> Corpus:
     try:
         return Corpus(where, [text], _first_lines(text.decode().lstrip("\r\n")))
     except UnicodeDecodeError as error:
-        bad = text[error.start]
-        raise ValueError(
-            f"{where}: not UTF-8: invalid byte 0x{bad:02x} at offset {error.start}; pass a file of UTF-8 text"
-        ) from None
+        raise ValueError(f"{not_utf8(where, text, error)}; pass a file of UTF-8 text") from None
 
 
 def _first_lines(text: str) -> str:

@@ -77,7 +77,8 @@ def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents
     add(
         "--errors",
         choices=ERRORS,
-        help="strict: bytes that are not UTF-8 are an error (default); replace: they become U+FFFD",
+        help="strict: a document with bytes that are not UTF-8 cannot be read (default); replace: these bytes "
+        "become U+FFFD",
     )
 
 

@@ -21,8 +21,8 @@ DETAILS = f"""
 
 Prints the ids of each document on one line, separated by spaces, or as a JSON list
 with --json. A text file is one document, including its line endings: with a byte-level
-tokenizer, `fastbpe decode` restores it byte for byte, except for a byte-order mark.
-Special tokens in the text are treated as plain text unless --allow-special or
+tokenizer that has no normalizer, `fastbpe decode` restores it byte for byte, except for a
+byte-order mark. Special tokens in the text are treated as plain text unless --allow-special or
 --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
@@ -32,10 +32,11 @@ pattern similar to gpt2, cl100k, o200k or llama3.
 With --shard I/N, N commands on one or several machines write one part each; a finished
 part is not written again.
 
-With a tokenizer from `train --mode ids`, each FILE is a file (with -o also a folder or a
-pattern) with sequences of integers: one per line of text, per row of a .npy array, per
-document of a .bin file of ids, per line of .jsonl, or per row of .parquet (--text-field:
-the field or column, default input_ids). There, an interrupted command begins again.{documents.DETAILS}"""
+With a tokenizer from `train --mode ids`, each FILE is a file, folder or pattern with
+sequences of integers: one per line of text, per row of a .npy array, per document of a .bin
+file of ids, per line of .jsonl, or per row of .parquet (--text-field: the field or column,
+default input_ids). With such a tokenizer, an interrupted command begins
+again.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt

@@ -22,10 +22,10 @@ NAME is one of
 a model of OpenAI (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co whose
 tokenizer.json is downloaded (with HF_TOKEN and HF_ENDPOINT, if set).
 
-For {_CONVERTED}, an error names a repository to
-fetch instead. A listed vocabulary is kept only if its SHA-256 equals the published one.
-Repositories publish no SHA-256: the command prints the hash of their file. Files go into
-the user's cache ($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on macOS
+{_CONVERTED} cannot be downloaded: the error names a
+repository to fetch instead. A listed vocabulary is kept only if its SHA-256 equals the
+published one. Repositories publish no SHA-256: the command prints the hash of their file.
+Files go into the user's cache ($XDG_CACHE_HOME/fastbpe, or ~/.cache/fastbpe; on macOS
 ~/Library/Caches/fastbpe, on Windows %LOCALAPPDATA%/fastbpe).
 No other command downloads a vocabulary, and with FASTBPE_OFFLINE=1 this one does not
 either. If a NAME fails, the command reports it, fetches the others, and exits with status

@@ -58,6 +58,15 @@ def read(name: str, field: str | None = None) -> Iterator[Any]:
             yield sequence
 
 
+def files_of(args: argparse.Namespace) -> list[str]:
+    """List the files that the arguments refer to, as `sequence_files.files_of` does; - is standard input."""
+    return [
+        name
+        for argument in args.files or [streams.STDIN]
+        for name in ([argument] if argument == streams.STDIN else map(str, sequence_files.files_of(argument)))
+    ]
+
+
 def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
     """Learn a tokenizer of sequences, and save it.
 
@@ -71,10 +80,9 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
         raise TrainingError(
             f"--option {args.option[0][0]}=... works only with --mode codepoint or unigram, not with --mode ids"
         )
-    files = args.files or [streams.STDIN]
     try:
         tokenizer: Any = train(
-            (sequence for name in files for sequence in read(name, args.text_field)),
+            (sequence for name in files_of(args) for sequence in read(name, args.text_field)),
             mode="ids",
             vocab_size=args.vocab_size,
             progress=False if args.quiet else None,
@@ -95,7 +103,7 @@ def train_and_save(args: argparse.Namespace, options: dict[str, Any]) -> None:
 def encode(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None:
     """Encode the sequences of files, and write the ids of each on a line."""
     _refuse_flags_of_text(args, but=_fields(args))
-    for name in args.files or [streams.STDIN]:
+    for name in files_of(args):
         for number, sequence in enumerate(read(name, args.text_field), 1):
             try:
                 ids = tokenizer.encode(sequence)
@@ -121,7 +129,7 @@ def encode_files(args: argparse.Namespace, tokenizer: SequenceTokenizer) -> None
 
 def _fields(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the flag for fields, if a file has them."""
-    named = any({*Path(name).suffixes} & {*_WITH_FIELDS} for name in args.files)
+    named = any({*Path(name).suffixes} & {*_WITH_FIELDS} for name in files_of(args))
     return ("text_field",) if named else ()
 
 

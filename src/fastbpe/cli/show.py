@@ -22,8 +22,8 @@ DETAILS = f"""
 Shows how each tokenizer splits each text; repeat -m for several. White space and
 control characters appear as visible symbols, and bytes of an incomplete character in
 brackets. Special tokens in the text are treated as plain text unless --allow-special is
-given. If the output is not a terminal, or NO_COLOR is set, bars (|) separate the tokens.
---json prints a line per text and tokenizer.{documents.DETAILS}"""
+given. If the output is not a terminal, or NO_COLOR is set, bars (|) separate the tokens
+(unless --color always is given). --json prints a line per text and tokenizer.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt

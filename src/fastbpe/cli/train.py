@@ -20,11 +20,11 @@ from fastbpe.training.superword_options import BOUNDLESS, DOCUMENTS, WORDS, Supe
 SUMMARY = "learn a tokenizer from text"
 DETAILS = f"""
 
-With --mode ids, each FILE is a file with sequences of integers from 0 to N - 1 (--base-size
-N), such as image or audio codes, musical notes, or DNA: one sequence per line of text, per
-row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT is a .fbpe
-file. With --base, leave out --base-size: the base has it. Flags about text and counts do
-not apply.{documents.DETAILS}"""
+With --mode ids, each FILE is a file, folder or pattern with sequences of integers from 0 to
+N - 1 (--base-size N), such as image or audio codes, musical notes, or DNA: one sequence per
+line of text, per row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT
+is a .fbpe file. With --base, leave out --base-size: it is the same as in the base. Flags
+about text and counts do not apply.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -138,9 +138,9 @@ def _add_superwords(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_superwords_start,
         help="learn tokens that span several words, starting at id N or at a fraction of the vocabulary "
-        "(such as 0.9), both without --base. auto: at 0.9; with --base, at the first new id. boundless: learn "
-        "words and superwords together, as BoundlessBPE does. words: learn only the words, the first step of "
-        "boundless; for count-pieces --superwords",
+        "(such as 0.9); with --base, pass auto instead. auto: at 0.9, or with --base at the first new id. "
+        "boundless: learn words and superwords together, as BoundlessBPE does. words: learn only the words, the "
+        "first step of boundless; for count-pieces --superwords",
     )
     add("--superwords-pattern", metavar="REGEX", help="split pattern of superwords (default: superbpe_lines)")
     add(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from fastbpe._utils.arguments import decimal
 from fastbpe.cli import documents, plots, streams
 from fastbpe.cli.shared_flags import add_model, load_model
 from fastbpe.corpus.source_kinds import Document
@@ -238,7 +239,7 @@ def _plot(name: str, found: list[Found], model: str) -> None:
 
 
 def _token_or_id(text: str) -> str | int:
-    return int(text) if text.isascii() and text.isdecimal() else text
+    return decimal(text) if text.isascii() and text.isdecimal() else text
 
 
 def _range(text: str) -> range:

@@ -49,8 +49,8 @@ def check_encoding(
     """Check the arguments of encoding before any task starts.
 
     Raises:
-        TypeError: `tokenizer` is not a Tokenizer, or the dtype is not an integer type.
-        ValueError, SpecialTokenError: the dtype is too small for the ids, or a special token is unknown.
+        TypeError: `tokenizer` is not a Tokenizer, or an argument has the wrong type.
+        ValueError: the dtype is not an integer type, or an argument for special tokens has an invalid value.
     """
     check_tokenizers(tokenizer=tokenizer)
     tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)

@@ -21,6 +21,7 @@ from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
 from fastbpe.corpus.file_encoding import FilesSummary
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path
+from fastbpe.corpus.sinks import check_suffix
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import shard_path
@@ -66,6 +67,7 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
         if name not in _OPTIONS:
             raise TypeError(f"{name!r} is not an option of write_shards; its options are {', '.join(_OPTIONS)}")
     target = as_path(out)
+    check_suffix(target)
     if isinstance(target, Path) and not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(target.parent))
     with tempfile.TemporaryDirectory() as folder:  # an empty shard raises the errors of a task

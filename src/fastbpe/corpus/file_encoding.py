@@ -43,13 +43,14 @@ _RULES_VERSION = 1  # increased when the same inputs produce other outputs: then
 
 @dataclass(frozen=True)
 class FilesSummary:
-    """Result of `Tokenizer.encode_files`.
+    """Result of `Tokenizer.encode_files`, `write_shard` and `merge_shards`.
 
     Attributes:
         path: Path – the output.
         n_documents: int – documents in the output.
         n_ids: int – ids in the output.
-        n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed.
+        n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed; 0 for
+            `merge_shards`, which encodes nothing.
         seconds: float – duration of this call.
         n_skipped: int – documents that on_error="skip" left out. In a damaged file, all documents from the damage
             on count as one.

@@ -77,10 +77,15 @@ def stale_paths(out: P) -> list[P]:
     return found
 
 
-def check_output(out: AnyPath) -> None:
-    """Raise an error if ids cannot be written to a path: its extension, its folder, or a missing package."""
+def check_suffix(out: AnyPath) -> None:
+    """Raise ValueError unless the extension of an output is one of SUFFIXES."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
+
+
+def check_output(out: AnyPath) -> None:
+    """Raise an error if ids cannot be written to a path: its extension, its folder, or a missing package."""
+    check_suffix(out)
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
     if out.suffix in TABLES:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from fastbpe._utils.utf8_errors import not_utf8
 from fastbpe.errors import FormatError
 from fastbpe.formats.json_object import name_of, read_object
 from fastbpe.model import Chat
@@ -65,4 +66,4 @@ def _read(path: Path) -> str:
     try:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not UTF-8 at byte {error.start}") from None
+        raise FormatError(f"{not_utf8(str(path), data, error)}; a template must be UTF-8") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fastbpe._utils.optional_imports import require_numpy
@@ -77,19 +77,21 @@ class KnownIds:
 
     Args:
         n_vocab: greatest id + 1. None: not known, so only negative ids are errors.
-        without_token: ids below n_vocab that have no token.
+        has_token: function that tells whether an id below n_vocab has a token; None: each has one. It is called
+            once for each different id, because a vocabulary can lack millions of ids.
     """
 
-    def __init__(self, n_vocab: int | None, without_token: Iterable[int] = ()) -> None:
-        self._n_vocab, self._without = n_vocab, frozenset(without_token)
+    def __init__(self, n_vocab: int | None, has_token: Callable[[int], bool] | None = None) -> None:
+        self._n_vocab, self._has_token = n_vocab, has_token
+        self._known: set[int] = set()  # ids that have a token
 
     def check(self, part: Part) -> Iterator[bytes]:
         """Read the ids of a part in blocks, and raise FormatError for the first id that has no token."""
         size, code = READABLE[part.dtype]
         dtype, n_vocab = part.dtype, self._n_vocab
-        is_safe = dtype.startswith("u") and not self._without and (n_vocab is None or n_vocab >= 1 << 8 * size)
+        has_token = self._has_token
+        is_safe = dtype.startswith("u") and has_token is None and (n_vocab is None or n_vocab >= 1 << 8 * size)
         numpy = None if importlib.util.find_spec("numpy") is None else require_numpy("checking ids")
-        without: Any = None if numpy is None else numpy.array(sorted(self._without), numpy.int64)
         at = 0
         for block in blocks_of(part):
             if not is_safe and block:
@@ -99,8 +101,11 @@ class KnownIds:
                     ids.byteswap()
                 least, greatest = (min(ids), max(ids)) if numpy is None else (ids.min(), ids.max())
                 wrong = least < 0 or (n_vocab is not None and greatest >= n_vocab)
-                if not wrong and self._without:
-                    wrong = bool(self._without & {*ids} if numpy is None else numpy.isin(ids, without).any())
+                if not wrong and has_token is not None:
+                    new = {*(ids if numpy is None else numpy.unique(ids).tolist())} - self._known
+                    found = {*filter(has_token, new)}
+                    wrong = found != new
+                    self._known |= found
                 if wrong:
                     self._complain(part, at, ids)
             at += len(block) // size
@@ -115,7 +120,7 @@ class KnownIds:
                 said = "but ids are at least 0"
             elif n_vocab is not None and token_id >= n_vocab:
                 said = f"but the vocabulary has {n_vocab} ids"
-            elif token_id in self._without:
+            elif self._has_token is not None and not self._has_token(token_id):
                 said = "which has no token in the vocabulary"
             if said:
                 way_out = AGAIN if part.about else "these ids are of another vocabulary, or not ids of this dtype"

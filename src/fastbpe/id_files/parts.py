@@ -234,8 +234,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
         FileNotFoundError: the file or one that belongs to it is missing.
         ValueError: dtype is not a key of READABLE, or it is None and no file states the dtype.
     """
-    if dtype is not None and dtype not in READABLE:
-        raise ValueError(choose_one_of("dtype", dtype, READABLE, ", or None"))
+    check_dtype(dtype)
     if path.suffix in TABLES:
         return _read_table(path, dtype)
     described = beside(path, ".json")
@@ -278,6 +277,12 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     offsets = path.with_name(about["offsets"])
     _check_offsets(offsets, n_ids, about["documents"], described.name)
     return Part(path, dtype, start, n_ids, about["documents"], offsets, about, _manifest(path, about))
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raise ValueError unless dtype is None or a key of READABLE."""
+    if dtype is not None and dtype not in READABLE:
+        raise ValueError(choose_one_of("dtype", dtype, READABLE, ", or None"))
 
 
 def _header(path: Path, about: Mapping[str, Any]) -> tuple[int, str | None, int | None, MegatronIndex | None]:

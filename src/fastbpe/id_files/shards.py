@@ -41,7 +41,7 @@ from fastbpe.corpus.id_schemas import ABOUT
 from fastbpe.corpus.id_schemas import MANIFEST as SCHEMA
 from fastbpe.corpus.listing import Path_
 from fastbpe.corpus.remote import AnyPath, RemotePath, as_path, staged
-from fastbpe.corpus.sinks import MANIFEST, SUFFIXES, check_absent, ids_path, paths_of, stale_paths
+from fastbpe.corpus.sinks import MANIFEST, check_absent, check_suffix, ids_path, paths_of, stale_paths
 from fastbpe.corpus.source_kinds import Cut, Document
 from fastbpe.formats import atomic_files
 from fastbpe.id_files import manifests
@@ -249,8 +249,7 @@ def write_shard(
     """
     started = time.perf_counter()
     path = shard_path(as_path(out), number := checked_shard(shard))
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"{path}: ids are written to {', '.join(SUFFIXES)} files; use one of these extensions")
+    check_suffix(path)
     if isinstance(path, Path) and not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")

@@ -15,7 +15,7 @@ from fastbpe.corpus.sinks import TABLES
 from fastbpe.errors import FormatError, InvalidTokenError
 from fastbpe.id_files.blocks import KnownIds, ends_of
 from fastbpe.id_files.manifests import check_hashes, check_inputs
-from fastbpe.id_files.parts import SUFFIXES, Part, check_like, find_set, read_part, shard_path
+from fastbpe.id_files.parts import SUFFIXES, Part, check_dtype, check_like, find_set, read_part, shard_path
 from fastbpe.id_files.reader import HasFingerprint
 
 
@@ -74,7 +74,9 @@ def verify_ids(
     Raises:
         FileNotFoundError: there is no such file.
         FormatError: the path leads to no files of ids.
+        ValueError: dtype is no such type, or it is None and no file states the dtype of the only file.
     """
+    check_dtype(dtype)
     problems: list[str] = []
     output, n, found = find_set(path, (*SUFFIXES, *TABLES))
     for index in range(n):
@@ -100,7 +102,9 @@ def verify_ids(
                 _check_content(part, _said_ids(part) if own is None else own, phase)
                 if inputs is not None:
                     check_inputs(part, Path(inputs))
-            except (FormatError, OSError) as error:
+            except (ValueError, OSError) as error:
+                if not n and not isinstance(error, (FormatError, OSError)):
+                    raise  # no file states the dtype
                 problems.append(_sentence(error, found[index]))
             else:
                 parts.append(part)
@@ -133,15 +137,13 @@ def _said_ids(part: Part) -> KnownIds:
 
 def _ids_of(tokenizer: Vocabulary) -> KnownIds:
     """Return the ids that have a token."""
+
+    def has_token(token_id: int) -> bool:
+        try:
+            tokenizer.id_to_token(token_id)
+        except InvalidTokenError:
+            return False
+        return True
+
     n_vocab = tokenizer.n_vocab
-    if tokenizer.vocab_size == n_vocab:
-        return KnownIds(n_vocab)
-    return KnownIds(n_vocab, (i for i in range(n_vocab) if not _has_token(tokenizer, i)))
-
-
-def _has_token(tokenizer: Vocabulary, token_id: int) -> bool:
-    try:
-        tokenizer.id_to_token(token_id)
-    except InvalidTokenError:
-        return False
-    return True
+    return KnownIds(n_vocab, None if tokenizer.vocab_size == n_vocab else has_token)

@@ -117,10 +117,10 @@ def _characters(text: str, where: str) -> str:
     characters = ""
     for word in text.split():
         match = re.fullmatch(_CODE_POINT, word)
-        code_point = int(match[1][:9], 16) if match else -1
+        code_point = int(match[1], 16) if match else -1
         if not 0 < code_point <= 0x10FFFF or 0xD800 <= code_point < 0xE000:
             raise FormatError(
-                f"{where}: {word!r} is not a character in hexadecimal, 1 to 10FFFF without surrogates"
+                f"{where}: {word!r:.60} is not a character in hexadecimal, 1 to 10FFFF without surrogates"
             )
         characters += chr(code_point)
     return characters

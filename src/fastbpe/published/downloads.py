@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from fastbpe._utils import file_locks
+from fastbpe._utils.arguments import decimal
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_file
 from fastbpe.errors import DownloadError, FormatError
@@ -169,8 +170,8 @@ def download(url: str, *, token: str | None = None) -> bytes:
         raise DownloadError(f"{url} cannot be downloaded: {error}") from error
     if len(content) > _MAX_BYTES:
         raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
-    if expected is not None and expected.isdecimal() and len(content) < int(expected):
-        raise DownloadError(f"{url} cannot be downloaded: it ended after {len(content)} of {expected} bytes")
+    if expected is not None and expected.isdecimal() and len(content) < decimal(expected):
+        raise DownloadError(f"{url} cannot be downloaded: it ended after {len(content)} of {expected:.20} bytes")
     return content
 
 

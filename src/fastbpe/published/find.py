@@ -317,15 +317,16 @@ def find_local(name: str, revision: str = "main") -> str:
     path = unpublished_path(name, revision)
     if path is not None:
         return path
-    if "/" in name:
-        way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
-    else:
-        way_out = "pass a folder, or ORG/NAME, a repository on huggingface.co"
-    at = "" if revision == "main" else f" at revision {revision!r}"
     repository = _repository(name)
-    error = VocabularyNotFoundError(
-        errno.ENOENT, f"no such folder, and {repository} has no copy of this repository{at}; {way_out}", name
-    )
+    if "/" in name and is_name(name):
+        at = "" if revision == "main" else f" at revision {revision!r}"
+        said = (
+            f"no such folder, and {repository} has no copy of this repository{at}; download the tokenizer.json of "
+            f"this repository on huggingface.co: fastbpe fetch {name}"
+        )
+    else:
+        said = "no such folder; pass a folder, or ORG/NAME, a repository on huggingface.co"
+    error = VocabularyNotFoundError(errno.ENOENT, said, name)
     error.looked_at = (*(_own_paths(name) if revision == "main" else ()), repository)
     raise error
 

@@ -2,8 +2,8 @@
 
 Write `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets, scores and errors equal sentencepiece's; random samples differ, but have the same
-distribution.
+Ids, pieces, offsets and scores equal sentencepiece's. Errors can be caught as sentencepiece's, but many have other
+messages. Random samples differ, but have the same distribution.
 """
 
 from fastbpe.sentencepiece._module import (

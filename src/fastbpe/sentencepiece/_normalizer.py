@@ -190,13 +190,13 @@ def _listed(norm_map: Any) -> dict[str, str]:
     rules: dict[str, str] = {}
     for pair in pairs:
         try:
-            source, target = (text.decode() if isinstance(text, bytes) else text for text in pair)
-            (source + target).encode()
+            source, target = (text.decode() if isinstance(text, (bytes, bytearray)) else text for text in pair)
+            source.encode(), target.encode()
         except UnicodeDecodeError as error:
             raise ArgumentError(f"INVALID_ARGUMENT: norm_map: {error.object!r:.60} is not UTF-8") from None
-        except (TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError):
             raise ArgumentTypeError(
-                f"norm_map must be a list of (text, replacement) pairs, but contains {pair!r}"
+                f"norm_map must be a list of (text, replacement) pairs, but contains {pair!r:.60}"
             ) from None
         if source in rules:
             raise ArgumentError(f"INVALID_ARGUMENT: Duplicate source string in map: {source}")

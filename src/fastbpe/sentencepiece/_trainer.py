@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import SpecError
@@ -281,7 +282,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
 
 def _told(report: CodePointReport, trainer: Spec) -> list[str]:
     return [
-        f"{report.n_sentences:,} sentences, {report.n_distinct_words:,} distinct words, "
-        f"{report.n_merges:,} merges",
+        f"{counted(report.n_sentences, 'sentence')}, {counted(report.n_distinct_words, 'distinct word')}, "
+        f"{counted(report.n_merges, 'merge')}",
         *report.notes(trainer),
     ]

@@ -12,8 +12,8 @@ vocabulary, unless FASTBPE_OFFLINE=1. Packages that register encodings for tikto
 Intended differences from tiktoken:
 
 - If several special tokens match at one place, fastbpe takes the longest; tiktoken takes any of them.
-- Every method reads a surrogate pair as its character and a lone surrogate as U+FFFD; some methods of tiktoken
-  raise UnicodeEncodeError.
+- Every method except `encode_single_token` reads a surrogate pair as its character and a lone surrogate as U+FFFD;
+  some methods of tiktoken raise UnicodeEncodeError. Texts may also be bytes of UTF-8.
 - A pattern that can match the empty string is refused at once; tiktoken panics when this match occurs.
 - Methods do not call each other, so overriding one in a subclass does not change the others.
 """

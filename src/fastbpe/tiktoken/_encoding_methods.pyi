@@ -75,7 +75,7 @@ class Methods(Encoder):
                 allowed; (): all are plain text.
 
         Raises:
-            ValueError: the text contains a disallowed special token; the message lists four solutions.
+            ValueError: the text contains a disallowed special token; the message lists three solutions.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -131,7 +131,7 @@ class Methods(Encoder):
 
         Raises:
             KeyError: an id is not a token.
-            OverflowError: an id exceeds 32 bits.
+            OverflowError: an id is negative or exceeds 32 bits.
         """
     def decode(self, tokens: Sequence[int] | Buffer, errors: str = "replace") -> str:
         """Decode ids to text, including special tokens.

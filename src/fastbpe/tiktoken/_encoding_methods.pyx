@@ -101,6 +101,7 @@ cdef class Methods(Encoder):
 
         Raises:
             TypeError: a type that tiktoken refuses.
+            UnicodeEncodeError: an allowed name with a surrogate.
             ValueError: an iterator without names, which tiktoken refuses, too.
         """
         cdef frozenset known = self._special.set
@@ -108,7 +109,10 @@ cdef class Methods(Encoder):
             raise TypeError(f'allowed_special={short_repr(allowed)}: pass "all" or a set of special tokens')
         if allowed is not NOTHING and not isinstance(allowed, str):
             allowed = frozenset(allowed)
-            _check_type("allowed_special", allowed - known)
+            unknown = allowed - known
+            _check_type("allowed_special", unknown)
+            for name in unknown:
+                name.encode()
         if not disallowed:
             return allowed, NOTHING
         names = _collected(disallowed)
@@ -141,7 +145,7 @@ cdef class Methods(Encoder):
                 allowed; (): all are plain text.
 
         Raises:
-            ValueError: the text contains a disallowed special token; the message lists four solutions.
+            ValueError: the text contains a disallowed special token; the message lists three solutions.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -220,7 +224,7 @@ cdef class Methods(Encoder):
 
         Raises:
             KeyError: an id is not a token.
-            OverflowError: an id exceeds 32 bits.
+            OverflowError: an id is negative or exceeds 32 bits.
         """
         try:
             return self._decoder.decode_bytes(_ids(tokens))

@@ -45,8 +45,8 @@ def load(
             - a folder: the first of these files in it is loaded: tokenizer.json, tokenizer.model, tekken.json,
               tiktoken.model, spiece.model, sentencepiece.bpe.model, sentencepiece.model, spm.model, GPT-2's two,
               BERT's vocab.txt, tokenizer.model.v*, *.tiktoken, *.fbpe, *.gguf; with the tokens from
-              tokenizer_config.json,
-              special_tokens_map.json and added_tokens.json, read as in AutoTokenizer of transformers;
+              tokenizer_config.json, special_tokens_map.json and added_tokens.json, read as in AutoTokenizer of
+              transformers;
             - a name, if no file or folder has it: "o200k_base", "llama3", ..., an OpenAI model ("gpt-4o", or
               "GPT-4o"), or a Hugging Face repository ("org/name").
         pattern: split pattern for files that do not store one: a name in `PATTERNS`, any regex, or a list of
@@ -61,7 +61,8 @@ def load(
         kind.
 
     Raises:
-        FormatError: the file is damaged, or in no format that fastbpe reads; the message says how to fix it.
+        FormatError: the file is damaged, in no format that fastbpe reads, or stores a split pattern although
+            pattern= is given; the message says how to fix it.
         FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
         says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched. OSError: the
         file cannot be opened.

@@ -98,7 +98,8 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     if out.dtype != wanted:
         raise ValueError(f"out has the dtype {out.dtype}, not {wanted}: leave dtype= out, or pass another array")
     if out.ndim != 1 or not out.flags.writeable:
-        raise ValueError(f"out must be a writable array of one dimension; it has the shape {out.shape}")
+        found = f"it has the shape {out.shape}" if out.ndim != 1 else "it is read-only"
+        raise ValueError(f"out must be a writable array of one dimension; {found}")
     return wanted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 
 from fastbpe._core.merge.vocabulary import MAX_IDS
 from fastbpe._utils.arguments import integer
@@ -13,7 +14,7 @@ from fastbpe.patterns import PatternLike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -21,7 +22,7 @@ def of_ranks(
     ranks: Mapping[bytes, int], pattern: PatternLike, special_tokens: Mapping[str, int] | None, name: str | None
 ) -> Model:
     facts = {"empty_token": int(ranks[b""])} if b"" in ranks else {}
-    return Model(_tokens_of_ranks(ranks), pattern, special_tokens or {}, name=name, huggingface=facts)
+    return Model(_tokens_of_ranks(ranks), pattern, _with_ids(special_tokens), name=name, huggingface=facts)
 
 
 def of_merges(
@@ -32,7 +33,16 @@ def of_merges(
 ) -> Model:
     tokens, packed = _tokens_of_merges(merges)
     rules: dict[str, Any] = {"merges": packed, "merges_rule": "merges", "whole_piece_first": False}
-    return Model(tokens, pattern, special_tokens or {}, name=name, **rules)
+    return Model(tokens, pattern, _with_ids(special_tokens), name=name, **rules)
+
+
+def _with_ids(special_tokens: Mapping[str, int] | None) -> Mapping[str, int]:
+    if not isinstance(special_tokens, Mapping | None):
+        raise TypeError(
+            f"special_tokens must be a dict of texts to ids, not {type(special_tokens).__name__}; "
+            "with_special_tokens also accepts a list of texts"
+        )
+    return special_tokens or {}
 
 
 def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
@@ -62,7 +72,7 @@ def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], b
     """
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []
-    for left, right in ((integer("merges", a), integer("merges", b)) for a, b in merges):
+    for left, right in ((integer("an id in merges", a), integer("an id in merges", b)) for a, b in merges):
         if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
             raise VocabularyError(
                 f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"

@@ -99,7 +99,7 @@ class Tokenizer(TokenizerBase):
 
     - "byte": bytes, as in tiktoken, GPT-2, Llama 3 and Qwen.
     - "codepoint": code points, with the ids of sentencepiece, as in Llama 2. The control symbols of the model
-      (`<s>` and so on) are its special tokens; a sentencepiece model decodes them to nothing. The text between two
+      (`<s>` and so on) are its special tokens; with a sentencepiece model they decode to nothing. Text between two
       of them is encoded like a separate text.
     - "character": characters, spelled as in a tokenizer.json, as in CLIP. It returns the same ids as Hugging
       Face's tokenizers.
@@ -144,8 +144,8 @@ class Tokenizer(TokenizerBase):
         """Create a tokenizer from token bytes and their ranks, which become their ids, as in tiktoken's Encoding.
 
         Args:
-            ranks: every single byte and every token, with its rank. Gaps are allowed. No text produces the empty
-                token.
+            ranks: every single byte and every token, with its rank. Gaps are allowed, and so is an empty token,
+                which no text produces.
             pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
                 the one before), or None for no splitting.
             special_tokens: text to id. No id may be a rank.
@@ -213,13 +213,15 @@ class Tokenizer(TokenizerBase):
             num_threads: maximum number of threads, for a long text. None: FASTBPE_NUM_THREADS, or one per usable
                 core.
             dropout: BPE dropout (Provilkov et al. 2020): probability of skipping a merge, 0 to 1, by the rule of
-                tokenizers for bytes, of sentencepiece for code points. Special and added tokens stay whole.
+                sentencepiece for code points, of tokenizers otherwise. Special and added tokens stay whole. Only
+                for BPE models; VocabularyError for others.
             seed: seed of the random numbers for dropout, 0 to 2**64 - 1. None: one from the operating system.
             with_template: add the ids of `template` before and after, such as `<s>` and `</s>`.
 
         Raises:
             SpecialTokenError (a ValueError): the text contains a disallowed special token.
-            ValueError: the bytes are not UTF-8, dropout or seed is out of range, or seed is given without dropout.
+            ValueError: the bytes are not UTF-8, num_threads, dropout or seed is out of range, or seed is given
+                without dropout.
             TypeError: the text is of another type.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
@@ -588,7 +590,7 @@ class Tokenizer(TokenizerBase):
                 `merge_shards` joins the shards into one file.
             on_error: "skip": leave out documents that cannot be read: lines and rows without text or not UTF-8,
                 the rest of a damaged file; the summary counts and names them. "raise": they raise FormatError.
-            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": they raise FormatError.
+            errors: "replace": bytes that are not UTF-8 become U+FFFD. "strict": on_error decides.
             header: "llm.c": write llm.c's header of 1,024 bytes before the ids of a .bin; for uint32, the header
                 of its files for Llama 3.
 
@@ -759,7 +761,8 @@ class Tokenizer(TokenizerBase):
             tools: JSON schemas of functions, as in chat APIs.
             template: instead of the model's: a template in jinja2's language, the name of another template of the
                 model, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
-            add_generation_prompt: also count the beginning of the assistant's next message, as in a request.
+            add_generation_prompt: also count the beginning of the assistant's next message, as in a request. An
+                estimate always does; for it, False is an error.
 
         Raises ChatError (a ValueError) if there is no template, or it has an error or cannot render these
         messages.
@@ -1030,6 +1033,8 @@ class Tokenizer(TokenizerBase):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """List the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
+        Only in code-point mode, the first id keeps the space that decoding drops at the beginning of a text.
+
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
         """
@@ -1104,6 +1109,8 @@ class Tokenizer(TokenizerBase):
     @property
     def added_tokens(self) -> list[AddedToken]:
         """New list of added tokens: tokens found in any text, and special tokens with flags.
+
+        Empty for a sentencepiece model, whose user-defined pieces are not listed here.
 
         >>> Tokenizer.from_merges([], pattern=None).added_tokens
         []
@@ -1238,7 +1245,7 @@ class Tokenizer(TokenizerBase):
 
     @property
     def training_report(self) -> dict[str, Any]:
-        """Options and statistics of `train`; empty for a tokenizer that fastbpe did not train.
+        """Options and statistics of `train`; empty if fastbpe did not train it, or its file does not store them.
 
         >>> Tokenizer.from_merges([], pattern=None).training_report
         {}
@@ -1248,6 +1255,9 @@ class Tokenizer(TokenizerBase):
     @property
     def fingerprint(self) -> str:
         """SHA-256 (hexadecimal) of all that decides the ids of `encode`: tokens, merges, split pattern and rules.
+
+        Equal fingerprints mean equal ids. The same ids may have different fingerprints: a list of merges differs
+        from the ranks that lead to the same ids.
 
         >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
         '118bb2f1d15b'
@@ -1299,8 +1309,8 @@ class Tokenizer(TokenizerBase):
             reserved_name: str – their name, with {} for their number, which counts from 0 and skips names that are
                 taken.
             pad_to_multiple_of: int – reserve more tokens until n_vocab is a multiple of this number.
-            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its token, old or new; see `roles`.
-                SpecialTokenError for another role or an unknown token.
+            roles: "bos", "eos", "unk", "sep", "pad", "cls" or "mask" to its special token, old or new; see
+                `roles`. SpecialTokenError for another role, or a token that is not special.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> tokenizer.with_special_tokens(["<s>"], reserved=2, reserved_name="<r{}>").special_tokens

@@ -106,6 +106,12 @@ class AddedToken:
     def __hash__(self) -> int:
         return hash(self._content)
 
+    def _compared(self, other: object) -> bool:
+        """Return False for another added token, as tokenizers does: none is before or after another."""
+        return False if isinstance(other, AddedToken) else NotImplemented
+
+    __lt__ = __le__ = __gt__ = __ge__ = _compared
+
     def __str__(self) -> str:
         return self._content
 

@@ -15,7 +15,8 @@ from fastbpe.tokenizers.trainer import Trainer, first_characters, option
 
 
 def _progress_format(value: Any) -> str:
-    return value if of_type(value, str) in ("json", "silent") else "indicatif"
+    found: str = of_type(value, str)
+    return found if found in ("json", "silent") else "indicatif"
 
 
 #: Options in the order of a state.

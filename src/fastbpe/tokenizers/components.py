@@ -295,9 +295,11 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
 def of_type(value: Any, kind: Any) -> Any:
     """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does."""
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        if kind is str and not value.isascii():
-            str.encode(value)  # raises UnicodeEncodeError for a lone surrogate
-        return str.__str__(value) if kind is str and type(value) is not str else value
+        if kind is str:
+            value = str.__str__(value)  # a subclass may override all methods, as an Enum does
+            if not value.isascii():
+                value.encode()  # raises UnicodeEncodeError for a lone surrogate
+        return value
     is_flag = kind is bool or (type(kind) is tuple and bool in kind)
     if is_flag and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
         return bool(value)
@@ -366,9 +368,10 @@ def shortest(value: float) -> float:
 
 def character(value: Any) -> str:
     """Return a str of one character. Raises TypeError or ValueError for others."""
-    if len(of_type(value, str)) != 1:
+    found: str = of_type(value, str)
+    if len(found) != 1:
         raise ValueError("expected a string of length 1")
-    return str(value)
+    return found
 
 
 def pattern(value: Any) -> dict[str, str]:
@@ -376,13 +379,14 @@ def pattern(value: Any) -> dict[str, str]:
     if isinstance(value, Regex):
         return {"Regex": value.pattern}
     if is_text(value):
-        return {"String": value}
+        return {"String": str.__str__(value)}
     raise TypeError(f"the pattern must be a str without lone surrogates, or a Regex, not {value!r:.60}")
 
 
 def behavior(value: Any) -> str:
     """Return the name of a behavior in JSON. Raises TypeError or ValueError for others."""
-    if of_type(value, str) not in _BEHAVIORS:
+    value = of_type(value, str)
+    if value not in _BEHAVIORS:
         known = ", ".join(_BEHAVIORS)
         raise ValueError(f"Wrong value for SplitDelimiterBehavior, expected one of: `{known}`")
     return _BEHAVIORS[value]

@@ -12,7 +12,7 @@ from fastbpe.huggingface.truncation_rules import Truncation, lengths_of_pair, re
 from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words, id_without_name, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizers.components import needs_tokenizers
+from fastbpe.tokenizers.components import needs_tokenizers, of_type
 from fastbpe.tokenizers.encoding import Encoding, of_tokens
 from fastbpe.tokenizers.processors import PostProcessor, process
 from fastbpe.tokenizers.written import WrittenEngine
@@ -89,14 +89,15 @@ def words_row(value: Any) -> Row:
 
 def text(value: Any) -> str:
     """Return the value if it is a text without lone surrogates; else raise TypeError."""
+    if type(value) is str and value.isascii():
+        return value
     if not isinstance(value, str):
         raise TypeError("TextInputSequence must be str")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise TypeError("TextInputSequence must be str, and UTF-8 cannot encode a lone surrogate") from None
-    return value if type(value) is str else str(value)
+    try:
+        found: str = of_type(value, str)
+    except UnicodeEncodeError:
+        raise TypeError("TextInputSequence must be str, and UTF-8 cannot encode a lone surrogate") from None
+    return found
 
 
 def words(value: Any) -> list[str]:

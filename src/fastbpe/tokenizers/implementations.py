@@ -27,12 +27,8 @@ __all__ = [
 
 _Vocab = Mapping[str, int] | str | None
 _Merges = Sequence[tuple[str, str]] | str | None
-_UNKNOWN = ("<unk>",)
-
-
-def _named(special: Sequence[Any]) -> Sequence[Any]:
-    """Return special tokens; the default (a tuple) becomes a list."""
-    return [*special] if special is _UNKNOWN else special
+_UNKNOWN: list[Any] = ["<unk>"]
+_NONE: list[Any] = []
 
 
 def _normalizer(names: Sequence[Any]) -> Any:
@@ -106,7 +102,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: Sequence[Any] = (),
+        special_tokens: list[Any] = _NONE,
     ) -> None:
         """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
@@ -117,7 +113,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab_size: int = 30000,
         min_frequency: int = 2,
         show_progress: bool = True,
-        special_tokens: Sequence[Any] = (),
+        special_tokens: list[Any] = _NONE,
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
@@ -126,7 +122,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
 
 
 def _byte_options(
-    vocab_size: int, min_frequency: int, show_progress: bool, special_tokens: Sequence[Any]
+    vocab_size: int, min_frequency: int, show_progress: bool, special_tokens: list[Any]
 ) -> dict[str, Any]:
     return {
         "vocab_size": vocab_size,
@@ -199,13 +195,13 @@ class SentencePieceBPETokenizer(_OfCharacters):
         files: str | Sequence[str],
         vocab_size: int = 30000,
         min_frequency: int = 2,
-        special_tokens: Sequence[Any] = _UNKNOWN,
+        special_tokens: list[Any] = _UNKNOWN,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
         """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
-        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
     def train_from_iterator(
@@ -213,14 +209,14 @@ class SentencePieceBPETokenizer(_OfCharacters):
         iterator: Iterable[Any],
         vocab_size: int = 30000,
         min_frequency: int = 2,
-        special_tokens: Sequence[Any] = _UNKNOWN,
+        special_tokens: list[Any] = _UNKNOWN,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
-        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
 
 
@@ -297,7 +293,7 @@ class CharBPETokenizer(_OfCharacters):
         files: str | Sequence[str],
         vocab_size: int = 30000,
         min_frequency: int = 2,
-        special_tokens: Sequence[Any] = _UNKNOWN,
+        special_tokens: list[Any] = _UNKNOWN,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
         suffix: str | None = "</w>",
@@ -307,7 +303,7 @@ class CharBPETokenizer(_OfCharacters):
 
         suffix: the trainer's end_of_word_suffix.
         """
-        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train(files, {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix})
 
     def train_from_iterator(
@@ -315,7 +311,7 @@ class CharBPETokenizer(_OfCharacters):
         iterator: Iterable[Any],
         vocab_size: int = 30000,
         min_frequency: int = 2,
-        special_tokens: Sequence[Any] = _UNKNOWN,
+        special_tokens: list[Any] = _UNKNOWN,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
         suffix: str | None = "</w>",
@@ -323,6 +319,6 @@ class CharBPETokenizer(_OfCharacters):
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
-        first = vocab_size, min_frequency, _named(special_tokens), limit_alphabet, initial_alphabet, show_progress
+        first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
         self._train_from_iterator(iterator, length, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from operator import index
 
+from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FastbpeError
 from fastbpe.tokenizers.components import WRITTEN, call_written, number, of_type
 from fastbpe.tokenizers.components import behavior as _behavior
@@ -14,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
+
+_EMPTY = {"String": ""}  # a pattern
 
 
 class NormalizedString:
@@ -36,8 +39,7 @@ class NormalizedString:
     """
 
     def __init__(self, sequence: str) -> None:
-        of_type(sequence, str).encode()
-        self._whole = str(sequence)
+        self._whole: str = of_type(sequence, str)
         self._piece = Piece(self._whole, [(i, i + 1) for i in range(len(self._whole))])
         #: Start and end of the part of the whole text that is its original.
         self._span: Span = (0, len(self._whole))
@@ -140,7 +142,8 @@ class NormalizedString:
         text, spans = self._piece
         start = self._span[0]
         last = spans[-1] if spans else (start, start)
-        self._piece = Piece(text + of_type(s, str), [*spans, *[last] * len(s)])
+        added = of_type(s, str)
+        self._piece = Piece(text + added, [*spans, *[last] * len(added)])
 
     def clear(self) -> None:
         """Remove all characters."""
@@ -160,7 +163,7 @@ class NormalizedString:
             PatternError: fastbpe cannot run the pattern.
         """
         described = {"type": "Replace", "pattern": _pattern(pattern), "content": of_type(content, str)}
-        if pattern != "":
+        if described["pattern"] != _EMPTY:
             self._run(described)
 
     def filter(self, func: Callable[[str], bool]) -> None:
@@ -175,10 +178,13 @@ class NormalizedString:
         kept = []
         for i, character in enumerate(text):
             keeps = func(character)
-            if not isinstance(keeps, bool):
-                raise ValueError(f"`filter` expects a callable that returns a bool, not {type(keeps).__name__}")
-            if keeps:
-                kept.append(i)
+            try:
+                if of_type(keeps, bool):
+                    kept.append(i)
+            except TypeError:
+                raise ValueError(
+                    f"`filter` expects a callable that returns a bool, not {type(keeps).__name__}"
+                ) from None
         self._piece = Piece("".join(text[i] for i in kept), [spans[i] for i in kept])
 
     def map(self, func: Callable[[str], str]) -> None:
@@ -186,16 +192,18 @@ class NormalizedString:
 
         Raises:
             TypeError: func cannot be called.
-            ValueError: func does not return a str, or returns an empty one.
+            ValueError: func does not return a str, or returns an empty one or one with a lone surrogate.
         """
         check_function(func, "`map` expects a callable with the signature: `fn(char) -> char`")
+        text, spans = self._piece
         made = []
-        for character in self._piece.text:
+        for character in text:
             found = func(character)
-            if not isinstance(found, str) or not found:
+            new = str.__str__(found) if is_text(found) else ""
+            if not new:
                 raise ValueError(f"`map` expects a callable that returns a character, not {found!r:.60}")
-            made.append(found[0])
-        self._piece = Piece("".join(made), [*self._piece.spans])
+            made.append(new[0])
+        self._piece = Piece("".join(made), [*spans])
 
     def for_each(self, func: Callable[[str], Any]) -> None:
         """Call a function with each character. Raises TypeError if func cannot be called."""
@@ -228,7 +236,7 @@ class NormalizedString:
         text = self._piece.text
         if not text:
             return [self.part(self._piece)]
-        if pattern == "":  # tokenizers uses the number of characters as a number of bytes
+        if described["pattern"] == _EMPTY:  # tokenizers uses the number of characters as a number of bytes
             n = len(text.encode()[: len(text)].decode())
             return [self.part(self._piece.part(0, n))]
         if (spans := spans_with_empty(text, described)) is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as SequenceOf
-
 from fastbpe.formats.huggingface.step_parts import typed_normalizer
 from fastbpe.tokenizers.components import (
     WRITTEN,
@@ -15,6 +13,7 @@ from fastbpe.tokenizers.components import (
     of_type,
     pattern_field,
     plain,
+    sequence,
 )
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.normalized_string import NormalizedString
@@ -65,7 +64,7 @@ class Normalizer(Component):
         >>> normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()]).normalize_str("é")
         'e'
         """
-        of_type(sequence, str).encode()
+        sequence = of_type(sequence, str)
         steps = flat(self.described())
         if any(step["type"] == WRITTEN for step in steps):
             text = NormalizedString(sequence)
@@ -74,7 +73,7 @@ class Normalizer(Component):
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 
         change = make_change(steps)
-        return str(sequence) if change is None else change(sequence)
+        return sequence if change is None else change(sequence)
 
     def normalize(self, normalized: NormalizedString) -> None:
         """Normalize a `NormalizedString`, in place. Raises TypeError for any other object.
@@ -233,10 +232,8 @@ class Precompiled(Normalizer):
     fields: ClassVar[Mapping[str, type]] = {"precompiled_charsmap": str}
 
     def __init__(self, precompiled_charsmap: bytes) -> None:
-        if isinstance(precompiled_charsmap, str):
-            raise TypeError("Can't extract `str` to `Vec`")
         try:
-            data = bytes(of_type(precompiled_charsmap, SequenceOf))
+            data = bytes([*sequence(precompiled_charsmap)])
         except ValueError:
             raise OverflowError("precompiled_charsmap must be bytes, or numbers from 0 to 255") from None
         from binascii import b2a_base64  # here, as below: few programs need it

@@ -24,9 +24,10 @@ _OPTIONAL = (
 
 
 def _variant(value: Any) -> str:
-    if of_type(value, str) not in ("base", "window"):
-        raise ValueError(f"Unknown variant '{value}'. Use 'base' or 'window'.")
-    return str(value)
+    found: str = of_type(value, str)
+    if found not in ("base", "window"):
+        raise ValueError(f"Unknown variant '{found:.60}'. Use 'base' or 'window'.")
+    return found
 
 
 def _reals(value: Any) -> list[float]:
@@ -165,10 +166,10 @@ class ParityBpeTrainer:
         learn = getattr(tokenizer, "_train_languages", None)
         if learn is None:
             raise TypeError(f"{type(tokenizer).__name__!r} object is not an instance of 'Tokenizer'")
-        languages = sequence(train_iterators)
-        dev = None if dev_iterators is None else sequence(dev_iterators)
+        languages = [*sequence(train_iterators)]
+        dev = None if dev_iterators is None else [*sequence(dev_iterators)]
         ratios = None if ratio is None else _reals(ratio)
-        if not len(languages):
+        if not languages:
             raise ValueError("train_iterators must not be empty")
         if dev is not None and len(dev) != len(languages):
             raise ValueError(

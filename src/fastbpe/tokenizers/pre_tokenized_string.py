@@ -133,9 +133,10 @@ class PreTokenizedString:
         Raises:
             TypeError, ValueError: an argument has another value.
         """
-        if of_type(offset_referential, str) not in _REFERENTIALS:
+        offset_referential, offset_type = of_type(offset_referential, str), of_type(offset_type, str)
+        if offset_referential not in _REFERENTIALS:
             raise ValueError("Wrong value for OffsetReferential, expected one of `original, normalized`")
-        if of_type(offset_type, str) not in _UNITS:
+        if offset_type not in _UNITS:
             raise ValueError("Wrong value for OffsetType, expected one of `byte, char`")
         if offset_referential == "original":
             spans = [piece.span for piece, _ in self._splits]

@@ -236,9 +236,10 @@ class FixedLength(PreTokenizer):
 
 def scheme(value: Any) -> str:
     """Return a prepend_scheme. Raises ValueError if there is no such scheme."""
-    if of_type(value, str) not in SCHEMES:
-        raise ValueError(f"{value!s:.60} is an unknown variant, should be one of ['first', 'never', 'always']")
-    return str(value)
+    found: str = of_type(value, str)
+    if found not in SCHEMES:
+        raise ValueError(f"{found:.60} is an unknown variant, should be one of ['first', 'never', 'always']")
+    return found
 
 
 class Metaspace(PreTokenizer):

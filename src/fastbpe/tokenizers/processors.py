@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe._utils import late_json as json
-from fastbpe._utils.arguments import is_text
+from fastbpe._utils.arguments import decimal, is_text
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.tokenizers.components import (
@@ -369,7 +369,8 @@ def _special(token: Any) -> dict[str, Any]:
     try:
         first, second = _two(token)
         name, its_id = (first, second) if isinstance(first, str) else (second, first)
-        return {"id": of_type(name, str), "ids": [token_id(its_id)], "tokens": [name]}
+        name = of_type(name, str)
+        return {"id": name, "ids": [token_id(its_id)], "tokens": [name]}
     except (OverflowError, ValueError) as error:
         raise TypeError(f"special token {token!r:.60}: {error}") from None
 
@@ -397,7 +398,7 @@ def _piece(item: str) -> dict[str, Any]:
 def _number(text: str) -> int | None:
     """Return the number of 32 bits that a text stands for, or None."""
     digits = text.removeprefix("+")
-    return found if digits.isascii() and digits.isdigit() and (found := int(digits)) <= MAX_ID else None
+    return found if digits.isascii() and digits.isdigit() and (found := decimal(digits)) <= MAX_ID else None
 
 
 class Sequence(Indexed, PostProcessor):

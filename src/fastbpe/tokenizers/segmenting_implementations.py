@@ -14,7 +14,7 @@ from fastbpe.tokenizers.models import Unigram, WordPiece
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
 
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_SPECIAL: list[Any] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 #: Options of training a WordPiece, in the order of the arguments.
 _OPTIONS = (
     "vocab_size",
@@ -106,7 +106,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         min_frequency: int = 2,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
-        special_tokens: Sequence[Any] = _SPECIAL,
+        special_tokens: list[Any] = _SPECIAL,
         show_progress: bool = True,
         wordpieces_prefix: str = "##",
     ) -> None:
@@ -114,7 +114,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
 
         wordpieces_prefix: the trainer's continuing_subword_prefix.
         """
-        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
+        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, special_tokens
         self._train(files, dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True)))
 
     def train_from_iterator(
@@ -124,20 +124,15 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         min_frequency: int = 2,
         limit_alphabet: int = 1000,
         initial_alphabet: Sequence[str] = (),
-        special_tokens: Sequence[Any] = _SPECIAL,
+        special_tokens: list[Any] = _SPECIAL,
         show_progress: bool = True,
         wordpieces_prefix: str = "##",
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
-        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, _named(special_tokens)
+        first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, special_tokens
         options = dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True))
         self._train_from_iterator(iterator, length, options)
-
-
-def _named(special: Sequence[Any]) -> Sequence[Any]:
-    """Return special tokens; the default (a tuple) becomes a list."""
-    return [*special] if special is _SPECIAL else special
 
 
 class SentencePieceUnigramTokenizer(TrainedTokenizer):
@@ -172,7 +167,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         files: str | Sequence[str],
         vocab_size: int = 8000,
         show_progress: bool = True,
-        special_tokens: Sequence[Any] | None = None,
+        special_tokens: list[Any] | None = None,
         initial_alphabet: Sequence[str] | None = None,
         unk_token: str | None = None,
     ) -> None:
@@ -184,7 +179,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         iterator: Iterable[Any],
         vocab_size: int = 8000,
         show_progress: bool = True,
-        special_tokens: Sequence[Any] | None = None,
+        special_tokens: list[Any] | None = None,
         initial_alphabet: Sequence[str] | None = None,
         unk_token: str | None = None,
         length: int | None = None,
@@ -239,7 +234,7 @@ def _put_components(tokenizer: Tokenizer, steps: list[Any], replacement: str, ad
 def _options(
     vocab_size: int,
     show_progress: bool,
-    special_tokens: Sequence[Any] | None,
+    special_tokens: list[Any] | None,
     initial_alphabet: Sequence[str] | None,
     unk_token: str | None,
 ) -> dict[str, Any]:

@@ -180,9 +180,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """
     for item in iterator:
         for one in [item] if isinstance(item, str) else item:
-            if not components.of_type(one, str).isascii():
-                one.encode()
-            yield one
+            yield components.of_type(one, str)
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:

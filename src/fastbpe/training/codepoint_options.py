@@ -303,9 +303,10 @@ def _check(trainer: Spec) -> None:
             "seed_sentencepieces_file is only supported for UNIGRAM model.",
         )
     for name, (low, high) in _RANGES.items():
-        if not float32(low) <= trainer[name] <= high:
+        value = trainer[name]
+        if not float32(low) <= value <= high:
             raise SpecError(
-                f"{name}={trainer[name]}: must be {low} to {high}",
+                f"{name}={f'{value:.7g}' if isinstance(value, float) else value}: must be {low} to {high}",
                 f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",
             )
     if 0 < trainer["input_sentence_size"] <= 100:

@@ -149,11 +149,11 @@ def train(
             unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
             the `PieceCounts`; without them "byte".
         base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay, its rules (added
-            tokens, normalizer, pre-tokenizers) cut the text, its merges are applied first, and new merges follow.
-            vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000 more tokens
-            than it has. special_tokens lists only the new ones. In code-point mode, its pieces and scores stay,
-            new scores are below the lowest one, and options that are not given are taken from the base. With
-            mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
+            tokens, normalizer, pre-tokenizers) change and cut the text, its merges are applied first, and new
+            merges follow. vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000
+            more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
+            scores stay, new scores are below the lowest one, and options that are not given are taken from the
+            base. With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
             after these.
@@ -186,10 +186,10 @@ def train(
             format: str – "text", "jsonl", "parquet" or "arrow": the format of all files, whatever their names say.
             A folder then means the files whose names show that format, or show none. Default: None, by name, or
             else by content.
-            on_error: str – "raise" (the default) an error for a document that cannot be read (a line or row
-            without text or not UTF-8, the rest of a damaged file), or "skip" it.
-            errors: str – "strict" (the default): bytes that are not UTF-8 are an error; "replace": they become
-            U+FFFD.
+            on_error: str – "raise" (the default) an error for a document of a file that cannot be read (a line or
+            row without text or not UTF-8, the rest of a damaged file), or "skip" it.
+            errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict" (the default): on_error
+            decides about files; in a text in memory they are an error.
             In byte mode:
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
@@ -221,9 +221,13 @@ def train(
         a `SequenceTokenizer`.
 
     Raises:
-        TrainingError: an option has an invalid value, or there is no text to learn from.
-        OptionError (a TypeError): the mode has no option with this name, and the message says what to pass
-            instead; or mode="ids" lacks base_size=.
+        TrainingError (a ValueError): an option has an invalid value, or there is no text to learn from.
+        OptionError (a TrainingError and a TypeError): the mode has no option with this name, and the message says
+            what to pass instead; an option for reading has no effect on this source; or mode="ids" lacks
+            base_size=.
+        ValueError: an option for reading has an invalid value, a text in memory is not UTF-8, or with mode="ids"
+            an integer is not a symbol.
+        TypeError: an argument or a document has the wrong type.
         FileNotFoundError: a path does not exist.
         FormatError: a file cannot be read.
         SpecialTokenError: a special token is empty, given twice, or already a token.
@@ -233,6 +237,7 @@ def train(
         TrainingWarning: no pair is left to merge before vocab_size is reached; in code-point and unigram mode,
             lines or characters were left out because of max_sentence_length or character_coverage; superwords=
             changes how base= splits texts; or the first of several texts is the name of a file.
+        FormatWarning: a file is listed twice, so it is read twice.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["aaabdaaabac"], vocab_size=259, pattern=None)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from fastbpe._utils.arguments import integer
+from fastbpe._utils.arguments import decimal, integer
 from fastbpe._utils.choices import BaseSpecial, DocumentFormat, OnError, ReadErrors, Ties
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.progress import Progress, Reporter
@@ -352,7 +352,8 @@ def whole_number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int:
     """Return vocab_size as an integer, as `number_of_ids` does. Raises TypeError for any other str."""
     n_ids = number_of_ids(vocab_size, n_of_base)
     if not isinstance(n_ids, int):
-        raise TypeError(f"vocab_size={short_repr(n_ids)}: must be an integer, or '+N' with base=")
+        sums = "" if n_of_base is None else ", or '+N' for N more than base= has"
+        raise TypeError(f"vocab_size={short_repr(n_ids)}: must be an integer{sums}")
     return n_ids
 
 
@@ -373,7 +374,7 @@ def number_of_ids(vocab_size: int | str, n_of_base: int | None) -> int | str:
         raise TrainingError(
             f"vocab_size={short_repr(vocab_size)} needs a base to add to; pass base=, or a number without '+'"
         )
-    return n_of_base + int(vocab_size)
+    return n_of_base + decimal(vocab_size[1:])
 
 
 def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, source: str) -> str:

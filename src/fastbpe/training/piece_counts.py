@@ -307,7 +307,8 @@ class PieceCounts(Mapping[bytes, int]):
             progress: bool, function or None – as for `train`; the one phase is "merging".
 
         Returns:
-            A named tuple: path, n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_distinct_pruned, n_pruned.
+            A named tuple: path, n_files, n_distinct, n_pieces, n_bytes, n_skipped, n_distinct_pruned, n_pruned,
+            unit (what was counted, such as "piece").
 
         Raises:
             FormatError: a file does not contain piece counts, or is damaged.

@@ -39,6 +39,7 @@ class Superwords:
 
     Raises:
         TrainingError: an option has an invalid value.
+        TypeError: an option has the wrong type.
         PatternError: the pattern is a misspelled name.
 
     >>> import fastbpe

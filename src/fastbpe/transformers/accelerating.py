@@ -117,6 +117,8 @@ def give_back(tokenizer: Any) -> None:
 def status(tokenizer: Any) -> dict[str, Any]:
     """Tell which calls of a tokenizer of transformers fastbpe has handled.
 
+    For an accelerated tokenizer, this builds fastbpe's tables if no call has built them.
+
     Returns:
         A dict with
 

@@ -137,7 +137,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     Raises:
         InvalidTokenError (a KeyError): there is no such token or id.
         VocabularyError: the tokenizer does not merge: its model_type is not "BPE".
-        TypeError: token is not bytes, str or int.
+        TypeError: tokenizer is not a Tokenizer, or token is not bytes, str or int.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
@@ -148,6 +148,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
     │   └── 'b' 98
     └── 'c' 99
     """
+    material = material_of(tokenizer)
     if isinstance(token, (str, bytes)):
         found = tokenizer.token_to_id(token)
         if found is None:
@@ -157,7 +158,6 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
         token_id = operator.index(token)
     else:
         raise TypeError(f"token must be str, bytes or an id (int), not {type(token).__name__}")
-    material = material_of(tokenizer)
     if material.vocabulary.segmenter is not None:
         raise VocabularyError(
             f"a {tokenizer.model_type} model has no merges, so no token has a merge tree; "

@@ -171,17 +171,17 @@ class VocabularyReport:
     def _some(self, ids: Iterable[int]) -> str:
         return ", ".join(f"{shown_token(self.tokens[i])} {i}" for i in islice(ids, _N_SHOWN))
 
+    def _number_and_some(self, ids: Sequence[int]) -> str:
+        return f"{len(ids):,}" + (f": {self._some(ids)}" if ids else "")
+
     def _reach(self) -> Iterator[tuple[str, str]]:
         yield "tokens", f"{self._n_tokens:,} ({len(self.names):,} special or added)"
         yield "some text gives", f"{len(self.witnesses):,}"
         yield "no text gives", f"{len(self.impossible):,}"
         for reason in dict.fromkeys(self.impossible.values()):
             ids = [i for i, found in self.impossible.items() if found == reason]
-            yield f"  {reason}", f"{len(ids):,}: {self._some(ids)}"
-        yield (
-            "undecided",
-            f"{len(self.undecided):,}" + (f": {self._some(self.undecided)}" if self.undecided else ""),
-        )
+            yield f"  {reason}", self._number_and_some(ids)
+        yield "undecided", self._number_and_some(self.undecided)
 
     def _use(self) -> Iterator[tuple[str, str]]:
         use = self.corpus
@@ -190,7 +190,7 @@ class VocabularyReport:
         yield "corpus", f"{use.n_bytes:,} bytes, {use.n_ids:,} ids"
         yield "bytes per id", f"{use.n_bytes / use.n_ids:.2f}" if use.n_ids else "none"
         whole = [i for i in use.unused if i not in use.parts]
-        yield "never used", f"{len(whole):,}: {self._some(whole)}"
+        yield "never used", self._number_and_some(whole)
         yield "  only in longer tokens", f"{len(use.parts):,}"
 
     def _looks(self) -> Iterator[tuple[str, str]]:

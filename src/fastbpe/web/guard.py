@@ -14,6 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fastbpe._utils.arguments import decimal
+
 MAX_BODY_BYTES = 16 << 20  # bytes: longest body of a request
 METHODS = ("GET", "HEAD", "POST")
 POLICY = "; ".join(
@@ -103,7 +105,7 @@ class Guard:
         if sites and not _opens_the_page(scope, headers):
             return _text(403, "another site made this request")
         lengths = headers.getlist("content-length")
-        if any(length.isdecimal() and int(length) > self._max_body_bytes for length in lengths):
+        if any(length.isdecimal() and decimal(length) > self._max_body_bytes for length in lengths):
             return self._too_large()
         return None
 

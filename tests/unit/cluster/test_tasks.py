@@ -239,3 +239,10 @@ def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: 
     assert [line.partition(": no memory")[0] for line in lines[:2]] == [block, "block 1, shard 1"]
     assert lines[2].split()[1] == "1"
     assert {path.name.partition(".bin")[0] for path in tmp_path.iterdir()} == {"a-00001-of-00003"}
+
+
+def test_wrong_extension_of_shards_is_reported_with_their_path(tmp_path: Path) -> None:
+    tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)
+    with pytest.raises(ValueError, match=r"ids\.txt: ids are written to \.bin") as caught:
+        check_shards(tokenizer, tmp_path / "ids.txt", {})
+    assert str(caught.value).startswith(str(tmp_path / "ids.txt"))

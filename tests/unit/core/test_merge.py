@@ -2,6 +2,7 @@
 
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -276,8 +277,17 @@ def test_vocabulary_answers_pairs_and_tokens() -> None:
     assert (vocab.n_ids, vocab.n_tokens) == (260, 259)
     assert vocab.has(258)
     assert not vocab.has(257)
-    assert not vocab.has(-1)
-    assert not vocab.has(260)
+    for beyond in (-1, 260, 1 << 32, 1 << 70):
+        assert not vocab.has(beyond)
+        assert vocab.pair(beyond, 98) is vocab.pair(97, beyond) is None
+
+
+@pytest.mark.parametrize("other", [1.5, True, "a", None])
+def test_vocabulary_takes_integers_alone_as_ids(other: Any) -> None:
+    vocab = vocabulary({**BYTES, b"ab": 256})
+    for call in (lambda: vocab.has(other), lambda: vocab.pair(other, 98), lambda: vocab.pair(97, other)):
+        with pytest.raises(TypeError, match=f"must be an integer, not {type(other).__name__}"):
+            call()
 
 
 @pytest.mark.parametrize(

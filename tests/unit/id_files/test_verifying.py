@@ -69,6 +69,21 @@ def test_every_problem_of_a_folder_is_named(code_tokenizer: Tokenizer, shards: P
     assert verify_ids(shards).problems[0].endswith("unfinished: encode shard 1 of 4")
 
 
+def test_shard_whose_dtype_no_file_states_is_a_problem_among_others(shards: Path) -> None:
+    shard(shards, 1, ".json").unlink()
+    shard(shards, 2).write_bytes(b"")
+    problems = verify_ids(shards).problems
+    assert [problem.split(": ")[0] for problem in problems] == [
+        str(shard(shards, 1)),
+        str(shard(shards, 2, ".json")),
+    ]
+    assert "next to it names the dtype of the ids" in problems[0]
+    shard(shards, 1, ".manifest.json").unlink()
+    assert verify_ids(shards).problems == problems
+    with pytest.raises(ValueError, match="choose one of"):
+        verify_ids(shards, dtype="uint3")  # type: ignore[arg-type]
+
+
 def test_mixed_tokenizers_are_a_problem_without_a_tokenizer_too(shards: Path) -> None:
     fastbpe.write_shard(Tokenizer.from_merges([], pattern=None), ["a"], shards / "out.bin", (3, 4))
     (problem,) = verify_ids(shards).problems
@@ -132,6 +147,36 @@ def test_ids_that_the_given_model_does_not_have_are_named_without_a_sidecar(
         numpy.save(tmp_path / "a.npy", numpy.array([5, -100]))
         (problem,) = verify_ids(tmp_path / "a.npy").problems  # no vocabulary has it
     assert "the id at position 1 is -100, but ids are at least 0" in problem
+
+
+@pytest.mark.parametrize("with_numpy", [True, False])
+def test_id_without_token_is_named_in_each_shard(tmp_path: Path, with_numpy: bool) -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<a>": 300})
+    for i in range(3):
+        (tmp_path / f"a-0000{i}-of-00003.bin").write_bytes(array("H", [300, 280] if i else [300]).tobytes())
+    with mock.patch("importlib.util.find_spec", return_value=sys if with_numpy else None):
+        result = verify_ids(tmp_path, tokenizer=tokenizer, dtype="uint16")
+    for i, problem in enumerate(result.problems, 1):
+        assert problem.startswith(
+            f"{tmp_path / f'a-0000{i}-of-00003.bin'}: the id at position 1 is 280, which has no"
+        )
+    assert (len(result.problems), result.n_files) == (2, 1)
+
+
+def test_only_the_ids_of_a_file_are_looked_up(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<a>": (1 << 24) - 1})
+    (tmp_path / "a.bin").write_bytes(array("I", [5, 7, 5] * 100_000 + [(1 << 24) - 1, 7]).tobytes())
+    found: list[int] = []
+
+    class Counted:
+        n_vocab, vocab_size, fingerprint = tokenizer.n_vocab, tokenizer.vocab_size, tokenizer.fingerprint
+
+        def id_to_token(self, token_id: int, /) -> bytes | str:
+            found.append(token_id)
+            return tokenizer.id_to_token(token_id)
+
+    assert verify_ids(tmp_path / "a.bin", tokenizer=Counted(), dtype="uint32") == ((), 1, 1, 300_002)
+    assert sorted(found) == [5, 7, (1 << 24) - 1]
 
 
 def test_ids_beyond_the_vocabulary_are_not_merged(code_tokenizer: Tokenizer, tmp_path: Path) -> None:

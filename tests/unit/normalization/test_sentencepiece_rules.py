@@ -57,6 +57,7 @@ def test_unknown_rule_name_raises_value_error() -> None:
         (b"61\n62\t", {"a": "", "b": ""}),
         (b"U+61  0x62 \t U+63\tcomment\r\n", {"ab": "c"}),
         (b"1f600\t20 E9\n", {"😀": " é"}),
+        (b"0000004163 00000000000062\t", {"\u4163b": ""}),
     ],
 )
 def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:

@@ -378,3 +378,11 @@ def test_gpt2_is_found_in_the_tiktoken_cache(here: Path) -> None:
     gpt2 = fastbpe.load("gpt-2")
     assert (gpt2.name, gpt2.special_tokens) == ("gpt2", {"<|endoftext|>": 50256})
     assert gpt2 == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./a/b", "a/b/c", "nothing"])
+def test_path_that_is_no_repository_is_not_to_be_fetched(name: str) -> None:
+    with pytest.raises(FileNotFoundError, match="no such folder; pass a folder, or ORG/NAME"):
+        find.find_local(name)
+    with pytest.raises(FileNotFoundError, match="fastbpe fetch no-such/repository"):
+        find.find_local("no-such/repository")

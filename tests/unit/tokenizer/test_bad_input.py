@@ -257,3 +257,23 @@ def test_batch_errors_name_the_first_bad_text(code_tokenizer: Tokenizer, num_thr
         with pytest.raises((KeyError, TypeError, ValueError)) as refused:
             t.decode_batch(iter(batch), errors="strict", num_threads=num_threads)
         assert refused.value.__notes__ == [f"for batch[{n_before}]"]
+
+
+@pytest.mark.parametrize("special_tokens", [["<s>"], {"<s>"}, "<s>", 5])
+def test_special_tokens_without_ids_raise_type_error(special_tokens: Any) -> None:
+    for make in (Tokenizer.from_ranks, Tokenizer.from_merges):
+        with pytest.raises(TypeError, match=r"special_tokens must be a dict of texts to ids, not .*with_special"):
+            make(BYTES if make == Tokenizer.from_ranks else [], pattern=None, special_tokens=special_tokens)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: fastbpe.joins(wrong, "a", "b"),
+        lambda wrong: fastbpe.steps(wrong),
+        lambda wrong: fastbpe.merge_tree(wrong, "a"),
+    ],
+)
+def test_functions_of_a_tokenizer_name_another_object(call: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not int; use fastbpe\.load"):
+        call(5)

@@ -569,7 +569,12 @@ def test_special_tokens_of_integers_must_be_a_list_of_names(names: Any) -> None:
         ({"vocab_size": 257, "special_tokens": ["<a>", "<b>"]}, TrainingError, "2 special tokens need 258 ids"),
         ({"vocab_size": 2**24 + 1}, TrainingError, "vocab_size=16777217 is too large.*limit is 16777216"),
         ({"vocab_size": 300.0}, TypeError, "vocab_size must be an integer, not float"),
-        ({"vocab_size": "300"}, TypeError, r"vocab_size='300': must be an integer, or '\+N' with base="),
+        ({"vocab_size": "300"}, TypeError, r"vocab_size='300': must be an integer$"),
+        (
+            {"vocab_size": "300", "base": fastbpe.Tokenizer.from_merges([], pattern=None)},
+            TypeError,
+            r"vocab_size='300': must be an integer, or '\+N' for N more than base= has",
+        ),
         ({"vocab_size": None}, TypeError, "vocab_size must be an integer, not NoneType"),
         ({"vocab_size": True}, TypeError, "vocab_size must be an integer, not bool"),
         ({"min_count": 0}, TrainingError, "min_count=0 is too small"),

@@ -253,6 +253,12 @@ def test_progress_function_hears_of_counting() -> None:
     assert heard[-1] == ("counting", 5, None)
 
 
+def test_table_ends_without_a_colon_if_every_token_is_used() -> None:
+    tokenizer = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)
+    rows = vocabulary_report(tokenizer, ["ab"]).table().splitlines()
+    assert [row.split()[-1] for row in rows if row.startswith("never used")] == ["0"]
+
+
 @pytest.mark.daily
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(

@@ -119,6 +119,11 @@ def test_body_beyond_the_limit_is_refused_by_its_length(client_of, small) -> Non
     assert (answer.status_code, answer.text) == (413, "a request can contain at most 100 bytes\n")
 
 
+def test_body_with_a_length_of_thousands_of_digits_is_refused(client_of, small) -> None:
+    answer = client_of(small).post("/api/tokenize", headers={"Content-Length": "9" * 5000})
+    assert answer.status_code == 413
+
+
 def test_body_beyond_the_limit_is_refused_without_a_length(client_of, small) -> None:
     client = client_of(small, max_body_bytes=100)
     answer = client.post(ENCODE, content=(b"a" * 60 for _ in range(3)))

@@ -23,6 +23,7 @@ from fastbpe._core.segment.segmenter cimport Segmenter
 from fastbpe._core.text.utf8_text cimport first_invalid
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
+from fastbpe._utils.arguments import integer
 from fastbpe.errors import VocabularyError
 
 cdef extern from *:
@@ -261,21 +262,21 @@ cdef class Vocabulary:
         return None if found == NONE else found
 
     def has(self, token_id):
-        """Return True if the id is a token."""
-        return 0 <= token_id < self.tables.n_ids and bool(is_token(&self.tables, token_id))
+        """Return True if the integer is the id of a token."""
+        return 0 <= integer("token_id", token_id) < self.tables.n_ids and bool(is_token(&self.tables, token_id))
 
     def tokens(self):
         """List the bytes of every id in order; `b""` where an id is not a token."""
         cdef uint32_t i
         return [self.token(i) for i in range(self.tables.n_ids)]
 
-    def pair(self, uint32_t left, uint32_t right):
-        """Return (priority, merged id) of a pair of ids, or None if it is not in the table.
+    def pair(self, left, right):
+        """Return (priority, merged id) of a pair of integers, or None if it is not in the table.
 
         In code-point mode, pairs with the same score have the same priority.
         """
         cdef Merge found
-        if left >= self.tables.n_ids or right >= self.tables.n_ids:
+        if not (0 <= integer("left", left) < self.tables.n_ids and 0 <= integer("right", right) < self.tables.n_ids):
             return None
         found = find_merge(&self.tables.pairs, left, right)
         if found.priority == NONE:

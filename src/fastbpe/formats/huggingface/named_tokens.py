@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from fastbpe._utils.arguments import decimal
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.class_settings import Settings
@@ -220,14 +221,14 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
     for number, entry in value.items():
         if (
             not (number.isascii() and number.isdecimal())
-            or int(number[:11]) > _MAX_ID
+            or decimal(number) > _MAX_ID
             or not isinstance(entry, dict)
         ):
             raise FormatError(
                 f"{where}: {_DECODER}: transformers accepts only ids with objects of content and flags, not "
                 f"{number!r:.40}: {entry!r:.80}"
             )
-        found[int(number)] = _token(entry, where, f"{_DECODER}.{number}")
+        found[decimal(number)] = _token(entry, where, f"{_DECODER}.{number:.40}")
 
 
 def _read_map(path: str) -> dict[str, Any]:
@@ -284,7 +285,8 @@ class _Values:
             if key == _EXTRA and isinstance(value, list):
                 before = self.values.get(_EXTRA) or []
                 before = before if isinstance(before, list) else [before]
-                value = [*before, *(token for token in value if token not in before)]
+                texts = {token for token in before if isinstance(token, str)}  # others never equal `_read_map`'s
+                value = [*before, *(token for token in value if not (isinstance(token, str) and token in texts))]
             if key == _EXTRA:
                 self.extra_key = _EXTRA
             self.values[key] = value
@@ -294,7 +296,9 @@ class _Values:
     def _take_specific(self) -> None:
         """Read extra_special_tokens as an object: its tokens have names that the model defines."""
         if isinstance(self.values.get(_EXTRA), dict):
-            self.specific |= self.values.pop(_EXTRA)
+            taken = self.values.pop(_EXTRA)
+            self.specific |= taken
+            self.places |= dict.fromkeys(taken, self.places[_EXTRA])
 
     def join_extra(self) -> None:
         """Append additional_special_tokens to extra_special_tokens, as classes with such tokens of their own do.

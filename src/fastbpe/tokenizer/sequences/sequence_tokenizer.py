@@ -127,7 +127,8 @@ class SequenceTokenizer:
                 usable core.
 
         Raises:
-            ValueError: a symbol is negative, or not below base_size; the message contains its position.
+            ValueError: a symbol is negative, or not below base_size (the message contains its position); or an
+                array has several dimensions.
             TypeError: the symbols are not integers, or not a sequence.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])
@@ -190,7 +191,8 @@ class SequenceTokenizer:
                 symbols.
 
         Raises:
-            InvalidTokenError (a KeyError): an id has no token; the message contains its position.
+            InvalidTokenError (a KeyError): an id has no token, and the message contains its position; or it
+                belongs to a special token that is not left out.
             TypeError: ids are not integers.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
@@ -332,7 +334,7 @@ class SequenceTokenizer:
 
     @property
     def training_report(self) -> dict[str, Any]:
-        """Options and statistics of `train`; empty for a tokenizer that fastbpe did not train.
+        """Options and statistics of `train`; empty if `train` did not create the tokenizer.
 
         >>> SequenceTokenizer.from_merges([], base_size=4).training_report
         {}

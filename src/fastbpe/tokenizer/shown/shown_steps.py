@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 
 def steps(tokenizer: Tokenizer) -> dict[str, list[dict[str, Any]]]:
     """List the steps that change and split a text before merging, in the form of a tokenizer.json.
 
-    A sentencepiece model has these normalizers: Precompiled contains its rules; Strip and Replace remove extra
-    white space; Prepend puts a space before a text; Replace replaces spaces by U+2581. A space put after a text
-    cannot be described in this way.
+    A sentencepiece model has some of these normalizers: Precompiled contains its rules; Strip and Replace remove
+    extra white space; Prepend puts a space before a text; Replace replaces spaces by U+2581. A space put after a
+    text cannot be described in this way.
 
     Args:
         tokenizer: Tokenizer.
@@ -21,6 +22,9 @@ def steps(tokenizer: Tokenizer) -> dict[str, list[dict[str, Any]]]:
         {"normalizers": steps that change text before it is split, "pre_tokenizers": steps that split it}. The
         second list is empty if `tokenizer.pattern` expresses the splitting.
 
+    Raises:
+        TypeError: tokenizer is not a Tokenizer.
+
     >>> import fastbpe
     >>> fastbpe.steps(fastbpe.Tokenizer.from_merges([], pattern="gpt2"))
     {'normalizers': [], 'pre_tokenizers': []}
@@ -28,5 +32,6 @@ def steps(tokenizer: Tokenizer) -> dict[str, list[dict[str, Any]]]:
     >>> [step["type"] for step in fastbpe.steps(tokenizer)["normalizers"]]
     ['Precompiled', 'Strip', 'Replace', 'Prepend', 'Replace']
     """
+    check_tokenizers(tokenizer=tokenizer)
     family = tokenizer._family
     return {"normalizers": family.normalizers(), "pre_tokenizers": family.pre_tokenizers()}
