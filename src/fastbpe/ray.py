@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._utils.choices import AnyIdType, OnError
+from fastbpe._utils.plurals import counted
 from fastbpe.cluster.arrow_columns import (
     Encoding,
     Special,
@@ -109,7 +110,7 @@ def encode(
 
     Raises:
         ImportError: ray is not installed.
-        TypeError, ValueError: as in `fastbpe.spark.encode`.
+        TypeError, ValueError: as in `fastbpe.spark.encode`. The error of a task is Ray's RayTaskError.
 
     >>> import fastbpe.ray, ray.data
     >>> dataset = ray.data.from_items([{"text": "low lower"}])  # or read_parquet(…)
@@ -244,7 +245,7 @@ class _EncodingActor:
 
 def _name(block: Any) -> str:
     """Name a block by its size, because Ray Data does not tell a function the number of its block."""
-    return f"a block of {block.num_rows:,} rows and {block.nbytes:,} bytes"
+    return f"a block of {counted(block.num_rows, 'row')} and {counted(block.nbytes, 'byte')}"
 
 
 # On the driver

@@ -258,8 +258,7 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
     if args.json:
         streams.say_json(_as_dict(differences))
     elif differences.found is None:
-        texts = "1 text" if differences.n_texts == 1 else f"{differences.n_texts:,} texts"
-        streams.say(f"the same ids for {texts}: {n_tokens:,} tokens")
+        streams.say(f"the same ids for {counted(differences.n_texts, 'text')}: {counted(n_tokens, 'token')}")
     else:
         streams.say("the ids differ")
         _print_difference(differences.found, args.model)

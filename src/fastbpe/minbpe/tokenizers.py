@@ -246,8 +246,8 @@ class RegexTokenizer(Tokenizer):
         Args:
             special_tokens: name → id.
 
-        If an id or a name already belongs to a token, the next call that encodes raises SpecialTokenError (a
-        ValueError).
+        If an id already belongs to a token, or a name is empty, the next call that encodes or decodes raises
+        SpecialTokenError (a ValueError). A name may be the text of a token, as in minbpe.
         """
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}

@@ -1070,7 +1070,8 @@ class Tokenizer(TokenizerBase):
     def vocab(self) -> list[bytes]:
         """New list of the bytes of every id below n_vocab, b"" for an id without a token. Creating it is slow.
 
-        Code points: the bytes that each id adds to a decoded text, b"" for control symbols.
+        Code points: the bytes that each id adds to a decoded text, b"" for control symbols of a sentencepiece
+        model.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).vocab[254:]
         [b'\\xfe', b'\\xff', b'ab']

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import ResolvedSource
@@ -93,9 +94,9 @@ def train_bytes(source: Any, base: Tokenizer | None, run: Run, texts: BaseTexts 
     reporter.summarise(
         {
             "counting": f"{n_bytes:,} bytes, {n_pieces:,} pieces, {n_distinct:,} distinct"
-            + (f", {n_skipped:,} documents skipped" if n_skipped else "")
-            + (f", {n_files_left_out:,} files of folders left out" if n_files_left_out else "")
-            + (f", {n_pruned:,} pieces pruned" if n_pruned else ""),
+            + (f", {plurals.counted(n_skipped, 'document')} skipped" if n_skipped else "")
+            + (f", {plurals.counted(n_files_left_out, 'file')} of folders left out" if n_files_left_out else "")
+            + (f", {plurals.counted(n_pruned, 'piece')} pruned" if n_pruned else ""),
             "learning": f"{len(merges):,} merges",
         }
     )

@@ -240,13 +240,14 @@ def train_counted(
 
 def summarise(report: CodePointReport, reporter: Reporter, learned: str) -> None:
     """Report the statistics of a run. learned: description of what was learned."""
+    left_out = report.n_files_left_out
     reporter.summarise(
         {
-            "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
-            f"{report.n_distinct_words:,} distinct words"
-            + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else "")
-            + (f", {report.n_files_left_out:,} files of folders left out" if report.n_files_left_out else "")
-            + (f", {report.n_pruned:,} words pruned" if report.n_pruned else ""),
+            "counting": f"{report.n_bytes:,} bytes, {plurals.counted(report.n_sentences, 'sentence')}, "
+            f"{plurals.counted(report.n_distinct_words, 'distinct word')}"
+            + (f", {plurals.counted(report.n_skipped, 'document')} skipped" if report.n_skipped else "")
+            + (f", {plurals.counted(left_out, 'file')} of folders left out" if left_out else "")
+            + (f", {plurals.counted(report.n_pruned, 'word')} pruned" if report.n_pruned else ""),
             "learning": learned,
         }
     )

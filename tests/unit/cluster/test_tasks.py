@@ -235,7 +235,7 @@ print(*(call() for call in calls(large)))
 @pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="reserves memory before it needs it")
 def test_task_without_memory_names_its_block_and_succeeds_with_memory(tmp_path: Path) -> None:
     lines = run_python(LITTLE_MEMORY, str(tmp_path)).splitlines()
-    block = "a block of 1 rows and 68,000,004 bytes"
+    block = "a block of 1 row and 68,000,004 bytes"
     assert [line.partition(": no memory")[0] for line in lines[:2]] == [block, "block 1, shard 1"]
     assert lines[2].split()[1] == "1"
     assert {path.name.partition(".bin")[0] for path in tmp_path.iterdir()} == {"a-00001-of-00003"}

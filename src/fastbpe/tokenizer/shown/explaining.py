@@ -15,6 +15,7 @@ from typing import Protocol
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe._utils.plurals import counted
 from fastbpe._utils.short_reprs import fields_repr, html_text, short_repr
 from fastbpe.display.shown_tokens import Viewed
 from fastbpe.tokenizer.families.family import Family
@@ -95,7 +96,8 @@ class Explanation:
 
     def __repr__(self) -> str:
         n_ids = sum(len(piece.ids) for piece in self.pieces)
-        return f"<fastbpe.Explanation of {short_repr(self.text)}: {len(self.pieces):,} pieces, {n_ids:,} ids>"
+        sizes = f"{counted(len(self.pieces), 'piece')}, {counted(n_ids, 'id')}"
+        return f"<fastbpe.Explanation of {short_repr(self.text)}: {sizes}>"
 
     def _repr_html_(self) -> str:
         return html_text(str(self))
