@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import sys
 import sysconfig
 import threading
 from collections.abc import Callable
@@ -41,6 +42,12 @@ print(sys._is_gil_enabled())
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_import_and_use_leave_the_gil_off() -> None:
     assert run_python(IMPORTS_ALL, PYTHON_GIL="") == "False\n"
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
+def test_gil_is_off_while_these_tests_run() -> None:
+    """Else they would prove less: an extension that does not support free threading switches it on."""
+    assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
