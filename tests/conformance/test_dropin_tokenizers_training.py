@@ -58,7 +58,9 @@ def random_options(rng: random.Random) -> dict[str, Any]:
     if rng.random() < 0.3:
         options["initial_alphabet"] = rng.choice([face.pre_tokenizers.ByteLevel.alphabet(), ["é", "ab", "z", ""]])
     if rng.random() < 0.2:
-        options["special_tokens"] = rng.sample(["ab", "a", "th", "Ġa", "é", "▁a", "aa", "b a"], rng.randint(1, 4))
+        options["special_tokens"] = rng.sample(
+            ["ab", "a", "th", "Ġa", "é", "▁a", "aa", "b a", ""], rng.randint(1, 4)
+        )
     if rng.random() < 0.3:
         options["max_token_length"] = rng.choice([0, 1, 2, 3, 4, 6])
     return options
@@ -291,3 +293,18 @@ def test_special_token_that_training_gives_another_id_is_still_skipped() -> None
         )
     assert texts[0] == texts[1]
     assert texts[0][1:] == [["", "a", "b", "", "ab"], "c"]
+
+
+@pytest.mark.parametrize("special", [[""], ["", "<s>"], ["<s>", "", "a"]])
+@pytest.mark.parametrize("kind", ["BPE", "WordPiece", "WordLevel"])
+def test_empty_special_token_takes_an_id(kind: str, special: list[str]) -> None:
+    made = []
+    for module in (face, stock):
+        tokenizer = module.Tokenizer(getattr(module.models, kind)(unk_token="?"))
+        tokenizer.pre_tokenizer = module.pre_tokenizers.Whitespace()
+        name = "BpeTrainer" if kind == "BPE" else f"{kind}Trainer"
+        trainer = getattr(module.trainers, name)(special_tokens=special, show_progress=False)
+        tokenizer.train_from_iterator(["aa a aa"], trainer)
+        again = module.Tokenizer.from_str(tokenizer.to_str())
+        made.append((tokenizer.get_vocab(), again.get_vocab(), again.encode("aa a").ids))
+    assert made[0] == made[1]

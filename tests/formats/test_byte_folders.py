@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,13 @@ def test_bytes_of_dia_share_ids_with_its_tokens(tmp_path: Path) -> None:
     assert loaded.encode_with_offsets("aé") == ([97, 0xC3, 0xA9], [(0, 1), (1, 2), (1, 2)])
     assert loaded.decode([0, 1, 97, 0xC3, 0xA9]) == "<pad>[S1]aÃ©"  # as in transformers
     assert loaded.decode([0, 1, 97], skip_special_tokens=True) == "[S1]a"
+    for again in (
+        pickle.loads(pickle.dumps(loaded)),
+        fastbpe.load(loaded.save(tmp_path / "a.fbpe") or tmp_path / "a.fbpe"),
+    ):
+        assert again == loaded
+        assert again.encode("[S1]aé\1") == [1, 97, 0xC3, 0xA9, 1]
+    assert "257 tokens" in repr(loaded)
     assert fastbpe.load(fill(tmp_path, "Dia", offset=3)).encode("[S2]\0a") == [2, 3, 100]
 
 

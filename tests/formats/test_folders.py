@@ -302,6 +302,11 @@ def test_special_tokens_are_read_from_files_beside_a_sentencepiece_model(tmp_pat
         FormatError, match="set flags of the added token '<pad>' that fastbpe does not support in a model with a "
     ):
         fastbpe.load(tmp_path)
+    fill(tmp_path, special_tokens_map={"pad_token": "a\0"})
+    with pytest.raises(
+        FormatError, match=r"the files next to it name the token 'a\\x00': no piece may contain a NUL"
+    ):
+        fastbpe.load(tmp_path)
 
 
 def test_sentencepiece_models_are_recognised() -> None:

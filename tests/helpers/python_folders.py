@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import tempfile
 from collections import Counter
@@ -69,6 +70,7 @@ def check_random_folders(
                 continue
             theirs = load(str(folder))
             found = difference(ours, theirs, rng, [*PARTS, *parts])
+            assert pickle.loads(pickle.dumps(ours)) == ours, f"{seed}: {ours} is another one after pickling"
         assert not found, f"{seed}: {found}: {files}"
         counts["equal"] += 1
     print(f"{name}: {dict(counts)}")

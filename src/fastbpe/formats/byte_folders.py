@@ -137,13 +137,11 @@ def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoRe
         special_tokens={token.content: token.id for token in added if token.special},
         merges_rule="merges",
         whole_piece_first=False,
-        pre_tokenizers=[
-            {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
-        ],
+        pre_tokenizers=[{"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}],
         added_tokens=added,
         huggingface={"decoder": {"type": "Fuse"}},
         spelling=Spelling(unknown=0),  # no byte is unknown
-        symbols=Symbols([text_of(bytes([byte])) for byte in range(N_BYTES)], range(offset, offset + N_BYTES)),
+        symbols=Symbols([text_of(bytes([byte])) for byte in range(N_BYTES)], [*range(offset, offset + N_BYTES)]),
     )
     return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)
 

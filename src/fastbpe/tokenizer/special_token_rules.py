@@ -72,7 +72,7 @@ class SpecialTokens:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
         self.added = tuple(added)
-        tokens = {name: checked_id(name, token_id) for name, token_id in tokens.items()}
+        tokens = {str.__str__(name): checked_id(name, token_id) for name, token_id in tokens.items()}
         _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
         self._tokens = tokens
         self._vocabulary = vocabulary

@@ -57,7 +57,7 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
 
 def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:
     """Return the special tokens, and the characters of the alphabet."""
-    special = [token.content for token in trainer.special_tokens if token.content]
+    special = [token.content for token in trainer.special_tokens]
     n_occurrences: Counter[str] = Counter()
     for word, count in words.items():
         for character in word:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -59,6 +61,19 @@ def test_plain_returns_the_builtin_type_with_the_same_content(text: str | bytes)
     assert plain(text) == expected
     assert type(plain(text)) is type(expected)
     assert plain(expected) is expected
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_special_tokens_of_subclasses_count_by_content(name: str, tmp_path: Path) -> None:
+    one, plain_one = (
+        Tokenizer.from_ranks(BYTES, pattern="cl100k", special_tokens={text: 300}) for text in (name, "ab 日é")
+    )
+    assert [*map(type, one.special_tokens)] == [str]
+    assert one.fingerprint == plain_one.fingerprint
+    assert pickle.loads(pickle.dumps(one)) == one
+    one.save(tmp_path / "one.fbpe")
+    plain_one.save(tmp_path / "plain.fbpe")
+    assert (tmp_path / "one.fbpe").read_bytes() == (tmp_path / "plain.fbpe").read_bytes()
 
 
 @pytest.mark.parametrize("tokenizer", [byte_tokenizer(), fastbpe.load(MODEL)], ids=["byte", "codepoint"])

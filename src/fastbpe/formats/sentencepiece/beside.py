@@ -28,6 +28,11 @@ def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePoi
     """
     if not (named.decoder or named.named or named.extra):
         return model
+    wrong = next((name for name in named.names() if "\0" in name), None)
+    if wrong is not None:
+        raise FormatError(
+            f"{where}: the files next to it name the token {wrong!r:.60}: no piece may contain a NUL"
+        )
     names = {i: piece.decode("utf-8", "surrogateescape") for i, piece in enumerate(model.pieces)}
     controls = [name for i, name in names.items() if model.types[i] == PieceType.CONTROL]
     own = {role: names[i] for role in ("bos", "eos") if (i := model.control_id(role)) is not None}
