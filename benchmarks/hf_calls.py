@@ -86,7 +86,7 @@ def compare_calls(vocabulary: str, pattern: str, text: str, rounds: int) -> list
 
 
 def _begin_texts(file: Path, token: str) -> None:
-    """Add a template that begins each text with a token, as Llama's own files do. Its file of ranks has none."""
+    """Add a template that begins each text with a token, as Llama's files do. A file of ranks has no template."""
     written = json.loads(file.read_text(encoding="utf-8"))
     (token_id,) = (added["id"] for added in written["added_tokens"] if added["content"] == token)
 
