@@ -454,3 +454,19 @@ def test_model_whose_class_has_rules_of_its_own_is_refused_by_name(name: str, tm
         FormatError, match=f"the class {name}Tokenizer gives other ids.*pass the path of this file"
     ):
         fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["LayoutLMv3", "MarkupLM", "Nougat", "GPTNeoX", "Roberta"])
+def test_pattern_replaces_only_the_pattern_of_a_class(name: str, tmp_path: Path) -> None:
+    names = ["<s>", "</s>", "<unk>", "<pad>", "<mask>", "<|endoftext|>", "<|padding|>"]
+    PLAIN.with_special_tokens({token: 258 + i for i, token in enumerate(names)}).export(tmp_path, format="gpt2")
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})
+    own, other = fastbpe.load(tmp_path), fastbpe.load(tmp_path, pattern="none")
+    assert other.pattern is None
+    assert other.special_tokens == own.special_tokens
+    assert other.roles == own.roles
+    text = "ab\uff41e\u0301"  # one piece with either pattern; NFC and NFKC change it
+    assert other.encode_ordinary(text) == own.encode_ordinary(text)
+    assert other.encode_with_template(text) == own.encode_with_template(text)
+    other.save(tmp_path / "x.fbpe")
+    assert fastbpe.load(tmp_path / "x.fbpe").encode_with_template(text) == other.encode_with_template(text)

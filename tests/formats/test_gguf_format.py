@@ -392,6 +392,10 @@ def test_every_truncation_and_random_damage_raises_format_error_or_loads() -> No
             lambda: fastbpe.load(data_file("vocab", "bpemb_en_wiki_vs100000.model")),
             "the removal of extra white space",
         ),
+        (
+            lambda: fastbpe.load(data_file("vocab", "phi3_mini_tokenizer.json")),
+            "a GGUF file cannot store the added token '</s>', whose flags",
+        ),
     ],
 )
 def test_vocabulary_that_the_format_cannot_hold_is_refused(make: Any, message: str, tmp_path: Path) -> None:

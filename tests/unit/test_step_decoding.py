@@ -106,7 +106,7 @@ def test_any_sequence_of_integers_decodes_like_a_list(steps: list[dict[str, Any]
 @pytest.mark.parametrize("steps", [BPE, None, LLAMA, CHATGLM, [BYTES], [CTC], [WORDS]])
 def test_ids_without_a_token_are_an_error_or_left_out_or_replaced(steps: list[dict[str, Any]] | None) -> None:
     decoding = of(steps, ["a</w>", "", "▁b", "<0x41>"])
-    message = r"id 1 at position 2 is not a token of this vocabulary \(its ids are 0 to 3\)"
+    message = r"id 1 at position 2 is not a token of this vocabulary \(its ids are between 0 and 3, with gaps\)"
     bad = [0, 2, 1, 3, 9]
     with pytest.raises(InvalidTokenError, match=message):
         decoding.decode(bad)
@@ -117,6 +117,8 @@ def test_ids_without_a_token_are_an_error_or_left_out_or_replaced(steps: list[di
         decoding.decode_bytes(bad)
     with pytest.raises(InvalidTokenError, match="id 1 at position 0"):
         decoding.token(1)
+    with pytest.raises(InvalidTokenError, match=r"id 4 .* \(its ids are between 0 and 3\)"):
+        decoding.decode([4])
     replaced = apply(make_steps(steps), ["a</w>", "▁b", "\ufffd", "<0x41>", "\ufffd"])
     skipped = decoding.decode([0, 2, 3])
     for unknown, text in (("skip", skipped), ("replace", replaced)):

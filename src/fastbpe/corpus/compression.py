@@ -21,6 +21,7 @@ _READ_BYTES = 1 << 20  # bytes read at a time
 MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}  # no UTF-8 text begins with these bytes
 _MORE_BYTES = 1 << 12
 _MAX_ZSTD_WINDOW = 1 << 31  # bytes; zstandard refuses windows over 128 MB unless told otherwise
+_GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
 # Frames of zstd (RFC 8878, section 3.1):
 _FRAME_MAGIC = 0xFD2FB528
 _SKIPPABLE_MAGIC = 0x184D2A5  # upper 28 of the 32 bits
@@ -124,12 +125,33 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
                 if not stored.read(1):
                     raise EOFError("it is empty")
                 stored.seek(0)
-            with gzip.GzipFile(fileobj=cast("IO[bytes]", stored)) as unpacked:
+            with _GzipFile(fileobj=cast("IO[bytes]", stored)) as unpacked:
                 yield cast("IO[bytes]", unpacked)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except _GZIP_ERRORS as error:
             raise FormatError(f"{where}: damaged gzip file: {error}; copy the file again or recreate it") from None
     else:
         yield stored
+
+
+class _GzipFile(gzip.GzipFile):
+    """Stream of a .gz. A read that meets damage returns the bytes before it; the next one raises the error."""
+
+    _error: Exception | None = None
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return `size` bytes, or fewer before damage or the end."""
+        if self._error is not None:
+            raise self._error
+        parts, left = [], -1 if size is None else size
+        try:
+            while left and (part := self.read1(left)):
+                parts.append(part)
+                left -= len(part)
+        except _GZIP_ERRORS as error:
+            if not parts:
+                raise
+            self._error = error
+        return b"".join(parts)
 
 
 @contextlib.contextmanager

@@ -129,7 +129,7 @@ def _read_folder(
             f"{class_settings.reason(name)}: "
             f"{class_settings.WAY_OUT}; for the model's own ids, pass the path of this file"
         )
-    if len(paths) == 2 and pattern is None:
+    if len(paths) == 2:
         from fastbpe.formats.huggingface import class_steps
 
         if name in class_steps.PAIRS:
@@ -138,7 +138,8 @@ def _read_folder(
             prepared = class_folders.prepare_pair(
                 where, (paths[0], paths[1]), config, name, names_count=special_tokens is None
             )
-            return _read_prepared(where, paths[0], prepared, special_tokens)
+            made = _read_prepared(where, paths[0], prepared, special_tokens)
+            return made if pattern is None else _with_pattern(made, pattern, paths[0])
     named = named_tokens.read(where, settings, beside_pieces=is_pieces)
     if pattern is None and paths[0].endswith("tiktoken.model"):
         pattern = class_settings.pattern_of_ranks(config)
@@ -188,6 +189,14 @@ def _read_prepared(
     assert model is not None
     model = model._replace(roles={**model.roles, **prepared.named.roles})
     return tokenizer_config.with_own_tokens(model, where, prepared.named, is_bare=False)
+
+
+def _with_pattern(model: Model | CodePointModel, pattern: PatternLike, where: str) -> Model:
+    """Replace the steps that split texts by a pattern; the model keeps its other steps."""
+    if not isinstance(model, Model) or model.spelling is not None:
+        raise _has_own(where, "split pattern", "pattern")
+    kept = {name: value for name, value in model.huggingface.items() if name != "pre_tokenizer"}
+    return model._replace(pattern=pattern, pre_tokenizers=(), huggingface=kept)
 
 
 def _read_pair(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,3 +138,23 @@ def test_skipped_file_is_counted_once_and_never_half(code_tokenizer: Tokenizer, 
         lines = [*map(code_tokenizer.encode_ordinary, [*TEXTS, *LINES.decode().splitlines(), "good"])]
         assert all(document.tolist() in lines for document in ids)
         assert ids[-1].tolist() == code_tokenizer.encode_ordinary("good")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.txt.gz"])
+def test_every_whole_document_of_a_truncated_gzip_is_kept(
+    code_tokenizer: Tokenizer, tmp_path: Path, name: str
+) -> None:
+    lines = [f'{{"text": "text {i} of {i * i}"}}\n' for i in range(3000)]
+    path, data = tmp_path / name, gzip.compress("".join(lines).encode())
+    path.write_bytes(data[: len(data) // 2])
+    n_whole = zlib.decompressobj(wbits=31).decompress(path.read_bytes()).count(b"\n")
+    separator = "\n" if name == "a.txt.gz" else None
+    summary = code_tokenizer.encode_files(
+        path, tmp_path / "out.bin", separator=separator, on_error="skip", progress=False
+    )
+    assert n_whole > 1000
+    assert (summary.n_documents, summary.n_skipped) == (n_whole, 1)
+    assert summary.skipped == (
+        f"{path}: damaged gzip file: Compressed file ended before the end-of-stream marker "
+        "was reached; copy the file again or recreate it",
+    )

@@ -76,9 +76,11 @@ cdef class IdReader:
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
         """Make the error for an id that is not a token."""
+        cdef object value = operator.index(token_id)
+        cdef str gaps = ", with gaps" if 0 <= value < self._n_ids else ""  # this id is in one
         return InvalidTokenError(
-            f"id {short_repr(operator.index(token_id))} at position {position} is not a token of this vocabulary (its ids are 0 to "
-            f"{<int64_t> self._n_ids - 1})"
+            f"id {short_repr(value)} at position {position} is not a token of this vocabulary (its ids are between "
+            f"0 and {<int64_t> self._n_ids - 1}{gaps})"
         )
 
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:

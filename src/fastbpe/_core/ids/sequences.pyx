@@ -134,7 +134,8 @@ cdef class Sequences:
         where, shown = self._place(position), short_repr(operator.index(item))
         if self._of_ids:
             return InvalidTokenError(
-                f"id {shown} at {where} is not a token of this vocabulary (its ids are 0 to {self._limit - 1})"
+                f"id {shown} at {where} is not a token of this vocabulary (its ordinary tokens have the ids 0 to "
+                f"{self._limit - 1})"
             )
         return ValueError(
             f"{shown} at {where} is not a symbol: a base size of {self._limit} allows 0 to {self._limit - 1}"

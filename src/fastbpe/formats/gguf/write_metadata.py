@@ -110,7 +110,8 @@ def dump_code_points(model: CodePointModel) -> bytes:
     """
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
-    plain = model_file.parse(model_file.dump(model), "the model")  # without the conventions of a tokenizer.json
+    # Without the conventions of a tokenizer.json:
+    plain = model_file.parse(model_file.dump(model, "a GGUF file"), "the model")
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
             drops = ", or leave the normalizer out with drop=['normalizer'], which changes the ids of some texts"

@@ -42,6 +42,8 @@ def dump(model: CodePointModel) -> bytes:
     write_llama.check_listed(model, pieces[:n])
     normalizers, pre_tokenizer = steps(model, pieces[:n])
     unknown = model.types.find(PieceType.UNKNOWN)
+    if unknown < 0:  # tokenizers replaces unknown characters by their bytes only if it also has an unk_id
+        unknown = model.types.find(PieceType.BYTE)
     return write_document(
         added_tokens=added,
         normalizer={"type": "Sequence", "normalizers": normalizers},

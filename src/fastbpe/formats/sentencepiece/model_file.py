@@ -243,17 +243,21 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         )
 
 
-def dump(model: CodePointModel) -> bytes:
+def dump(model: CodePointModel, what: str = "a .model file") -> bytes:
     """Return the bytes of the file; for an unchanged model, exactly the bytes that were read.
+
+    Args:
+        model: the model.
+        what: name of the format for errors.
 
     Raises:
         FormatError: the model has options that only a tokenizer.json can express.
     """
     lost = _lost(model)
     if lost:
-        raise FormatError(f"a .model file cannot store {lost}; export this tokenizer as native or huggingface")
+        raise FormatError(f"{what} cannot store {lost}; export this tokenizer as native or huggingface")
     if model.conventions is not None:
-        _check(model, "as a .model file")
+        _check(model, f"as {what}")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
