@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 from fastbpe._core.ids.id_lists import lists_in_turns
+from fastbpe._utils.batches import OneText
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _SHORT_UNITS = 1024  # characters of a str, or bytes: about 10 microseconds
@@ -48,7 +50,9 @@ async def aencode(
         return tokenizer.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special, num_threads=num_threads
         )
-    lists = await asyncio.to_thread(_lists, tokenizer, (text,), allowed_special, disallowed_special, num_threads)
+    lists = await asyncio.to_thread(
+        _lists, tokenizer, OneText((text,)), allowed_special, disallowed_special, num_threads
+    )
     return lists[0]
 
 

@@ -17,6 +17,7 @@ from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer, not_a_tokenizer
+from fastbpe._utils.batches import OneText
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
@@ -463,7 +464,7 @@ class Tokenizer(TokenizerBase):
         """
         facts = ("encode_to_numpy", self, self.n_vocab, self.template if with_template else None)
         special = allowed_special, disallowed_special
-        return numpy_output.encode(*facts, (text,), dtype, out, dropout, seed, *special, num_threads)[0]
+        return numpy_output.encode(*facts, OneText((text,)), dtype, out, dropout, seed, *special, num_threads)[0]
 
     if TYPE_CHECKING:
 

@@ -3,6 +3,7 @@
 Special tokens, decoding, training and files have test files of their own.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -277,3 +278,23 @@ def test_special_tokens_without_ids_raise_type_error(special_tokens: Any) -> Non
 def test_functions_of_a_tokenizer_name_another_object(call: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not int; use fastbpe\.load"):
         call(5)
+
+
+@pytest.mark.parametrize("text", [None, b"\xff" * 2000, "<s>" * 2000])
+def test_errors_of_the_only_text_have_no_index(tokenizer: Tokenizer, text: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: tokenizer.encode(text),
+        lambda: tokenizer.encode_to_numpy(text),
+        lambda: tokenizer.encode_to_numpy(text, num_threads=2),
+        lambda: tokenizer.encode_to_numpy(text, dropout=0.1),
+        lambda: asyncio.run(fastbpe.aencode(tokenizer, text)),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert "texts[" not in str(caught.value)
+        assert not getattr(caught.value, "__notes__", None)
+    for batch in ([text], (text,)):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            tokenizer.encode_batch_to_numpy(batch)
+        assert "texts[0]" in str(caught.value) + str(getattr(caught.value, "__notes__", ""))
