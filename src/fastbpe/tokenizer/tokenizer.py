@@ -1004,8 +1004,9 @@ class Tokenizer(TokenizerBase):
         """Create a stream that decodes ids as they arrive and never returns part of a character.
 
         Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
-        A stream cannot take back text: if the first byte ids of a run made characters, and all together are not
-        UTF-8, only the ids after them become U+FFFD.
+        Concatenated, the results equal the result of `decode` for all ids, with one exception. A stream cannot
+        take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only the
+        ids after them become U+FFFD; `decode` replaces the whole run.
 
         Args:
             errors, unknown_ids, skip_special_tokens: as in `decode`. A model with more rows than its tokenizer has
