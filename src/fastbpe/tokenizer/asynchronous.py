@@ -46,6 +46,7 @@ async def aencode(
     >>> asyncio.run(fastbpe.aencode(tokenizer, "abc"))
     [256, 99]
     """
+    check_tokenizers(tokenizer=tokenizer)
     if tokenizer._is_ready and isinstance(text, (str, bytes)) and len(text) <= _SHORT_UNITS:
         return tokenizer.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special, num_threads=num_threads
@@ -79,6 +80,7 @@ async def aencode_batch(
     >>> asyncio.run(fastbpe.aencode_batch(tokenizer, ["ab", "abc"]))
     [[256], [256, 99]]
     """
+    check_tokenizers(tokenizer=tokenizer)
     return await asyncio.to_thread(_lists, tokenizer, texts, allowed_special, disallowed_special, num_threads)
 
 
