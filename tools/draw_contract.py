@@ -67,7 +67,8 @@ ROWS: dict[str, list[Row]] = {
             "pattern roles special_tokens template training_report vocab_size",
             *(SHORT, "one look-up; special tokens", RESULT),
         ),
-        Row("vocab merges fingerprint", TURNS, TABLES, KEPT),
+        Row("vocab merges", TURNS, TABLES, RESULT),
+        Row("fingerprint", TURNS, TABLES, KEPT),
         Row(
             "from_merges from_ranks id_map with_tokens with_special_tokens without_tokens prune",
             TURNS,

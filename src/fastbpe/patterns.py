@@ -305,7 +305,8 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
             or `_` or is similar to a known name. For a regex that matches such a text, write `(?:gpt9)`.
 
     Returns:
-        (name in `PATTERNS` or None, pattern). A regex that is spelled like a named pattern gets the name.
+        (first name of the pattern in `PATTERNS` or None, pattern). "llama4" is the same text as "o200k", so its
+        name is "o200k": files store the text alone.
 
     Raises:
         PatternError: the argument is an unknown name or an empty list. Regexes are not parsed here.
@@ -324,13 +325,22 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     pattern = str.__str__(pattern)  # a plain str, if it is of a subclass
     known = OTHER_NAMES.get(pattern, pattern)
     if known in PATTERNS:
-        return known, PATTERNS[known]
+        return first_name(PATTERNS[known]), PATTERNS[known]
     if (meant := _mistaken_name(pattern)) is not None:
         raise PatternError(
             f"there is no split pattern named {pattern!r}{meant} fastbpe knows {', '.join(PATTERNS)}; or pass a "
             f"regex: '(?:{pattern})' matches the text {pattern!r} itself"
         )
-    return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
+    return first_name(pattern), pattern
+
+
+def first_name(pattern: Pattern) -> str | None:
+    """Return the first name of a pattern's text in `PATTERNS`; None if it has no name.
+
+    >>> first_name(PATTERNS["llama4"]), first_name("a+")
+    ('o200k', None)
+    """
+    return next((name for name, text in PATTERNS.items() if text == pattern), None)
 
 
 def shown_pattern(pattern: Pattern, n_characters: int) -> str:
@@ -376,7 +386,7 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
     if not texts:
         raise PatternError('a list of split patterns must not be empty; for no splitting, pass "none"')
     whole = texts[0] if len(texts) == 1 else tuple(texts)
-    return next((name for name, text in PATTERNS.items() if text == whole), None), whole
+    return first_name(whole), whole
 
 
 def as_regex(text: str) -> str:

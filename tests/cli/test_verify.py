@@ -59,6 +59,15 @@ def test_conversion_is_compared_with_its_original(run, model, ranks, text, tmp_p
     assert "--text needs -m MODEL" in done.err
 
 
+@pytest.mark.parametrize(("flag", "value"), [("--inputs", "."), ("--dtype", "uint16")])
+def test_flags_of_id_files_are_refused_for_vocabularies(run, model, text, tmp_path, flag, value):
+    done = run("verify", model, flag, value)
+    assert (done.status, done.out) == (2, b"")
+    assert f"{flag} is only for files of ids" in done.err
+    run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+    assert run("verify", tmp_path / "a.bin", model, "--dtype", "uint16").status == 0  # one PATH has ids
+
+
 def test_json_has_facts_and_problems_of_every_path(run, model, text, tmp_path):
     run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
     (tmp_path / "bad.fbpe").write_bytes(b"nothing")

@@ -197,6 +197,21 @@ def test_registering_replaces_all_special_tokens(special: minbpe.RegexTokenizer)
         special.encode("a")
 
 
+def test_shared_special_id_decodes_to_the_last_name_as_in_minbpe(
+    special: minbpe.RegexTokenizer, tmp_path: Path
+) -> None:
+    for names in (["<b>", "<a>"], ["<a>", "<c>", "<b>"]):
+        special.register_special_tokens({"<first>": 300, **dict.fromkeys(names, 301)})
+        special.save(tmp_path / "shared")
+        loaded = minbpe.RegexTokenizer()
+        loaded.load(tmp_path / "shared.model")
+        for tokenizer in (special, loaded):
+            assert [tokenizer.encode(name, allowed_special="all") for name in names] == [[301]] * len(names)
+            assert tokenizer.inverse_special_tokens == {300: "<first>", 301: names[-1]}
+            assert tokenizer.decode([301, 300]) == f"{names[-1]}<first>"
+        assert loaded.vocab[301] == names[-1].encode()
+
+
 def test_unknown_ids_raise_as_in_minbpe(special: minbpe.RegexTokenizer) -> None:
     with pytest.raises(ValueError, match="invalid token id: 399"):
         special.decode([104, 399])

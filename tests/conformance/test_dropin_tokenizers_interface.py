@@ -532,6 +532,13 @@ def test_models_on_this_machine_are_found_and_others_are_an_error(
     assert face.Tokenizer.from_pretrained(str(tmp_path)).encode("ab").ids == [256]
     with pytest.raises(VocabularyNotFoundError, match="fastbpe fetch some/"):
         face.Tokenizer.from_pretrained("some/other")
+    for wrong in ((3,), (b"some/other",), ("some/other", 3)):
+        raised = []
+        for library in (face, stock):
+            with pytest.raises(TypeError) as caught:
+                library.Tokenizer.from_pretrained(*wrong)
+            raised.append(str(caught.value))
+        assert raised[0] == raised[1]
 
 
 @pytest.mark.parametrize(

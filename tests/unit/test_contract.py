@@ -46,6 +46,16 @@ def test_page_is_that_of_the_table() -> None:
     assert drawn.PAGE.read_text(encoding="utf-8") == drawn.page()
 
 
+def test_lists_that_are_built_anew_are_not_said_to_be_kept(world: World) -> None:
+    drawn = tool()
+    said = {name: row.memory for row in drawn.ROWS["Tokenizer"] for name in row.names.split()}
+    for name in ("vocab", "merges", "added_tokens", "special_tokens"):
+        first, second = (getattr(world.tokenizer, name) for _ in range(2))
+        assert first == second
+        assert first is not second
+        assert said[name] == drawn.RESULT
+
+
 @pytest.mark.sample(30)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)

@@ -13,6 +13,10 @@ _ROWS = 1 << 12  # rows of a column that become Python objects at a time
 _COLUMNS = ("columns", "column_names")  # attributes of the tables of pandas, polars, pyarrow, datasets
 
 
+class OneText(tuple[str | bytes, ...]):
+    """Batch with the only text of a call: errors do not name its index."""
+
+
 def items_in(batch: Any, name: str = "texts") -> Any:
     """Return an iterable of the items of a batch: the values of an Arrow column, anything else unchanged.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,10 @@ def run(args: argparse.Namespace) -> int:
     """Verify all paths, even after a problem with one."""
     if args.text is not None and args.model is None:
         args.wrong("--text needs -m MODEL, whose ids it compares")
+    if all(os.path.exists(path) and not _holds_ids(Path(path)) for path in args.paths):
+        for flag in ("dtype", "inputs"):
+            if getattr(args, flag) is not None:
+                args.wrong(f"--{flag} is only for files of ids, not for vocabularies; leave --{flag} out")
     pattern, special = _flags(args)
     model: Any = None
     if args.model is not None:

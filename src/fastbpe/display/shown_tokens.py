@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._utils.arguments import not_a_tokenizer
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.plurals import counted
 from fastbpe.model import AddedToken
@@ -82,8 +83,10 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
 
     Raises:
         ValueError: the bytes are not UTF-8.
-        TypeError: the text is not str or bytes.
+        TypeError: the tokenizer is not a Tokenizer, or the text is not str or bytes.
     """
+    if not hasattr(tokenizer, "encode_with_offsets"):
+        raise not_a_tokenizer("tokenizer", tokenizer)
     ids, spans = tokenizer.encode_with_offsets(text, allowed_special=allowed_special, disallowed_special=())
     known = KnownTokens(tokenizer)
     characters = "" if known.unknown not in ids else text if isinstance(text, str) else to_utf8(text).decode()

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Protocol, overload
 
-from fastbpe._utils.arguments import integer
+from fastbpe._utils.arguments import integer, not_a_tokenizer
 from fastbpe._utils.choices import AnyIdType
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import FormatError
@@ -74,6 +74,8 @@ def open_ids(
     ...     len(ids), ids.n_ids, ids.dtype, tokenizer.decode(ids[1])
     (2, 6, 'uint16', 'two')
     """
+    if tokenizer is not None and not hasattr(tokenizer, "fingerprint"):
+        raise not_a_tokenizer("tokenizer", tokenizer)
     parts = [read_part(file, dtype) for file in find_parts(path)]
     check_alike(parts)
     made_by = parts[0].fingerprint

@@ -163,7 +163,8 @@ class Tokenizer(Methods):
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, drops_bytes=False)
-        special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
+        last_first = dict(reversed(self.special_tokens.items()))  # a shared id decodes to its first name
+        special = SpecialTokens(last_first, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded, takes_bools=True)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
         found = _not_hidden(self.special_tokens)  # nearly always all of them
@@ -246,8 +247,9 @@ class RegexTokenizer(Tokenizer):
         Args:
             special_tokens: name → id.
 
-        If an id already belongs to a token, or a name is empty, the next call that encodes or decodes raises
-        SpecialTokenError (a ValueError). A name may be the text of a token, as in minbpe.
+        If an id already belongs to a byte or a merge, or a name is empty, the next call that encodes or decodes
+        raises SpecialTokenError (a ValueError). As in minbpe, a name may be the text of a token, and several names
+        may have the same id, which decodes to the last of them.
         """
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Collection, Iterable
 
 from fastbpe._core.ids.id_lists import lists_in_turns
+from fastbpe._utils.batches import OneText
+from fastbpe.tokenizer.internals import check_tokenizers
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _SHORT_UNITS = 1024  # characters of a str, or bytes: about 10 microseconds
@@ -44,11 +46,14 @@ async def aencode(
     >>> asyncio.run(fastbpe.aencode(tokenizer, "abc"))
     [256, 99]
     """
+    check_tokenizers(tokenizer=tokenizer)
     if tokenizer._is_ready and isinstance(text, (str, bytes)) and len(text) <= _SHORT_UNITS:
         return tokenizer.encode(
             text, allowed_special=allowed_special, disallowed_special=disallowed_special, num_threads=num_threads
         )
-    lists = await asyncio.to_thread(_lists, tokenizer, (text,), allowed_special, disallowed_special, num_threads)
+    lists = await asyncio.to_thread(
+        _lists, tokenizer, OneText((text,)), allowed_special, disallowed_special, num_threads
+    )
     return lists[0]
 
 
@@ -75,6 +80,7 @@ async def aencode_batch(
     >>> asyncio.run(fastbpe.aencode_batch(tokenizer, ["ab", "abc"]))
     [[256], [256, 99]]
     """
+    check_tokenizers(tokenizer=tokenizer)
     return await asyncio.to_thread(_lists, tokenizer, texts, allowed_special, disallowed_special, num_threads)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 
+from fastbpe._utils.batches import OneText
 from fastbpe._utils.optional_imports import require_numpy
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ def encode(
         encoder: the tokenizer.
         n_vocab: number above all its ids.
         template: ids before and after each text; None: no ids.
-        texts and others: as for `Tokenizer.encode_batch_to_numpy`.
+        texts and others: as for `Tokenizer.encode_batch_to_numpy`. OneText: errors have no index.
 
     Returns:
         (ids, offsets).
@@ -53,14 +54,12 @@ def encode(
         found, places = encoder._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
         ids, offsets = numpy.frombuffer(found, numpy.uint32), numpy.frombuffer(places, numpy.int64)
     else:
-        lists = encoder.encode_batch(
-            texts,
-            num_threads=num_threads,
-            allowed_special=allowed_special,
-            disallowed_special=disallowed_special,
-            dropout=dropout,
-            seed=seed,
-        )
+        options: Any = {"num_threads": num_threads, "dropout": dropout, "seed": seed}
+        options |= {"allowed_special": allowed_special, "disallowed_special": disallowed_special}
+        if isinstance(texts, OneText):
+            lists = [encoder.encode(text, **options) for text in texts]
+        else:
+            lists = encoder.encode_batch(texts, **options)
         ids, offsets = _end_to_end(numpy, lists)
     if template is not None:
         ids, offsets = _around(numpy, ids, offsets, *template)

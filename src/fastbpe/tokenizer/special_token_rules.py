@@ -232,7 +232,11 @@ class SpecialTokens:
         return [AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed]
 
     def _make_finder(self, allowed: frozenset[str], tokens: Sequence[AddedToken]) -> SpecialMatcher:
-        """Return a matcher that finds these tokens and, as in tokenizers, skips disallowed special ones."""
+        """Return a matcher that finds these tokens and, as in tokenizers, skips disallowed special ones.
+
+        An allowed special token is found inside a skipped one too: by tiktoken's rule, a name that is not allowed
+        is plain text. tokenizers allows all special tokens or none.
+        """
         raw = [token for token in tokens if not token.normalized]
         normalized = [token for token in tokens if token.normalized]
         if normalized and self._normalize is None and not _may_touch(raw, normalized):
@@ -300,6 +304,7 @@ def _finder_of(
         more: further flags of tokens with the flag lstrip or rstrip.
         then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
+    passes_over = any(special and content not in allowed for content, _, special, *_ in tokens)
     flags = bytes(
         [
             lstrip
@@ -307,6 +312,7 @@ def _finder_of(
             | single_word << 2
             | (special and content not in allowed) << 3
             | (more if lstrip or rstrip else 0)
+            | (passes_over and special and content in allowed) << 5
             for content, _, special, _, lstrip, rstrip, single_word in tokens
         ]
     )

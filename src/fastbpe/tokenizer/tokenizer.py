@@ -17,6 +17,7 @@ from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.arguments import integer, not_a_tokenizer
+from fastbpe._utils.batches import OneText
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
@@ -463,7 +464,7 @@ class Tokenizer(TokenizerBase):
         """
         facts = ("encode_to_numpy", self, self.n_vocab, self.template if with_template else None)
         special = allowed_special, disallowed_special
-        return numpy_output.encode(*facts, (text,), dtype, out, dropout, seed, *special, num_threads)[0]
+        return numpy_output.encode(*facts, OneText((text,)), dtype, out, dropout, seed, *special, num_threads)[0]
 
     if TYPE_CHECKING:
 
@@ -1003,8 +1004,9 @@ class Tokenizer(TokenizerBase):
         """Create a stream that decodes ids as they arrive and never returns part of a character.
 
         Its `push` takes one id or several and returns the text that they complete; its `finish` returns the rest.
-        A stream cannot take back text: if the first byte ids of a run made characters, and all together are not
-        UTF-8, only the ids after them become U+FFFD.
+        Concatenated, the results equal the result of `decode` for all ids, with one exception. A stream cannot
+        take back text: if the first byte ids of a run made characters, and all together are not UTF-8, only the
+        ids after them become U+FFFD; `decode` replaces the whole run.
 
         Args:
             errors, unknown_ids, skip_special_tokens: as in `decode`. A model with more rows than its tokenizer has

@@ -111,7 +111,8 @@ class Tokenizer:
         """
         from fastbpe.published.find import find_local  # here: most tokenizers come from files
 
-        folder = identifier if os.path.isdir(identifier) else find_local(identifier, revision)
+        name, revision = of_type(identifier, str), of_type(revision, str)
+        folder = name if os.path.isdir(name) else find_local(name, revision)
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
 
     def save(self, path: str, pretty: bool = True) -> None:

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from fastbpe import load, train
+from fastbpe import Tokenizer, load, train
 from fastbpe.errors import PatternError
 from fastbpe.patterns import OTHER_NAMES, PATTERNS, resolve_pattern
 from fastbpe.splitting import make_splitter
+from helpers.shared_data import BYTES
 
 TEXT = "I'LL say it's 1234 — naïveXMLParser...\n\n\tdone//\n  "
 PIECES = {
@@ -62,9 +63,22 @@ def test_table_of_patterns_is_read_only():
         PATTERNS["gpt2"] = "a"
 
 
+#: Names of a text that has an earlier name in PATTERNS → that name.
+LATER_NAMES = {"llama4": "o200k", "olmo3": "llama3", "nemotron": "tekken"}
+
+
 @pytest.mark.parametrize("name", PATTERNS)
 def test_pattern_name_resolves_to_its_pattern(name):
-    assert resolve_pattern(name) == (name, PATTERNS[name])
+    assert resolve_pattern(name) == (LATER_NAMES.get(name, name), PATTERNS[name])
+
+
+@pytest.mark.parametrize(("name", "first"), LATER_NAMES.items())
+def test_reprs_show_the_first_name_of_a_pattern(name, first, tmp_path):
+    trained = train(["ab ab"], vocab_size=257, pattern=name, progress=False)
+    made = Tokenizer.from_ranks(BYTES, pattern=name)
+    made.save(tmp_path / "a.fbpe")
+    for tokenizer in (trained, made, load(tmp_path / "a.fbpe")):
+        assert f", pattern {first} (" in repr(tokenizer)
 
 
 def test_text_of_a_named_pattern_resolves_to_its_name():

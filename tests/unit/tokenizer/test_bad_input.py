@@ -3,7 +3,9 @@
 Special tokens, decoding, training and files have test files of their own.
 """
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,8 +274,41 @@ def test_special_tokens_without_ids_raise_type_error(special_tokens: Any) -> Non
         lambda wrong: fastbpe.joins(wrong, "a", "b"),
         lambda wrong: fastbpe.steps(wrong),
         lambda wrong: fastbpe.merge_tree(wrong, "a"),
+        lambda wrong: fastbpe.show(wrong, "a"),
+        lambda wrong: asyncio.run(fastbpe.aencode(wrong, "a")),
+        lambda wrong: asyncio.run(fastbpe.aencode_batch(wrong, ["a"])),
+        lambda wrong: fastbpe.open_ids("no.bin", tokenizer=wrong),
     ],
 )
 def test_functions_of_a_tokenizer_name_another_object(call: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError, match=r"tokenizer must be a Tokenizer, not int; use fastbpe\.load"):
         call(5)
+
+
+@pytest.mark.parametrize("text", [None, b"\xff" * 2000, "<s>" * 2000])
+def test_errors_of_the_only_text_have_no_index(tokenizer: Tokenizer, text: Any) -> None:
+    calls: list[Callable[[], object]] = [
+        lambda: tokenizer.encode(text),
+        lambda: tokenizer.encode_to_numpy(text),
+        lambda: tokenizer.encode_to_numpy(text, num_threads=2),
+        lambda: tokenizer.encode_to_numpy(text, dropout=0.1),
+        lambda: asyncio.run(fastbpe.aencode(tokenizer, text)),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call()
+        assert "texts[" not in str(caught.value)
+        assert not getattr(caught.value, "__notes__", None)
+    for batch in ([text], (text,)):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            tokenizer.encode_batch_to_numpy(batch)
+        assert "texts[0]" in str(caught.value) + str(getattr(caught.value, "__notes__", ""))
+
+
+@pytest.mark.parametrize("wrong", [3, b"a", ["a"]])
+def test_verify_text_of_wrong_type_is_refused_before_writing(
+    tokenizer: Tokenizer, tmp_path: Path, wrong: Any
+) -> None:
+    with pytest.raises(TypeError, match=f"verify_text must be str or None, not {type(wrong).__name__}"):
+        tokenizer.export(tmp_path / "a.json", format="huggingface", verify_text=wrong)
+    assert not [*tmp_path.iterdir()]

@@ -1,5 +1,6 @@
 """Special tokens: which ones are found, which ones are refused, and the rules for both."""
 
+import random
 from itertools import permutations, product
 from typing import Any
 
@@ -7,7 +8,9 @@ import pytest
 import tiktoken
 
 from fastbpe import FastbpeError, SpecialTokenError, Tokenizer
+from fastbpe.model import AddedToken
 from fastbpe.tokenizer import special_token_rules as rules
+from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES, published
 
 SPECIAL = {"<|endoftext|>": 256, "<|im_start|>": 257, "<|im_end|>": 258}
@@ -421,3 +424,79 @@ def test_published_vocabulary_encodes_added_runs_of_spaces() -> None:
         rest = n - 31
         expected = [50255 + n] if n < 32 else [50286, 220] if rest == 1 else [50286, 50255 + rest]
         assert tokenizer.encode(" " * n, allowed_special="all") == expected, n
+
+
+def every_way(tokenizer: Tokenizer, text: str, allowed: set[str]) -> tuple[list[int], list[list[int]], list[str]]:
+    """Return the ids of a text, the same ids by the other calls, and its chunks."""
+    options: Any = {"allowed_special": allowed, "disallowed_special": ()}
+    stream, conversation = tokenizer.encoder(**options), tokenizer.conversation(**options)
+    pushed = []
+    for at in range(0, len(text), 3):
+        pushed += stream.push(text[at : at + 3])
+        conversation.append(text[at : at + 3])
+    ids = tokenizer.encode(text, **options)
+    assert tokenizer.count(text, **options) == len(ids)
+    others = [
+        [*pushed, *stream.finish()],
+        conversation.ids,
+        tokenizer.encode_with_offsets(text, **options)[0],
+        tokenizer.encode_batch([text], **options)[0],
+        tokenizer.encode_to_numpy(text, **options).tolist(),
+    ]
+    return ids, others, list(tokenizer.chunk(text, 3, **options))
+
+
+def test_disallowed_name_around_an_allowed_one_equals_tiktoken_with_added_tokens() -> None:
+    special = {"<|a|>": 256, "<|a|>>": 257}
+    peer = tiktoken.Encoding("p", pat_str=r"[\s\S]+", mergeable_ranks=BYTES, special_tokens=special)
+    text, allowed = "x<|a|>>y", {"<|a|>"}
+    tokenizer = with_special(special)
+    expected = peer.encode(text, allowed_special=allowed, disallowed_special=())
+    assert expected == [120, 256, 62, 121]
+    for one in (tokenizer, tokenizer.with_tokens(["<think>"])):
+        ids, others, _ = every_way(one, text, allowed)
+        assert ids == expected
+        assert others == [ids] * len(others)
+
+
+def leftmost_longest(text: str, at: int, names: set[str]) -> str:
+    """Return the longest name that begins at a position; "" if none does."""
+    return max((name for name in names if text.startswith(name, at)), key=len, default="")
+
+
+def ids_by_the_rule(text: str, special: dict[str, int], allowed: set[str], added: dict[str, int]) -> list[int]:
+    """Encode slowly: a disallowed name hides added tokens that begin in it, and no allowed name."""
+    ids, at, hidden = [], 0, 0
+    while at < len(text):
+        name = leftmost_longest(text, at, {*special, *added} if at >= hidden else allowed)
+        if name in special and name not in allowed:
+            hidden, name = at + len(name), leftmost_longest(text, at, allowed)
+        hidden = 0 if name else hidden
+        ids += [special[name] if name in special else added[name]] if name else [ord(text[at])]
+        at += len(name) or 1
+    return ids
+
+
+def test_overlapping_special_and_added_tokens_equal_the_slow_twin() -> None:
+    rng = random.Random(3)
+    n_overlapping = 0
+    for _ in range(n_rounds(300, 3000)):
+        names = list(dict.fromkeys("".join(rng.choices("ab<", k=rng.randint(2, 5))) for _ in range(8)))
+        special = {name: 256 + i for i, name in enumerate(names[:5])}
+        added = {name: 300 + i for i, name in enumerate(names[5:])}
+        allowed = set(rng.sample(names[:5], min(len(special), rng.randint(0, 3))))
+        text = "".join(rng.choices("ab<", k=30))
+        plain = with_special(special)
+        unrelated = plain.with_tokens(["<think>"])
+        both = plain.with_tokens([AddedToken(name, i) for name, i in added.items()])
+        expected = ids_by_the_rule(text, special, allowed, {})
+        for one in (plain, unrelated):
+            ids, others, chunks = every_way(one, text, allowed)
+            assert ids == expected, (special, allowed, text)
+            assert others == [ids] * len(others)
+            assert chunks == every_way(plain, text, allowed)[2]
+        ids, others, _ = every_way(both, text, allowed)
+        assert ids == ids_by_the_rule(text, special, allowed, added), (special, allowed, added, text)
+        assert others == [ids] * len(others)
+        n_overlapping += any(a in b for a in allowed for b in special.keys() - allowed)
+    assert n_overlapping > 10

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastbpe import InvalidTokenError, Tokenizer
+from fastbpe import InvalidTokenError, Tokenizer, load
+from fastbpe._core.decode.stream_decoder import StreamDecoder
 from helpers.sampling import n_rounds
 from helpers.shared_data import BYTES
 from helpers.text_strategies import texts
+from helpers.tokenizer_json import llama_document
 
 TOKENS = {**BYTES, " \xe2".encode("latin-1"): 256, b"\x98\x83 ": 257, b"\xf0\x9f": 258, b"ab": 259, b" a": 260}
 TOKENIZER = Tokenizer.from_ranks(TOKENS, pattern=None, special_tokens={"<|é|>": 300})
@@ -132,3 +136,19 @@ def test_long_stream_decodes_like_decode() -> None:
     rng = random.Random(3)
     ids = rng.choices(TOKENIZER.encode("naïve 日本語 👍 ab ☃ "), k=100_000)
     assert streamed([token] for token in ids) == TOKENIZER.decode(ids)
+
+
+def test_docstrings_name_the_one_difference_from_decode(tmp_path: Path) -> None:
+    vocab = {"<unk>": 0, **{f"<0x{byte:02X}>": byte + 1 for byte in range(256)}, "\u2581": 257, "a": 258}
+    described = llama_document(vocab, [])
+    described["model"]["byte_fallback"] = True
+    (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+    tokenizer = load(tmp_path / "tokenizer.json")
+    ids = [byte + 1 for byte in b"\xc3\xa9\xff"]
+    stream = tokenizer.decoder()
+    assert [stream.push(i) for i in ids] + [stream.finish()] == ["", "é", "\ufffd", ""]
+    assert tokenizer.decode(ids) == "\ufffd\ufffd\ufffd"
+    for documented in (Tokenizer.decoder, StreamDecoder):
+        said = " ".join((documented.__doc__ or "").split())
+        assert "equal the result of `decode` for all ids" in said
+        assert "with one exception. A stream cannot take back text" in said

@@ -44,7 +44,9 @@ cdef class StreamDecoder:
     """Stream that decodes ids as they arrive. Created by `Tokenizer.decoder`.
 
     The results of `push` and `finish`, concatenated, equal the result of `decode` for all ids, however the ids are
-    grouped. Up to three bytes that may become a character wait for the next ids.
+    grouped, with one exception. A stream cannot take back text: if the first byte ids of a run made characters,
+    and all together are not UTF-8, only the ids after them become U+FFFD; `decode` replaces the whole run. Up to
+    three bytes that may become a character wait for the next ids.
 
     `copy.copy` returns an independent stream that continues from the same position. A stream cannot be pickled.
 

@@ -217,8 +217,13 @@ cdef int _n_threads(Pipeline pipeline, size_t n_units, object num_threads) excep
 cdef int _note_text(
     Pipeline pipeline, TextBatches batches, SpecialMatcher allowed, SpecialMatcher disallowed, object error
 ) except -1:
-    """Add a note to the error of a batch: the index of the first text that raises an error if encoded alone."""
+    """Add a note to the error of a batch: the index of the first text that raises an error if encoded alone.
+
+    The only text of a call gets no note.
+    """
     cdef Py_ssize_t i
+    if batches.is_one:
+        return 0
     cdef Scratch* scratch = pipeline.pool.take()
     try:
         for i in range(len(batches.texts)):

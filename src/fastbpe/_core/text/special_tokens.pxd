@@ -29,7 +29,7 @@ cdef class SpecialMatcher:
     cdef uint8_t _only_start  # the first byte of all tokens, if _n_starts is 1
     cdef int _n_starts  # distinct first bytes
     cdef uint32_t* _ids  # index: id
-    cdef uint8_t* _flags  # index: LSTRIP | RSTRIP | SINGLE_WORD | PASSED_OVER; NULL if no token has any
+    cdef uint8_t* _flags  # index: sum of the flags of special_tokens.pyx; NULL if no token has any
     cdef uint32_t* _words  # first and last code point of each range of word characters, ascending
     cdef size_t _n_words  # ranges
     cdef readonly list tokens  # of bytes
@@ -43,5 +43,6 @@ cdef class SpecialMatcher:
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil
     cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil
+    cdef bint _find_inside(self, const uint8_t* data, size_t n, Match* match) noexcept nogil
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil
     cdef bint _is_word_character(self, uint32_t character) noexcept nogil

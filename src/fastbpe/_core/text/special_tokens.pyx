@@ -28,8 +28,9 @@ cdef enum:
     LSTRIP = 1  # the match includes the white space before it
     RSTRIP = 2  # the match includes the white space after it
     SINGLE_WORD = 4  # no match next to a word character
-    PASSED_OVER = 8  # no match, and tokens that begin inside it do not match either
+    PASSED_OVER = 8  # no match, and only tokens with FOUND_INSIDE that begin inside it match
     PYTHON_BLANKS = 16  # U+001C to U+001F are white space, too, as in Python
+    FOUND_INSIDE = 32  # also found inside a token that is passed over
 
 cdef extern from "simd/prefixes.h" nogil:
     void fb_prefixes_clear(fb_prefixes* p)
@@ -61,7 +62,8 @@ cdef class SpecialMatcher:
     ids: the id of each.
     flags: a byte for each token, the sum of 1 (includes the white space before it), 2 (includes the white space
         after it), 4 (found only if no word character is next to it), 8 (passed over: neither the token nor tokens
-        inside it are found), 16 (U+001C to U+001F are white space);
+        that begin inside it are found), 16 (U+001C to U+001F are white space), 32 (found also inside a token that
+        is passed over);
         empty: no token has flags.
     then: matcher of the tokens to find in the rest of the text after it is normalized; None: no such tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
@@ -216,7 +218,12 @@ cdef class SpecialMatcher:
             if self._flags == NULL:
                 return True
             flags = self._flags[match.index]
-            if flags & PASSED_OVER or flags & SINGLE_WORD and self._is_within_word(data, n, match):
+            if flags & PASSED_OVER:
+                if not self._find_inside(data, n, match):
+                    continue
+                match.resume = at = match.end
+                flags = self._flags[match.index]
+            elif flags & SINGLE_WORD and self._is_within_word(data, n, match):
                 continue
             if flags & LSTRIP:
                 match.start = max(_blanks_begin(data, match.start, flags & PYTHON_BLANKS), floor)
@@ -224,6 +231,30 @@ cdef class SpecialMatcher:
                 match.end = _blanks_end(data, n, match.end, flags & PYTHON_BLANKS)
             if match.start < match.end:  # otherwise the previous match includes all of it
                 return True
+        return False
+
+    cdef bint _find_inside(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
+        """Find the first token with FOUND_INSIDE that begins inside a match, the longest of those that begin there.
+
+        Ensures: on True, start, end, index and id of match are those of the token; resume does not change.
+        """
+        cdef size_t start = match.start, end = match.end, at
+        cdef uint32_t node, index
+        while start < end:
+            at, node, match.index = start, self._roots[data[start]], NONE
+            while node != NONE:
+                at += 1
+                index = self._ends_here[node]
+                if index != NONE and self._flags[index] & FOUND_INSIDE:
+                    match.start, match.end, match.index = start, at, index
+                node = self._child(node, data[at]) if at < n else NONE
+            if match.index == NONE:
+                start += 1
+                continue
+            if not self._flags[match.index] & SINGLE_WORD or not self._is_within_word(data, n, match):
+                match.id = self._ids[match.index]
+                return True
+            start = match.end
         return False
 
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:

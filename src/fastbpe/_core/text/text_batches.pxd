@@ -8,6 +8,7 @@ cdef class TextBatches:
     cdef bint _is_over
     cdef list texts  # the last batch
     cdef Py_ssize_t first  # index of its first text among all texts
+    cdef bint is_one  # it reads the only text of a call
     cdef size_t n_units  # total length of its texts
     cdef list next(self)
 

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.text.utf8_text cimport Text, first_invalid, not_utf8
 
-from fastbpe._utils.batches import items_in
+from fastbpe._utils.batches import OneText, items_in
 
 cdef enum:
     MAX_BATCH_UNITS = 1 << 24  # code points, or bytes of UTF-8; the text that reaches this limit ends the batch
@@ -20,13 +20,14 @@ cdef enum:
 cdef class TextBatches:
     """Reader of an iterable of texts, one batch at a time.
 
-    texts: an iterable of str, or of bytes-like objects with UTF-8.
+    texts: an iterable of str, or of bytes-like objects with UTF-8; OneText: errors have no index.
     """
 
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be a list of texts, not one text: pass [text]")
         self._iterator = iter(items_in(texts))
+        self.is_one = type(texts) is OneText
 
     cdef list next(self):
         """Return the next batch; None at the end.
@@ -49,10 +50,8 @@ cdef class TextBatches:
             elif isinstance(text, (str, bytes, bytearray, memoryview)):
                 self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
             else:
-                self._error = TypeError(
-                    f"texts[{self.first + len(out)}]: "
-                    f"text must be str, or bytes of UTF-8, not {type(text).__name__}"
-                )
+                place = "" if self.is_one else f"texts[{self.first + len(out)}]: "
+                self._error = TypeError(f"{place}text must be str, or bytes of UTF-8, not {type(text).__name__}")
                 if not out:
                     raise self._error
                 return out

@@ -62,6 +62,8 @@ def export(
     """
     from fastbpe.tokenizer.export import dropped_parts  # here: few calls drop a part
 
+    if verify_text is not None and not isinstance(verify_text, str):
+        raise TypeError(f"verify_text must be str or None, not {type(verify_text).__name__}")
     whole, normalize = tokenizer, None
     if dropped_parts.checked(drop):
         tokenizer, normalize = dropped_parts.without_normalizer(whole)

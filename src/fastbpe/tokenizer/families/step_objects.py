@@ -12,7 +12,7 @@ from fastbpe._core.normalize.text_steps import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import FormatError, PatternError, VocabularyError
 from fastbpe.model import Buffer, Model, Spelling
-from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
+from fastbpe.patterns import PATTERNS, Pattern, first_name, resolve_pattern
 from fastbpe.splitting import make_splitter
 
 TYPE_CHECKING = False
@@ -152,7 +152,7 @@ def splitting(
     if not is_regex:
         return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
     pattern = published_spelling.as_named(pattern)
-    name = next((name for name, text in PATTERNS.items() if text == pattern), None)
+    name = first_name(pattern)
     try:
         splitter = make_splitter(pattern)
     except EmptyMatchError:  # as a pattern of fastbpe it would make no progress
