@@ -142,7 +142,7 @@ def test_token_of_wrong_type_raises_type_error(tokenizer: Tokenizer, token: Any)
 @pytest.mark.parametrize("token_id", [257, -1, 2**32, 2**64])
 def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: int) -> None:
     for method in (tokenizer.id_to_token, lambda i: tokenizer.decode_tokens_bytes([i])):
-        with pytest.raises(InvalidTokenError, match=rf"id {token_id} .*0 to 256"):
+        with pytest.raises(InvalidTokenError, match=rf"id {token_id} .*between 0 and 256"):
             method(token_id)
 
 
