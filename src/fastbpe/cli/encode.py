@@ -22,8 +22,8 @@ DETAILS = f"""
 Prints the ids of each document on one line, separated by spaces, or as a JSON list
 with --json. A text file is one document, including its line endings: with a byte-level
 tokenizer that has no normalizer, `fastbpe decode` restores it byte for byte, except for a
-byte-order mark. Special tokens in the text are treated as plain text unless --allow-special or
---forbid-special is given.
+byte-order mark. Special tokens in the text are treated as plain text unless
+--allow-special or --forbid-special is given.
 
 With -o, the ids of all documents go into one file. If the command is interrupted, run
 it again: it continues where it stopped. Files are streamed, but a text file that is one
@@ -35,8 +35,7 @@ part is not written again.
 With a tokenizer from `train --mode ids`, each FILE is a file, folder or pattern with
 sequences of integers: one per line of text, per row of a .npy array, per document of a .bin
 file of ids, per line of .jsonl, or per row of .parquet (--text-field: the field or column,
-default input_ids). With such a tokenizer, an interrupted command begins
-again.{documents.DETAILS}"""
+default input_ids). With such a tokenizer, an interrupted command begins again.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
