@@ -123,7 +123,7 @@ def test_transformers(files: list[str], tmp_path: Path) -> None:
 def test_cores(files: list[str], tmp_path: Path) -> None:
     compare("cores", *files, "--rounds", "1", "--threads", "2", "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
-    assert len(found) == 8
+    assert len(found) == 9
     assert all([*row["mb_per_s"]] == ["1", "2"] and row["serial_share"] >= 0 for row in found)
 
 
