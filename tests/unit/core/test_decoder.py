@@ -60,7 +60,9 @@ def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: i
         lambda: tokenizer.decode_bytes([97, token_id]),
         lambda: tokenizer.decode_batch([[97, token_id]], errors=errors),
     ):
-        with pytest.raises(InvalidTokenError, match=f"^id {token_id} at position 1 is not a token .*between 0 and 260"):
+        with pytest.raises(
+            InvalidTokenError, match=f"^id {token_id} at position 1 is not a token .*between 0 and 260"
+        ):
             call()
     with pytest.raises(KeyError):
         tokenizer.id_to_token(token_id)
