@@ -316,7 +316,7 @@ def _unigram(rng: random.Random, tokens: list[str], *, falls_back: bool) -> Json
     }
     return {
         "type": "Unigram",
-        "unk_id": rng.choice([None, 0, 0, rng.randrange(len(tokens))]),
+        "unk_id": rng.choice([None, 0, 0, rng.randrange(len(tokens) or 1)]),
         "vocab": [[token, scores[style]()] for token in tokens],
         "byte_fallback": falls_back,
     }
