@@ -422,7 +422,7 @@ class Name(str, enum.Enum):
 
 
 class Disguised(str):
-    """Text of which no method tells the truth."""
+    """Text whose methods return wrong values."""
 
     __hash__ = str.__hash__
 

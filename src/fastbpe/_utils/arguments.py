@@ -38,7 +38,9 @@ def integer(name: str, value: Any) -> int:
 
 
 def decimal(digits: str) -> int:
-    """Convert decimal digits, of which `int` refuses 4,301. Of a number without leading zeros, 20 digits count.
+    """Convert decimal digits to an integer, also more digits than the 4,300 that `int` accepts.
+
+    The result is exact up to 20 digits after leading zeros. For more digits, it is too small, but at least 10**19.
 
     >>> decimal("007"), decimal("9" * 5000) > 1 << 64, decimal("0")
     (7, True, 0)

@@ -236,7 +236,7 @@ cdef class SpecialMatcher:
     cdef bint _find_inside(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
         """Find the first token with FOUND_INSIDE that begins inside a match, the longest of those that begin there.
 
-        Ensures: on True, start, end, index and id of match are those of the token; resume does not change.
+        Ensures: on True, start, end, index and id of match are set; resume does not change.
         """
         cdef size_t start = match.start, end = match.end, at
         cdef uint32_t node, index
