@@ -362,11 +362,13 @@ def test_id_of_more_than_32_bits_is_refused(content: str, token_id: int) -> None
         tokenizers_face.Tokenizer.from_str(text)
 
 
-def test_each_piece_with_the_text_of_a_special_token_is_skipped() -> None:
-    """A Unigram may have a piece twice; tokenizers skips by the text."""
+@pytest.mark.parametrize("normalizer", [None, {"type": "Prepend", "prepend": "x"}])
+def test_each_piece_with_the_text_of_a_special_token_is_skipped(normalizer: Any) -> None:
+    """A Unigram may have a piece twice; tokenizers skips by the text, even if the special token has another."""
     scored = [["<s>", 0.0], ["a", -1.0], ["<s>", -2.0]]
-    added = [{"id": 2, "content": "<s>", "special": True, **FLAGS}]
-    made = whole(model={"type": "Unigram", "unk_id": 1, "vocab": scored}, added_tokens=added)
+    added = [{"id": 2, "content": "<s>", **FLAGS, "special": True, "normalized": True}]
+    model = {"type": "Unigram", "unk_id": 1, "vocab": scored}
+    made = whole(model=model, added_tokens=added, normalizer=normalizer)
     theirs = original(made)
     for ours in (loaded(made), tokenizers_face.Tokenizer.from_str(json.dumps(made))):
         for ids in ([0], [2], [0, 1, 2, 1]):

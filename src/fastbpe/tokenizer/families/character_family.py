@@ -77,8 +77,8 @@ class CharacterFamily(ByteFamily):
             tokens[token_id] = token
         empty = [i for i in (self._own.huggingface.get("empty_token"),) if i is not None]
         left_out = self.special.left_out
-        if left_out and self.model_type == "Unigram":  # which may have a special token's text more than once
-            texts = {tokens[i] for i in left_out}
+        if self.special.set and self.model_type == "Unigram":  # which may have a special text more than once
+            texts = {name.encode() for name in self.special.set}
             left_out |= {i for i, token in enumerate(tokens) if token and token in texts}
         return StepDecoding(self._own.huggingface.get("decoder"), tokens, left_out, empty=empty)
 
