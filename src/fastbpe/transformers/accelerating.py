@@ -8,9 +8,9 @@ from collections import Counter
 from typing import Any, TypeVar
 
 from fastbpe.transformers._original import tokenizers
-from fastbpe.transformers.classes import ENGINE, engine_of, give_class, is_accelerated
+from fastbpe.transformers.classes import give_class, is_accelerated
 from fastbpe.transformers.encode_plus import DEFAULTS
-from fastbpe.transformers.engine import logger
+from fastbpe.transformers.engine import ENGINE, engine_of, logger
 from fastbpe.transformers.snapshot import MODEL_OPTIONS
 
 _DECODE = {"self", "token_ids", "skip_special_tokens", "clean_up_tokenization_spaces", "kwargs"}

@@ -19,12 +19,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.huggingface.rows import HandOver
+from fastbpe.transformers._quick import call_plain, encode_text
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encode_plus import encode
-from fastbpe.transformers.engine import WAITS, Engine
-from fastbpe.transformers.quick import call_plain, encode_text
+from fastbpe.transformers.engine import ENGINE, WAITS, Engine, engine_of
 
-ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
 #: Methods that the stock `_encode_plus` calls, and methods that run before it. Overrides in a class must run.
 _BESIDE_ENCODE = ("_convert_encoding", "_eventual_warn_about_too_long_sequence")
@@ -33,15 +32,6 @@ OWN_METHOD = "the tokenizer's class overrides the method"
 _lock = threading.Lock()
 _reached = threading.local()  # whether the class's own method has called `super()`
 _classes: dict[type, type] = {}
-
-
-def engine_of(hf: Any) -> Engine:
-    """Return the engine of an accelerated tokenizer; create a new one if its backend was replaced."""
-    fields = hf.__dict__
-    engine = fields.get(ENGINE)
-    if engine is None or engine.original is not fields.get("_tokenizer"):
-        engine = fields[ENGINE] = Engine(fields.get("_tokenizer"), waits=engine is not None and engine.waits)
-    return engine  # type: ignore[no-any-return]
 
 
 def give_class(hf: Any, *, waits: bool = False) -> None:
@@ -167,13 +157,8 @@ def _reaching(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(base: Any, own: list[type]) -> Callable[..., Any]:
     def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
-        if not args and not options and _may_skip(self, own, "_encode_plus"):
-            engine = engine_of(self)
-            made = None if engine.waits else call_plain(self, engine, text)
-            if made is not None:
-                engine.n_plain += 1
-                return made
-        return base.__call__(self, text, *args, **options)
+        made = None if args or options else call_plain(self, own[0], text)
+        return base.__call__(self, text, *args, **options) if made is None else made
 
     return _like(__call__, base.__call__)
 
@@ -181,14 +166,9 @@ def _call(base: Any, own: list[type]) -> Callable[..., Any]:
 def _encode(base: Any, own: list[type]) -> Callable[..., Any]:
     def encode(self: Any, text: Any, *args: Any, **options: Any) -> Any:
         adds_special = options.get("add_special_tokens", True)
-        if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
-            engine = engine_of(self)
-            is_known = type(adds_special) is bool and not engine.waits and _may_skip(self, own, "_encode_plus")
-            ids = encode_text(self, engine, text, adds_special=adds_special) if is_known else None
-            if ids is not None:
-                engine.n_plain += 1
-                return ids
-        return base.encode(self, text, *args, **options)
+        is_plain = not args and type(text) is str and len(options) == ("add_special_tokens" in options)
+        ids = encode_text(self, own[0], text, adds_special) if is_plain and type(adds_special) is bool else None
+        return base.encode(self, text, *args, **options) if ids is None else ids
 
     return _like(encode, base.encode)
 

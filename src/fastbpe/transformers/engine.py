@@ -24,15 +24,15 @@ from fastbpe.transformers.snapshot import (
     component_state,
     differs_from_its_file,
     has_old_forms,
-    read_parts,
     read_state,
     remembered_specials,
     sampling_of,
 )
-from fastbpe.transformers.watching import EPOCH, watch
+from fastbpe.transformers.watching import watch
 
 logger = logging.getLogger("fastbpe.transformers")
 
+ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer from the start, and never in its pickle
 _NOT_READ: Any = object()
 _engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
 _live: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -42,8 +42,8 @@ FIRST_CHARACTERS = 10_000  # longest text of such a call; a longer text makes th
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
-class _Plain(NamedTuple):
-    """Results of `Engine.plain`, with the state of the tokenizer for which they are valid."""
+class Plain(NamedTuple):
+    """Results of `_quick.plain`, with the state of the tokenizer for which they are valid."""
 
     epoch: int
     parts: Any
@@ -71,6 +71,7 @@ class Engine:
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
+        plain: the results of `_quick.plain`.
         n_plain: number of calls without options that fastbpe handled. `calls` does not include them, because
             counting there is slower.
     """
@@ -92,7 +93,7 @@ class Engine:
         self._post: Any = _NOT_READ
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
-        self._plain = _Plain(-1, None, 0, None, {})
+        self.plain = Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.settings_lock = ForkSafeLock()
@@ -160,32 +161,6 @@ class Engine:
         except BackendPanic as error:
             logger.debug("fastbpe leaves calls to tokenizers: its post-processor cannot be tried: %s", error)
             return None
-
-    def plain(self, *, add_special_tokens: bool) -> tuple[Tokenizer, Frame] | None:
-        """Return the results of `ready` and `frame` for one text, but faster; None if either is None."""
-        kept, epoch = self._plain, EPOCH[0]
-        # If it is still the same post-processor object, the tables and the twin belong to this state.
-        if kept.epoch == epoch and kept.n_changes == self.n_changes[0] and kept.post is self._post:
-            found = kept.found.get(add_special_tokens)
-            if found is not None:
-                return found
-        try:
-            parts, n_changes = read_parts(self.original), self.n_changes[0]
-        except Exception:
-            return None
-        is_same = kept.parts == parts and kept.n_changes == n_changes and kept.post is self._post
-        found = kept.found.get(add_special_tokens) if is_same else None
-        if found is None:
-            tokenizer = self.ready()
-            frame = self.frame(pair=False, add_special_tokens=add_special_tokens)
-            if tokenizer is None or frame is None:
-                return None
-            found = tokenizer, frame
-            if self.n_changes[0] != n_changes or read_parts(self.original) != parts:
-                return found  # another thread changed the original meanwhile
-        others = kept.found if kept[1:4] == (parts, n_changes, self._post) else {}
-        self._plain = _Plain(epoch, parts, n_changes, self._post, {**others, add_special_tokens: found})
-        return found
 
     def trims_offsets(self) -> bool:
         """Tell whether the post-processor may trim white space from offsets."""
@@ -290,6 +265,15 @@ class Engine:
                 self._state = self.read_state()
             except Exception:
                 self._state = None
+
+
+def engine_of(hf: Any) -> Engine:
+    """Return the engine of an accelerated tokenizer; create a new one if its backend was replaced."""
+    fields = hf.__dict__
+    engine = fields.get(ENGINE)
+    if engine is None or engine.original is not fields.get("_tokenizer"):
+        engine = fields[ENGINE] = Engine(fields.get("_tokenizer"), waits=engine is not None and engine.waits)
+    return engine  # type: ignore[no-any-return]
 
 
 def engine_for(original: Any) -> Engine | None:
