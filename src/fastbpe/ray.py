@@ -110,7 +110,7 @@ def encode(
 
     Raises:
         ImportError: ray is not installed.
-        TypeError, ValueError: as in `fastbpe.spark.encode`. The error of a task is Ray's RayTaskError.
+        TypeError, ValueError: as in `fastbpe.spark.encode`. An error in a task is raised as Ray's RayTaskError.
 
     >>> import fastbpe.ray, ray.data
     >>> dataset = ray.data.from_items([{"text": "low lower"}])  # or read_parquet(…)

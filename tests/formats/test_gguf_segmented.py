@@ -221,21 +221,23 @@ REFUSED: dict[str, tuple[Any, str]] = {
                 }
             )
         ),
-        "only with the steps of BERT",
+        "only with the steps of BERT .*, but this tokenizer has the steps WhitespaceSplit;",
     ),
+    "continuing prefix": (lambda: bert("@@"), "but this tokenizer has the prefix '@@';"),
+    "control characters": (lambda: bert(clean_text=False), "but this tokenizer has clean_text=False;"),
     "roles": (lambda: bert(), r"needs the tokens unk, cls and sep; name them with roles="),
 }
 
 
-def bert() -> Tokenizer:
+def bert(prefix: str = "##", **options: Any) -> Tokenizer:
     described = json.loads(
         tokenizer_json(
             {
                 "type": "WordPiece",
                 "unk_token": "[UNK]",
-                "continuing_subword_prefix": "##",
+                "continuing_subword_prefix": prefix,
                 "max_input_chars_per_word": 100,
-                "vocab": {"[UNK]": 0, "a": 1, "##b": 2},
+                "vocab": {"[UNK]": 0, "a": 1, f"{prefix}b": 2},
             },
             normalizer={
                 "type": "BertNormalizer",
@@ -243,6 +245,7 @@ def bert() -> Tokenizer:
                 "handle_chinese_chars": True,
                 "strip_accents": None,
                 "lowercase": True,
+                **options,
             },
         )
     )

@@ -401,7 +401,7 @@ LOSSES = [
     ),
     (
         Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"Ġ": 300}),
-        "vocab.json would write the special token 'Ġ' and the token b' ' (id 32) in the same way",
+        "in vocab.json, the special token 'Ġ' and the token b' ' (id 32) would have the same text",
     ),
     (
         Tokenizer.from_merges([(97, 98), (98, 99), (256, 99), (97, 257)], pattern=None),

@@ -310,7 +310,7 @@ UNWRITABLE: dict[str, tuple[Callable[[], Tokenizer], str]] = {
     "a pattern": (lambda: Tokenizer.from_ranks(BYTES, pattern=r"\w+|\s+"), "how this tokenizer splits text"),
     "a name that is another token's": (
         lambda: Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={SHOWN[200]: 300}),
-        "like the token with the id 200",
+        "and the token with the id 200 would have the same text",
     ),
 }
 

@@ -70,7 +70,7 @@ def check_column(column: str, names: Collection[str]) -> None:
 
 
 def check_is_text(kind: Any, column: str) -> None:
-    """Raise TypeError unless an Arrow type is a type of texts: string, or binary (with UTF-8)."""
+    """Raise TypeError unless an Arrow type is string, binary (with UTF-8), a dictionary of these, or null."""
     if not is_text(kind) and str(kind) != "null":
         raise TypeError(f"column {column!r} has the type {kind}; it must contain strings, or UTF-8 as binary")
 

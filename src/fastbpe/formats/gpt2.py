@@ -419,8 +419,8 @@ def dump(
     for name, token_id in special_tokens.items():
         if name in entries:
             raise FormatError(
-                f"{VOCAB_FILE} would write the special token {name!r} and the token {tokens[entries[name]]!r} (id "
-                f"{entries[name]}) in the same way; rename the special token"
+                f"in {VOCAB_FILE}, the special token {name!r} and the token {tokens[entries[name]]!r} (id "
+                f"{entries[name]}) would have the same text; rename the special token"
             )
         token = bytes_of(name)
         if token not in (None, name.encode()):

@@ -1,1 +1,1 @@
-"""Rules of sentencepiece, normalizers and decoders of Hugging Face's tokenizers, and classes that change texts."""
+"""Rules of sentencepiece, normalizers and decoders of tokenizers, and changes by classes of transformers."""

@@ -171,8 +171,8 @@ def cut_range(
 
     Forward, text[start:near] has n_near ≤ n_ids ids and text[start:far] has more than n_ids; for a position p
     between them, text[start:p] has n_near + `count_part` ids. If near is end, the whole part fits. Backward, the
-    same holds for text[near:end] and text[far:end]. If there is no safe cut, far is the end of the part (backward,
-    its start), which may still fit.
+    same holds for text[near:end] and text[far:end]. If no safe cut is found beyond near, far is the end of the
+    part (backward, its start), and the whole part may still fit.
     """
     cdef Text view, part
     cdef CutRange found

@@ -206,7 +206,7 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
 cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
     """Return True with probability dropout.rate.
 
-    The random numbers come from SplitMix64 (Steele et al. 2014), with the mixing function of hashing.
+    The random numbers come from SplitMix64 (Steele et al. 2014), but `hashing.mix` mixes their bits.
     """
     if dropout.rate <= 0:
         return False

@@ -1,10 +1,10 @@
 """Splitter for any pattern that compiles to a program: backtracking with visited states, without the GIL.
 
 Matching is leftmost-first, as in the regex engines that tokenizers use. Alternatives that have not been tried are
-on a stack of frames, each an operation and the offset to continue from. Every operation counts as a step, and so
-do every four bytes of a run. The numbers of steps and frames are limited, so a hostile text raises an error
-instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that have
-failed, and never enters one twice. Without this, (a+|b)+c takes 2**n steps.
+on a stack of frames, each an operation and the offset to continue from. Each operation counts as a step, and a
+run as one more step for every four bytes. The numbers of steps and frames are limited, so a hostile text raises an
+error instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that
+have failed, and never enters one twice. Without this, (a+|b)+c takes 2**n steps.
 
 Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these were gains: writing ends in place
 and counting steps in a register, instead of adding ends by a call; SPAN and OPTION as operations separate from

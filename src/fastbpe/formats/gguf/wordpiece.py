@@ -88,7 +88,7 @@ def _is_bracketed(text: str) -> bool:
     return text.startswith("[") and text.endswith("]") and len(text) > 1
 
 
-def normalizer(lowers: bool, strips: bool) -> dict[str, Any]:
+def normalizer(lowers: bool, strips: bool | None) -> dict[str, Any]:
     """Return the normalizer of a BERT model."""
     return {
         "type": "BertNormalizer",
@@ -104,19 +104,23 @@ def settings_of(model: Model) -> tuple[bool, bool]:
 
     Raises FormatError if its steps differ from llama.cpp's.
     """
-    spelling = model.spelling
-    steps = [*model.normalizers]
-    if spelling is not None and spelling.prefix == CONTINUES and len(steps) == 1:
-        lowers = bool(steps[0].get("lowercase"))
-        strips = steps[0].get("strip_accents")
-        strips = lowers if strips is None else bool(strips)
-        expected = {**normalizer(lowers, strips), "strip_accents": steps[0].get("strip_accents")}
-        if steps[0] == expected and [*model.pre_tokenizers] == [_PRE_TOKENIZER]:
-            return lowers, strips
-    kinds = [step["type"] for step in (*model.normalizers, *model.pre_tokenizers)]
+    steps = [*model.normalizers, *model.pre_tokenizers]
+    kinds = [step["type"] for step in steps]
+    prefix = "" if model.spelling is None else model.spelling.prefix
+    if kinds != ["BertNormalizer", "BertPreTokenizer"]:
+        found = f"the steps {', '.join(kinds) or 'none'}"
+    elif prefix != CONTINUES:
+        found = f"the prefix {prefix!r:.40}"
+    else:
+        lowers, strips = bool(steps[0].get("lowercase")), steps[0].get("strip_accents")
+        expected = normalizer(lowers, strips)
+        if steps == [expected, _PRE_TOKENIZER]:
+            return lowers, lowers if strips is None else bool(strips)
+        wrong = (name for name, value in expected.items() if steps[0].get(name) != value)
+        found = ", ".join(f"{name}={steps[0].get(name)}" for name in wrong)
     raise FormatError(
-        f"a GGUF file can store WordPiece only with the steps of BERT (BertNormalizer, BertPreTokenizer, the "
-        f"prefix {CONTINUES!r}), but this tokenizer has the steps {', '.join(kinds) or 'none'}; "
+        "a GGUF file can store WordPiece only with the steps of BERT (BertNormalizer with clean_text and "
+        f"handle_chinese_chars, BertPreTokenizer, the prefix {CONTINUES!r}), but this tokenizer has {found}; "
         "export this tokenizer as native or huggingface"
     )
 

@@ -156,9 +156,9 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     for token in own:
         if token.content in vocabulary:
             raise FormatError(
-                f"a tokenizer.json would write the added token {token.content!r} (id {token.id}) like the token "
-                f"with the id {vocabulary[token.content]}; rename the added token, or export this tokenizer as "
-                "native"
+                f"in a tokenizer.json, the added token {token.content!r} (id {token.id}) and the token with the "
+                f"id {vocabulary[token.content]} would have the same text; rename the added token, or export this "
+                "tokenizer as native"
             )
     if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
         vocabulary.update((token.content, token.id) for token in own)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import islice
 from math import isfinite
 
+from fastbpe._utils.plurals import counted
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.byte_order import little_endian
@@ -239,7 +240,8 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         missing = {byte for byte in missing if byte > 127 or bytes([byte]) not in pieces}
     if missing:
         raise FormatError(
-            f"{where}: byte_fallback needs 256 pieces of type BYTE, but the model has {len(byte_pieces)}"
+            f"{where}: byte_fallback is true, but no piece of type BYTE stands for "
+            f"{counted(len(missing), 'byte')}, such as <0x{min(missing):02X}>"
         )
 
 

@@ -177,7 +177,7 @@ def _array(path: Path) -> Any:
         raise FormatError(f"{path}: not a valid .npy file: {why}; copy the file again or recreate it") from None
     if array.ndim not in (1, 2) or array.dtype.kind not in "iu":
         raise FormatError(
-            f"{path}: an array of {array.dtype} with ndim={array.ndim}; it must have one or two dimensions, "
-            "of integers"
+            f"{path}: an array of {array.dtype} with ndim={array.ndim}; it must contain integers, in one or "
+            "two dimensions"
         )
     return array
