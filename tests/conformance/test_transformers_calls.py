@@ -49,6 +49,40 @@ def fresh(name: str) -> tuple[Any, Any]:
     return both
 
 
+@pytest.mark.parametrize("single", ["$A", "<a> $A:0 <b>:1", "$A:2 <b>:3 <a>:0"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["input_ids", "token_type_ids", "attention_mask"],
+        ["attention_mask", "token_type_ids", "input_ids"],
+        ["input_ids", "token_type_ids"],
+    ],
+)
+def test_type_ids_of_calls_without_options(single: str, names: list[str]) -> None:
+    ours, stock = accelerate(make("bytes")), make("bytes")
+    for tokenizer in (ours, stock):
+        special = [("<a>", 4), ("<b>", 5)]
+        tokenizer._tokenizer.post_processor = processors.TemplateProcessing(single=single, special_tokens=special)
+        tokenizer.model_input_names = names
+    for texts in ("", "a b", "x" * 30, ["a", "", "b c d"]):
+        assert not difference(ours(texts), stock(texts))
+    assert status(ours)["handed_over"] == {}
+
+
+@pytest.mark.parametrize("tensors", [None, "np"])
+@pytest.mark.parametrize("n", [0, 1, 998, 1000, 1001, 5000])
+def test_one_text_of_any_length_has_the_arrays_of_stock(n: int, tensors: str | None) -> None:
+    ours, stock = twins(MODELS[0])
+    for options in ({}, {"truncation": True, "max_length": 7}, {"padding": "max_length", "max_length": 3000}):
+        call = lambda t, o=options: t("ab " * (n // 3) + "é" * (n % 3), return_tensors=tensors, **o)  # noqa: E731
+        expected = answer(call, stock)
+        assert not difference(answer(call, ours), expected)
+        if tensors and not isinstance(expected, BaseException):
+            assert {name: array.dtype for name, array in call(ours).items()} == {
+                name: array.dtype for name, array in expected.items()
+            }
+
+
 def test_grid_has_as_many_calls_as_promised() -> None:
     assert len(CALLS) >= 120
 

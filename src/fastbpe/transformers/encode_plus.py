@@ -34,6 +34,7 @@ DEFAULTS: dict[str, Any] = {
 }
 _SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template passes in each call; False: no effect
 ARRAYS = ("np", "pt")
+_SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays are faster than arrays
 
 
 @cache
@@ -84,7 +85,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
-    if as_array and not (words or overflowing or inputs.seconds):
+    is_short = len(inputs.firsts) == 1 and len(inputs.firsts[0]) <= _SHORT
+    if as_array and not (words or overflowing or inputs.seconds or is_short):
         from fastbpe.transformers.arrays import build_arrays  # here: it needs numpy
 
         columns = build_arrays(engine, plan, inputs.firsts, wanted)

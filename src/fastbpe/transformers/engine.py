@@ -43,7 +43,7 @@ WAITS = "one of the first short calls: fastbpe makes its tables for a fourth cal
 
 
 class Plain(NamedTuple):
-    """Results of `_quick.plain`, with the state of the tokenizer for which they are valid."""
+    """Results of `_quick.ready`, with the state of the tokenizer for which they are valid."""
 
     epoch: int
     parts: Any
@@ -71,7 +71,7 @@ class Engine:
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
-        plain: the results of `_quick.plain`.
+        plain: the results of `_quick.ready`.
         n_plain: number of calls without options that fastbpe handled. `calls` does not include them, because
             counting there is slower.
     """
