@@ -87,7 +87,7 @@ cdef class RunCounter(PieceCounter):
     neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Otherwise count the runs of two ids or more whose neighbours all
         have at least this count.
-    by_pairs: bool – count each two neighbours as a run of their own; nothing is cut.
+    by_pairs: bool – count every pair of neighbours as a separate run; nothing is cut.
     spill, limit: as for PieceTable.
     """
 
