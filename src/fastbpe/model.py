@@ -295,7 +295,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
 #: Such classes that have an id for each byte.
 BYTE_DECODERS = ("ByT5", "Perceiver")
-#: All such classes, with others with rules of their own.
+#: All such classes, and one that decodes by its own rules.
 PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")
 
 

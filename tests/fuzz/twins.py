@@ -73,7 +73,7 @@ def regex(data: bytes) -> None:
 
 
 def _vocabulary(data: bytes) -> tuple[dict[bytes, int], list[tuple[int, int]], bytes]:
-    """Make tokens: each two bytes of the first part join two tokens. Return ranks, merges and the second part."""
+    """Join tokens, which pairs of bytes of the first part name. Return ranks, merges and the second part."""
     given, _, text = data.partition(SEPARATOR)
     tokens = [bytes([i]) for i in range(256)]
     known, merges = set(tokens), []

@@ -54,7 +54,7 @@ It follows:
 - A list can be given as ranks if the last merges of the tokens, found by the list, stand in the order of ids,
   and every other token of several bytes is looked up as a whole piece and left in three tokens or more. Two
   tokens that spell a token are then its last merge, which is listed; so both do the same merges, as above.
-- Two rules give every piece the same tokens if they do so for each token and for each two tokens, end to end.
+- Two rules give every piece the same tokens if they do so for each token and for any two tokens, end to end.
   For let t1 … tn be what one makes of a piece: it makes ti, ti+1 of the bytes of these two, and so does the
   other by assumption. Of the piece the other makes t1 … tn too: the first merge to cross a border of these, ti
   | ti+1 say, would be done to the bytes of ti, ti+1 by themselves.

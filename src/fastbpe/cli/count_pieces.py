@@ -139,7 +139,7 @@ def _count(args: argparse.Namespace) -> None:
         raise OptionError("--base MODEL and --superwords auto need each other: pass both, or neither")
     if args.neighbours is not None and args.base is None:
         raise OptionError(
-            "--neighbours needs --base MODEL and --superwords auto: it cuts runs of the base's tokens"
+            "--neighbours needs --base MODEL and --superwords auto: neighbours are tokens of the base"
         )
     if args.superwords is not None:  # --pattern is the tokenizer's, as in train
         options.pop("pattern", None)

@@ -9,6 +9,7 @@ import os
 import pickle
 import stat
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, cast
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.own_places import own_folder, remove_leftovers
+from fastbpe._utils.plurals import counted
 from fastbpe.cluster.arrow_columns import rows_of, texts_of
 from fastbpe.cluster.counting import ERROR, LASTING
 from fastbpe.cluster.workers import tokenizer_of
@@ -168,10 +170,13 @@ def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int
     """
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)
-    if sorted(part for part, _ in rows) != list(range(n_shards)):
+    n_tasks = Counter(part for part, _ in rows)
+    wrong = (n_tasks - Counter(range(n_shards))) + (Counter(range(n_shards)) - n_tasks)
+    if wrong:
+        shard = min(wrong)
         raise FormatError(
-            f"{out}: the engine ran {len(rows)} tasks, although it announced {n_shards}; repartition the data "
-            "first"
+            f"{out}: the engine ran {counted(n_tasks[shard], 'task')} for shard {shard}, although it announced "
+            f"one for each of the shards 0 to {n_shards - 1}; repartition the data first"
         )
     counts = [json.loads(bytes(data)) for _, data in sorted(rows, key=lambda row: row[0])]
     n_documents, n_ids, n_bytes, seconds, n_skipped, named = zip(*counts, strict=True)

@@ -484,7 +484,7 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
         One of DTYPES.
 
     Raises:
-        ValueError: there is no such type, or the type is too small.
+        ValueError: the type is not one that files of ids may have, or it is too small.
 
     >>> choose_dtype(None, 50257)
     'uint16'

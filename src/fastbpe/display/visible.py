@@ -28,8 +28,8 @@ class Part(NamedTuple):
     """Part of a token's visible text.
 
     text: str – characters of the token, or a sign.
-    is_sign: bool – whether text is a sign: for a character, for bytes that are not UTF-8, or a dotted circle that
-        shows a combining mark.
+    is_sign: bool – whether text is a sign, which stands for a character or for bytes that are not UTF-8, or is the
+        dotted circle before a combining mark.
     """
 
     text: str

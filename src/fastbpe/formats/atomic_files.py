@@ -71,7 +71,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write files into a folder: all of them or not one. The folder is created if it does not exist.
+    """Write files into a folder: all of them, or none. The folder is created if it does not exist.
 
     Each file is written under a temporary name, then all are renamed. If renaming fails, the old files are
     restored.

@@ -134,7 +134,7 @@ def parse(
 
 
 def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) -> str:
-    """Return the settings of the named class, or else of the class that the tokens suggest."""
+    """Return the name of the class whose rules apply: the named class, or else the one that the tokens suggest."""
     if class_name in _KINDS:
         return class_name
     if class_name not in (*class_settings.ANY_CLASS, "BPE"):

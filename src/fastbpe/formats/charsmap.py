@@ -1,7 +1,7 @@
 """Rules of a precompiled charsmap, read in Python: pairs of a source text and its target.
 
 The trie of sources is a double array (Darts): the children of a unit are at its base ^ byte, and its value, the
-offset of the target, at the base itself. `_core/normalize` does the same for whole texts.
+offset of the target, at the base itself. `_core/normalize` applies the rules to whole texts.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _read_prepared(
 
 
 def _with_pattern(model: Model | CodePointModel, pattern: PatternLike, where: str) -> Model:
-    """Replace the steps that split texts by a pattern; the model keeps its other steps."""
+    """Set the split pattern of a model, and drop its pre-tokenizers; the model keeps its other steps."""
     if not isinstance(model, Model) or model.spelling is not None:
         raise _has_own(where, "split pattern", "pattern")
     kept = {name: value for name, value in model.huggingface.items() if name != "pre_tokenizer"}

@@ -273,7 +273,7 @@ class OfPieces:
         return unknown
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
-        """Return the "model" for a class that merges: each two pieces that form one, in its order."""
+        """Return the "model" for a class that merges: every pair of pieces that form a piece, in its order."""
         ids = {piece for piece, _ in self.pieces}
         merges = [
             (piece[:cut], piece[cut:])

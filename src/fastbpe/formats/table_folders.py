@@ -185,7 +185,7 @@ class _Folder:
         return model
 
     def _codes(self) -> tuple[str, ...]:
-        """Return the codes of M2M100's languages."""
+        """Return the codes of M2M100's languages; none for another class."""
         if self._class_name != "M2M100":
             return ()
         value = self._config.get("language_codes", "m2m100")

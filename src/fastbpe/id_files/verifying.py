@@ -74,7 +74,8 @@ def verify_ids(
     Raises:
         FileNotFoundError: there is no such file.
         FormatError: the path leads to no files of ids.
-        ValueError: dtype is no such type, or it is None and no file states the dtype of the only file.
+        ValueError: dtype is not a type that `open_ids` accepts, or it is None and no file states the dtype of the
+            only file.
     """
     check_dtype(dtype)
     problems: list[str] = []

@@ -47,7 +47,7 @@ class SentencePieceProcessor(Encodes, Decodes):
         emit_unk_piece: return `<unk>` for pieces that the model does not know.
         enable_sampling: choose a random segmentation. nbest_size must then be below 0, or 2 to 512. With a word
             or char model, encoding then raises RuntimeError.
-        nbest_size: a unigram model draws one of this number of best segmentations; below 0: one of all.
+        nbest_size: a unigram model draws one of this many best segmentations; below 0: one of all.
         alpha: for a unigram model, weight of the score: a segmentation's probability is proportional to exp(alpha
             * score); for a BPE model, probability of skipping a merge (BPE dropout).
         num_threads: threads for a batch; -1: one per usable core.

@@ -136,7 +136,7 @@ def unpacked(str table not None):
 def of_names(str runs not None, Py_ssize_t name_length, *names):
     """Return the ranges of some names in a table of runs: words of a name and a length in base 36.
 
-    names: in lower case; the beginning of a name stands for all names that begin so.
+    names: in lower case; the beginning of a name stands for all names that begin with it.
     """
     cdef list out = []
     cdef Pending pending = Pending(0, -1)

@@ -1,7 +1,7 @@
 """Sets of Unicode 16.0.0 characters, for the classes of split patterns.
 
-tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's tables nor the `regex` package
-have that version, so all data comes from unicode_tables.py.
+tiktoken and tokenizers classify characters by Unicode 16.0.0. Python's tables and the `regex` package may have
+another version, so all data comes from unicode_tables.py.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Cursor:
         return taken
 
     def enter(self, at: int) -> None:
-        """Count the nesting level of a group or class that begins at `at`."""
+        """Enter a group or class that begins at `at`. Fails if it is nested too deeply."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups")

@@ -1,4 +1,4 @@
-"""Post-processors, as plain objects: the ids that they put around texts."""
+"""Post-processors, as plain objects: they put ids around texts, or trim offsets."""
 
 from __future__ import annotations
 

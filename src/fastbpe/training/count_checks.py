@@ -87,7 +87,7 @@ def check_neighbours_known(argument: str, source: object) -> None:
         source: texts, paths or counts; not the only source if these are counts of runs.
 
     Raises:
-        TrainingError: it is counts.
+        TrainingError: the source is counts.
     """
     if getattr(source, "runs_of", None) is not None:
         raise TrainingError("counts of runs cannot be a source with a name: add all up, and pass only the sum")

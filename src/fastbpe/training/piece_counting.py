@@ -160,7 +160,7 @@ def _check_neighbours(neighbours: object, superwords: object) -> None:
         raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
     if neighbours is not None and not isinstance(superwords, Superwords):
         raise TrainingError(
-            "neighbours= needs superwords=Superwords(…) and base=, because it cuts runs of the base's tokens; "
+            "neighbours= needs superwords=Superwords(…) and base=, because neighbours are tokens of the base; "
             "pass both, or leave neighbours= out"
         )
 

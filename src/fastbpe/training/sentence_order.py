@@ -88,10 +88,10 @@ class LastWords:
 
 
 class InOrder:
-    """Queue that passes on the parts of sentences from threads in the order of the batches.
+    """Queue that gets the sentences of each batch from threads, and passes them on in the order of the batches.
 
     Args:
-        kept: collector that receives them.
+        kept: collector to which it passes them.
     """
 
     def __init__(self, kept: Kept) -> None:

@@ -93,7 +93,7 @@ def unknown_interface() -> str | None:
 
 
 def why_not(tokenizer: Any) -> str | None:
-    """Return why a tokenizer cannot be accelerated, judging by its class and model type; None if it can."""
+    """Return why a tokenizer cannot be accelerated: transformers, its class or its model type; None if it can."""
     reason = unknown_interface()
     if reason is not None:
         return reason

@@ -184,8 +184,12 @@ def test_error_of_a_task_is_raised_and_wrong_numbers_of_tasks_are_named(tmp_path
     bad = write_part([pyarrow.table({"text": ["a", None]})], how, 1, "part 1")
     with pytest.raises(FormatError, match="row 1 of part 1 is null"):
         summary_of_rows([good, bad], Path(how.out), 2)
-    with pytest.raises(FormatError, match="ran 1 tasks, although it announced 2"):
-        summary_of_rows([good], Path(how.out), 2)
+    announced = "although it announced one for each of the shards 0 to"
+    for rows, n_shards, said in (([good], 2, "0 tasks for shard 1"), ([good, good], 2, "2 tasks for shard 0")):
+        with pytest.raises(FormatError, match=f"ran {said}, {announced} {n_shards - 1}"):
+            summary_of_rows(rows, Path(how.out), n_shards)
+    with pytest.raises(FormatError, match=f"ran 1 task for shard 1, {announced} 0"):
+        summary_of_rows([good, (1, good[1])], Path(how.out), 1)
     assert not [*tmp_path.glob("a-00001*")]
 
 

@@ -43,7 +43,7 @@ cdef class TwoPhases:
     """The two phases of a vocabulary.
 
     words: Vocabulary – the tokens of the first phase, with their ids in the whole vocabulary.
-    joins: uint64 array – left id << 32 | right id of each two ids that are adjacent in a superword.
+    joins: uint64 array – left id << 32 | right id of every pair of ids that are adjacent in a superword.
     superwords: Vocabulary – the merges of the second phase. None: not learned yet.
     joins_pieces: bool – these merges join whole pieces; otherwise ids within a piece.
     members: sequence of int – ids; any two of them may be adjacent in a superword. If given, joins is ignored.

@@ -248,7 +248,7 @@ cdef class TokenEncoder:
 
         Raises ValueError for a model that merges, which has only one segmentation.
 
-        n_best: draw from this number of best segmentations; 0: from all.
+        n_best: draw from this many best segmentations; 0: from all.
         milliseconds: as in encode_best().
         """
         cdef Tokens start = self._start(text, offsets)

@@ -360,7 +360,7 @@ cdef class _Trial:
     cdef int _merge_after(self, size_t start, size_t end) except -1:
         """Append the ids of a long piece that continues after the tail, by merging only its end.
 
-        Neighbouring ids of a merged text stay if merging the bytes of each two neighbours yields these two: the
+        Neighbouring ids of a merged text stay if merging the bytes of any two neighbours yields these two: the
         first merge to cross a border would also be the best one in the bytes of the two ids next to it. So the end
         is merged again only back to a border for which this holds.
         """

@@ -193,7 +193,7 @@ cdef class PieceSteps:
         return 0
 
     cdef int _split_runs(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Do the work of split_and_merge() if superwords join pieces: no group ends where a superword may be."""
+        """Do the work of split_and_merge() if superwords join pieces: no superword crosses the end of a group."""
         cdef size_t start = 0, at = 0, end, n_done, n_left = 0
         scratch.ends.n = 0
         while at < n:

@@ -5,7 +5,7 @@ BUCKETS_FROM_BYTES or more.
 
 The piece is merged in overlapping windows, so that the list and the queue fit into the second-level cache. The
 result is exact because merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if it
-turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
+turns the text of any two neighbours ti, ti+1 alone into ti, ti+1.
 
 - "Only if": no merge crosses the boundary between two tokens of the result, so each side is merged as if the other
   did not exist.

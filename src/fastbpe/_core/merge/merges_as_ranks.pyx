@@ -146,7 +146,7 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
     """Tell whether `left` and `right`, side by side, are still there when the merges of rank `token` start.
 
     Only a merge across the boundary between them could prevent this. The function follows the two symbols at the
-    boundary back in time: before a token was made, its part next to the boundary was there. For each two symbols
+    boundary back in time: before a token was made, its part next to the boundary was there. For any two symbols
     that were at the boundary together, it checks that their pair has no rank at which it would have been merged.
     Of equal ranks the leftmost pair comes first: a token on the left is made before a pair across the boundary,
     and a token on the right after it.

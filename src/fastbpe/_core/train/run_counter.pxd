@@ -19,7 +19,7 @@ cdef class NeighbourCounts:
 cdef class RunCounter(PieceCounter):
     cdef readonly NeighbourCounts neighbours
     cdef size_t _least
-    cdef bint _by_pairs  # each two neighbours are a run
+    cdef bint _by_pairs  # every pair of neighbours is a run
     cdef Cache _cache  # cache of words
     cdef Ids _ids  # ids of words
     cdef Ids _beside  # neighbouring ids, with a NONE between those that are not neighbours

@@ -3,8 +3,7 @@
 Runs may be as long as lines or longer, and distinct ones then take as much memory as the text. But a merge that
 joins two symbols across the border of two ids happens at most as often as these ids are neighbours, now and later.
 So no merge of at least `least` occurrences crosses a border between neighbours that are rarer, and runs are cut
-there.
-The resulting parts are short and frequent, and their amount hardly grows with the text.
+there. The resulting parts are short and frequent, and their number hardly grows with the text.
 
 Neighbours are counted in one array, by hash. If pairs share a count, it is too high. This only keeps borders that
 might be cut; it never cuts one that a merge crosses.
@@ -87,7 +86,7 @@ cdef class RunCounter(PieceCounter):
     neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Otherwise count the runs of two ids or more whose neighbours all
         have at least this count.
-    by_pairs: bool – count each two neighbours as a run of their own; nothing is cut.
+    by_pairs: bool – count every pair of neighbours as a separate run; nothing is cut.
     spill, limit: as for PieceTable.
     """
 

@@ -70,7 +70,7 @@ cdef class SeedFinder:
     cdef uint8_t* _text  # its units, each followed by UNIT_END
     cdef Keyed* _suffixes  # at: start of each; other: index of its unit. Sorted by their first two bytes
     cdef size_t _n_suffixes
-    cdef size_t* _starts  # start of the suffixes with each two first bytes; at the end, their number
+    cdef size_t* _starts  # start of the suffixes that begin with each pair of bytes; at the end, their number
     cdef int _abandoned
 
     def __cinit__(

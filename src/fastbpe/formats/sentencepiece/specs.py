@@ -128,7 +128,7 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
     """Read the spec in a message. If an option occurs twice, the last value counts.
 
     Raises:
-        protobuf.Damaged: the bytes are not a message.
+        protobuf.Damaged: the bytes are not a message, or have too many fields.
     """
     values: dict[str, Any] = {}
     unknown = []

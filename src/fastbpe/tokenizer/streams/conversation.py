@@ -160,7 +160,7 @@ class Conversation:
         return place + n_same, place + n_same + n_old, new[:n_new]
 
     def truncate_to(self, max_tokens: int, *, side: Side = "right") -> tuple[int, int, list[int]]:
-        """Cut off text until at most max_tokens ids are left. With one more character there would be more.
+        """Cut off text so that at most max_tokens ids are left. With one more character, there would be more.
 
         No special or added token is cut in two.
 
