@@ -14,7 +14,16 @@ pytest.importorskip("transformers")
 from fastbpe.transformers import accelerate
 from helpers.sampling import SEED, rounds
 from helpers.transformers_grid import FILES, MADE, TRAINED, answer, difference, make
-from helpers.transformers_random import draw_change, draw_decoding, draw_encoding, draw_other
+from helpers.transformers_random import (
+    CHOICES,
+    draw_change,
+    draw_decoding,
+    draw_encoding,
+    draw_options,
+    draw_other,
+    draw_text,
+    looked_at,
+)
 
 SIDES = {"padding_side": "right", "truncation_side": "right", "split_special_tokens": False}
 
@@ -89,3 +98,33 @@ def test_random_calls_after_random_changes_answer_like_stock(
         done.append(told[:300])
         found = compare(call, ours, stock, caplog)
         assert not found, f"{found}\nafter\n" + "\n".join(done)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("seed", rounds(4, 1000))
+def test_options_of_earlier_calls_answer_like_stock(
+    name: str, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A call with one text keeps what its options mean; settings and tokenizer may change before the next call."""
+    caplog.set_level(logging.WARNING, "transformers")
+    rng = random.Random(f"{SEED} {name} {seed} again")
+    ours, stock = accelerate(make(name)), make(name)
+    names, failed = [*CHOICES][:-3], []
+    kinds = [draw_options(rng, rng.sample(names, len(names)), rng.choice([1, 2, 3, 5])) for _ in range(3)]
+    for _ in range(60):
+        if rng.random() < 0.1:
+            told, call = draw_change(rng)
+        else:
+            text, options = draw_text(rng), rng.choice(kinds)
+            method, uses = rng.choice(["__call__", "__call__", "encode"]), rng.random() < 0.2
+            told = f"{method}({text!r}, **{options!r})"
+
+            def call(
+                t: Any, text: str = text, options: Any = options, method: str = method, uses: bool = uses
+            ) -> Any:
+                made = getattr(t, method)(text, **options)
+                return (made, looked_at(made)) if uses else made
+
+        if found := compare(call, ours, stock, caplog):
+            failed.append(f"{told}:\n    {found}")
+    assert not failed, "\n".join(failed)[:6000]

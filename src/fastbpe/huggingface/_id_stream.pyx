@@ -15,8 +15,8 @@ cdef class QuickStream:
     """Base of `id_stream.DecodeStream`, with the state that `step` reads. A derived class has `_look_up` and `_step`."""
 
     cdef public object _quick  # the tokenizer while the table may answer; None while the slow stream is at work
-    cdef public list _counter  # one int, which changes when the tokenizer changes
-    cdef public object _seen  # the int for which the table is valid
+    cdef public list _counter  # one object, for which another is put when the tokenizer changes
+    cdef public object _seen  # the object for which the table is valid
     cdef public dict _known  # id → its text; None: the text depends on other ids
     cdef public object _last  # the id of the last text, if the table answered; None: the slow stream did
 
@@ -26,7 +26,7 @@ cdef class QuickStream:
     @cython.critical_section
     def step(self, tokenizer, id):
         """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
-        # The addresses are compared and not the values: a greater int of the same value is possible, and only slower.
+        # The addresses are compared and not the values: another int of the same value is possible, and only slower.
         if tokenizer is self._quick and PyList_GET_ITEM(self._counter, 0) == <PyObject*> self._seen:
             try:
                 one = id if type(id) is int else index(id)

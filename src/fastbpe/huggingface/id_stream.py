@@ -32,14 +32,14 @@ _QUICK = ("_quick", "_counter", "_seen", "_known", "_last")  # attributes of Qui
 class Texts(NamedTuple):
     """Texts that ids add to a stream.
 
-    counter: list of one int, which changes when the tokenizer changes.
-    seen: the int for which the texts are valid.
+    counter: list of one object, for which another is put when the tokenizer changes.
+    seen: the object for which the texts are valid.
     known: id → its text; None: the text depends on the ids before.
     find: function of an id that returns its text, or None.
     """
 
-    counter: list[int]
-    seen: int
+    counter: list[Any]
+    seen: object
     known: dict[int, str | None]
     find: Callable[[int], str | None]
 

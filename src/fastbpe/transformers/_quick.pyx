@@ -1,19 +1,19 @@
-"""Fast path for calls without options, compiled: Python code would take three times as long as the encoding.
+"""Short calls, compiled: Python code would take three times as long as the encoding.
 
 encode_text(hf, cls, text, adds_special)    the ids of a text, or None
 call_plain(hf, cls, text)                   the BatchEncoding of a text or of a list of texts, or None
+call_again(hf, cls, text, options)          the BatchEncoding of a text, with options that an earlier call had, or None
 
 hf is an accelerated tokenizer; cls, the class that `classes` made for it; adds_special, add_special_tokens of the
 call. None: the slow path must handle the call, because it undoes settings of the last call, for example, or
 because a subclass or the object itself overrides `_encode_plus`.
 """
 
-from fastbpe.huggingface.columns import put_frame
+from fastbpe.huggingface.columns import padded_length, put_frame
 from fastbpe.huggingface.inputs import are_texts
-from fastbpe.transformers.encode_plus import batch_encoding, warn_of_long
-from fastbpe.transformers.encodings import LazyEncodings
+from fastbpe.transformers.encode_plus import SHORT, batch_encoding, key_of, set_up, warn_of_long
+from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers import engine as engines, watching
-from fastbpe.transformers.snapshot import read_parts
 
 # Tried and dropped: masks that the core makes, of several ints of value 1, so that freeing a mask does not wait
 # for one reference count: no certain gain. Ids that the core puts into the frame: no certain gain either.
@@ -65,6 +65,84 @@ def call_plain(hf, cls, text):
     return made
 
 
+def call_again(hf, cls, str text, dict options):
+    cdef dict columns
+    cdef list ids, spans
+    cdef Py_ssize_t n, n_pads = 0
+    engine = ready_engine(hf, cls)
+    if engine is None or len(text) > SHORT or not (text.isascii() or are_texts((text,))):
+        return None
+    try:
+        repeat = (<dict>engine.repeats).get(key_of(options))
+    except TypeError:  # an option that has no hash
+        return None
+    if repeat is None or repeat.epoch is not EPOCH[0] or hf.model_input_names != repeat.names:
+        return None
+    epoch, call, plan, wanted, offsets, _ = <tuple>repeat
+    tokenizer, frame, settings, padding, truncation, _ = <tuple>plan
+    original = engine.original
+    with engine.settings_lock:
+        set_up(hf, original, call)
+        if (
+            original.truncation != settings
+            or original.padding != padding
+            or original.encode_special_tokens is not False
+        ):
+            return None
+
+    spans = None
+    if offsets is None:
+        ids = tokenizer.encode(text, allowed_special="all")
+    else:
+        (ids,), (spans,) = offsets.encode([text])
+    if truncation is not None and len(ids) > truncation.limit:
+        if truncation.strategy == "only_second":
+            return None
+        cut = slice(len(ids) - truncation.limit, None) if truncation.left else slice(truncation.limit)
+        ids = ids[cut]
+        spans = None if spans is None else spans[cut]
+    put_frame(ids, frame)
+    n = len(ids)
+    if padding is not None:
+        n_pads = max(padded_length((n,), padding) - n, 0)
+        pad, pad_type, is_left = padding["pad_id"], padding["pad_type_id"], padding["direction"] == "left"
+    else:
+        pad, pad_type, is_left = 0, 0, False
+    columns = {"input_ids": padded(ids, pad, n_pads, is_left)}
+    if wanted.type_ids:
+        columns["token_type_ids"] = padded(types_of(frame, n), pad_type, n_pads, is_left)
+    if wanted.attention_mask:
+        columns["attention_mask"] = padded([1] * n, 0, n_pads, is_left)
+    if wanted.special_mask:
+        columns["special_tokens_mask"] = padded(in_frame(frame, n), 1, n_pads, is_left)
+    if spans is not None:
+        spans = [(0, 0)] * len(frame.before) + spans + [(0, 0)] * len(frame.behind)
+        columns["offset_mapping"] = padded(spans, (0, 0), n_pads, is_left)
+    if wanted.length:
+        columns["length"] = n + n_pads
+    if call["max_length"] is None and n + n_pads > hf.model_max_length:
+        warn_of_long(hf, [columns["input_ids"]], None, call["verbose"])
+
+    flags = {"add_special_tokens": call["add_special_tokens"], "is_pretokenized": False}
+    encodings = LazyEncodings(Call(engine.twin(), [text], flags, settings, padding, False, False), 1)
+    engine.n_plain += 1
+    if call["return_tensors"] is not None:
+        columns = {name: [column] for name, column in columns.items()}
+        return batch_encoding()(columns, encodings, tensor_type=call["return_tensors"], n_sequences=1)
+    if wanted.length:
+        columns["length"] = [columns["length"]]
+    made = new(batch_encoding())
+    made.data, made._encodings, made._n_sequences = columns, encodings, 1
+    return made
+
+
+cdef list padded(list column, pad, Py_ssize_t n_pads, is_left):
+    """Return a column with padding at one end."""
+    if not n_pads:
+        return column
+    return [pad] * n_pads + column if is_left else column + [pad] * n_pads
+
+
 cdef ready_engine(hf, cls):
     """Return the engine of a tokenizer; None if it waits, or `_encode_plus` is overridden."""
     cdef dict fields = hf.__dict__
@@ -113,12 +191,19 @@ cdef list types_of(frame, Py_ssize_t n):
     return types
 
 
-cdef tuple ready(hf, engine, adds_special):
-    """Return the results of `Engine.ready` and `Engine.frame` for one text, but faster.
+cdef list in_frame(frame, Py_ssize_t n):
+    """Return 1 for each id of the frame, 0 for each id of the text; n: number of all."""
+    cdef list made = []
+    for item in <tuple>frame.items:
+        made += [1] * len(item.ids) if item.sequence is None else [0] * (n - frame.n_added)
+    return made
 
-    None: either is None, or the original has settings of the last call.
+
+cdef tuple ready(hf, engine, adds_special):
+    """Return the tokenizer and the frame for one text.
+
+    None: there are none, or the original has settings of the last call.
     """
-    cdef tuple found
     original = engine.original
     if (
         original.truncation is not None
@@ -127,26 +212,15 @@ cdef tuple ready(hf, engine, adds_special):
         or (<dict>hf.__dict__).get("split_special_tokens") is not False
     ):
         return None
-    kept, epoch = engine.plain, EPOCH[0]
-    # If it is still the same post-processor object, the tables and the twin belong to this state.
-    if kept.epoch == epoch and kept.n_changes == engine.n_changes[0] and kept.post is engine._post:
-        found = (<dict>kept.found).get(adds_special)
-        if found is not None:
-            return found
-    try:
-        parts, n_changes = read_parts(original), engine.n_changes[0]
-    except Exception:
-        return None
-    is_same = kept.parts == parts and kept.n_changes == n_changes and kept.post is engine._post
-    found = (<dict>kept.found).get(adds_special) if is_same else None
+    now = EPOCH[0]
+    then, known = <tuple>engine.plain
+    if then is not now:
+        known = {}
+    found = (<dict>known).get(adds_special)
     if found is None:
         tokenizer = engine.ready()
         frame = engine.frame(pair=False, add_special_tokens=adds_special)
-        if tokenizer is None or frame is None:
-            return None
-        found = tokenizer, frame
-        if engine.n_changes[0] != n_changes or read_parts(original) != parts:
-            return found  # another thread changed the original meanwhile
-    others = kept.found if kept[1:4] == (parts, n_changes, engine._post) else {}
-    engine.plain = engines.Plain(epoch, parts, n_changes, engine._post, {**others, adds_special: found})
+        if tokenizer is not None and frame is not None:
+            found = tokenizer, frame
+            engine.plain = now, {**known, adds_special: found}
     return found

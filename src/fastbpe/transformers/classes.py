@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.huggingface.rows import HandOver
-from fastbpe.transformers._quick import call_plain, encode_text
+from fastbpe.transformers._quick import call_again, call_plain, encode_text
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encode_plus import encode
 from fastbpe.transformers.engine import ENGINE, WAITS, Engine, engine_of
@@ -112,6 +112,10 @@ def _may_skip(hf: Any, own: list[type], name: str) -> bool:
 
 def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
+        if type(text) is str and text_pair is None and not args:
+            made = call_again(self, own[0], text, options)
+            if made is not None:
+                return made
         engine = engine_of(self)
         try:
             if type(self) is not own[0] and any(

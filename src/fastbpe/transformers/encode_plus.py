@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
+from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Wanted, build_columns
 from fastbpe.huggingface.inputs import Inputs, sort_inputs
-from fastbpe.huggingface.rows import HandOver, encode_rows
+from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_rows
 from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.plans import make_offsets, make_plan
+from fastbpe.transformers.watching import EPOCH
 
 #: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. A call with others is handed over.
 DEFAULTS: dict[str, Any] = {
@@ -34,7 +37,25 @@ DEFAULTS: dict[str, Any] = {
 }
 _SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template passes in each call; False: no effect
 ARRAYS = ("np", "pt")
-_SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays are faster than arrays
+_MAX_REPEATS = 64
+SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays are faster than arrays
+
+
+class Repeat(NamedTuple):
+    """What a call with one text has found out for later calls with the same options; see `_quick.call_again`.
+
+    epoch: EPOCH[0] before; with another one, nothing here may be used.
+    call: the options, with defaults.
+    plan, wanted, offsets: see their classes; offsets is None unless wanted.
+    names: the tokenizer's model_input_names.
+    """
+
+    epoch: object
+    call: dict[str, Any]
+    plan: Plan
+    wanted: Wanted
+    offsets: Offsets | None
+    names: list[str]
 
 
 @cache
@@ -60,6 +81,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     Raises:
         HandOver: the original must handle the call. Its settings are restored.
     """
+    given = options
     if _SANITIZE in options:
         options = {**options}
         if options.pop(_SANITIZE):
@@ -75,6 +97,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
         raise HandOver("an empty batch, a mix of texts and pairs, or a text that is not a str of valid Unicode")
+    epoch = EPOCH[0]
     with engine.settings_lock:
         set_up(hf, engine.original, call)
         plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
@@ -85,7 +108,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     columns: dict[str, Any] | None = None
     samples: list[int] | None = None
     as_array = str(getattr(call["return_tensors"], "value", call["return_tensors"])) in ARRAYS
-    is_short = len(inputs.firsts) == 1 and len(inputs.firsts[0]) <= _SHORT
+    is_short = len(inputs.firsts) == 1 and len(inputs.firsts[0]) <= SHORT
     if as_array and not (words or overflowing or inputs.seconds or is_short):
         from fastbpe.transformers.arrays import build_arrays  # here: it needs numpy
 
@@ -98,6 +121,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         columns = build_columns(rows, plan.frame, plan.padding, wanted)
         n_rows = len(rows)
         longest = max(map(len, columns["input_ids"]))
+        if not (inputs.is_batched or words or overflowing or inputs.seconds or plan.splits_special):
+            _remember(engine, given, Repeat(epoch, call, plan, wanted, offsets, [*hf.model_input_names]))
     if overflowing:
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
     if call["max_length"] is None and longest > hf.model_max_length:
@@ -107,6 +132,18 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     made = Call(twin, inputs.batch, options, plan.settings, plan.padding, plan.splits_special, overflowing)
     encodings = LazyEncodings(made, n_rows)
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
+
+
+def _remember(engine: Engine, options: dict[str, Any], repeat: Repeat) -> None:
+    with suppress(TypeError):  # an option that has no hash
+        if len(engine.repeats) >= _MAX_REPEATS:
+            engine.repeats.clear()
+        engine.repeats[key_of(options)] = repeat
+
+
+def key_of(options: dict[str, Any]) -> tuple[Any, ...]:
+    """Return a key for options. True and 1 are equal, but mean different things: the types are part of it."""
+    return (*options, *options.values(), *map(type, options.values()))
 
 
 def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> None:

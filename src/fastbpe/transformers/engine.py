@@ -9,7 +9,6 @@ import weakref
 from collections import Counter
 from typing import Any
 
-from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.huggingface.frames import Frame, frame_of
@@ -28,7 +27,7 @@ from fastbpe.transformers.snapshot import (
     remembered_specials,
     sampling_of,
 )
-from fastbpe.transformers.watching import watch
+from fastbpe.transformers.watching import EPOCH, watch
 
 logger = logging.getLogger("fastbpe.transformers")
 
@@ -40,16 +39,6 @@ _SETTINGS = ("truncation", "padding")
 FIRST_CALLS = 3  # calls that a waiting engine leaves to the original
 FIRST_CHARACTERS = 10_000  # longest text of such a call; a longer text makes the tables at once. For decoding: ids
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
-
-
-class Plain(NamedTuple):
-    """Results of `_quick.ready`, with the state of the tokenizer for which they are valid."""
-
-    epoch: int
-    parts: Any
-    n_changes: int
-    post: Any
-    found: dict[bool, tuple[Tokenizer, Frame]]
 
 
 class Engine:
@@ -71,9 +60,10 @@ class Engine:
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
-        plain: the results of `_quick.ready`.
-        n_plain: number of calls without options that fastbpe handled. `calls` does not include them, because
-            counting there is slower.
+        plain: EPOCH[0], and the results of `ready` and `frame` for one text at that time, by add_special_tokens.
+        repeats: what calls of `_encode_plus` with one text have found out; see `encode_plus.Repeat`.
+        n_plain: number of calls that `_quick` handled. `calls` does not include them, because counting there is
+            slower.
     """
 
     def __init__(self, original: Any, *, waits: bool = False) -> None:
@@ -90,10 +80,13 @@ class Engine:
         self._split_for: State | None = None  # state for which `_splits` is valid
         self._splits = False
         self._tokenizer: Tokenizer | None = None
+        self._ready_at: object = None  # EPOCH[0] at the last check of the state
         self._post: Any = _NOT_READ
+        self._read: tuple[object, Any] = None, None  # EPOCH[0] and the post-processor's state
+        self.repeats: dict[Any, Any] = {}
+        self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame]]] = None, {}
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
-        self.plain = Plain(-1, None, 0, None, {})
         self._twin: Twin | None = None
         self._lock = threading.RLock()
         self.settings_lock = ForkSafeLock()
@@ -110,15 +103,22 @@ class Engine:
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original's present state; None if fastbpe does not support it."""
         self.waits = False
+        now = EPOCH[0]
+        if now is not self._ready_at:
+            self._check()
+            self._ready_at = now
+        return self._tokenizer
+
+    def _check(self) -> None:
+        """Make the tables if they do not belong to the original's present state."""
         try:
             if self.read_state() == self._state:
-                return self._tokenizer
+                return
         except Exception:  # tokenizers raises plain Exception for components written in Python
             if self._state is None and self.reason is not None:
-                return None
+                return
         with self._lock:
             self._make()
-        return self._tokenizer
 
     def goes_on_waiting(self, *inputs: Any) -> bool:
         """Count a call of a waiting engine, and tell whether the original handles it.
@@ -229,14 +229,19 @@ class Engine:
         return copied
 
     def _read_post(self) -> Any:
-        try:
-            return component_state(self.original.post_processor)
-        except Exception:
-            return b""  # written in Python: `_make` refuses it
+        now, (then, state) = EPOCH[0], self._read
+        if now is not then:
+            try:
+                state = component_state(self.original.post_processor)
+            except Exception:
+                state = b""  # written in Python: `_make` refuses it
+            self._read = now, state
+        return state
 
     def _make(self) -> None:
         original = self.original
-        self._tokenizer, self._twin, self._frames, self._post = None, None, {}, _NOT_READ
+        self._ready_at, self._tokenizer, self._twin = None, None, None
+        self._frames, self._post = {}, _NOT_READ
         self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
             if type(original.model).__name__ not in MODEL_OPTIONS:

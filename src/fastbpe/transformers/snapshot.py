@@ -85,19 +85,6 @@ def sampling_of(model: Any) -> str:
     return next((f"{name}={value:g}" for name, value in found if value), "")
 
 
-def read_parts(tokenizer: Any) -> tuple[Any, ...]:
-    """Read the post-processor and all that `read_state` reads (except n_changes) in one step, which is faster."""
-    model, normalizer, pre_tokenizer = tokenizer.model, tokenizer.normalizer, tokenizer.pre_tokenizer
-    decoder, post_processor = tokenizer.decoder, tokenizer.post_processor
-    return (
-        None if normalizer is None else normalizer.__getstate__(),
-        None if pre_tokenizer is None else pre_tokenizer.__getstate__(),
-        None if decoder is None else decoder.__getstate__(),
-        None if post_processor is None else post_processor.__getstate__(),
-        *_options(model),
-    )
-
-
 def component_state(component: Any) -> Any:
     """Return the pickled state of a tokenizer's component; None without a component."""
     return None if component is None else component.__getstate__()

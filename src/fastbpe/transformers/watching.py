@@ -2,9 +2,9 @@
 
 Normalizer, pre-tokenizer, post-processor, decoder and the options of the model can be read in about a microsecond,
 so `snapshot` compares them. Added tokens and the vocabulary cannot: while watched tokenizers exist, the methods of
-`tokenizers.Tokenizer` that change them also count the change. The setters of components and of their attributes
-increase `EPOCH`, which all tokenizers share: as long as it has not changed, a call with a short text need not
-compare.
+`tokenizers.Tokenizer` that change them also count the change. They and the setters of components and of their
+attributes replace the object in `EPOCH`, which all tokenizers share: as long as it is the same, a call need not
+compare. (A number could be lost between threads.)
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastbpe.transformers._original import tokenizers
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
 SET = ("model", "decoder")  # properties with setters that count, too
-EPOCH = [0]  # number of changes to components of all tokenizers since the first was watched
+EPOCH = [object()]  # another object after each change of a watched tokenizer, or of any component
 
 _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
 _PARTS = ("normalizers", "pre_tokenizers", "processors", "decoders", "models")
@@ -93,22 +93,22 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(tokenizer, *args, **options)
         finally:
-            EPOCH[0] += 1
             counter = _changes.get(tokenizer)
             if counter is not None:
                 counter[0] += 1
+            EPOCH[0] = object()  # the last: who sees it sees the change
 
     return counting
 
 
 def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method so that it increases EPOCH after the change."""
+    """Wrap a method so that EPOCH gets another object after the change."""
 
     @functools.wraps(method)
     def noting(*args: Any) -> Any:
         try:
             return method(*args)
         finally:
-            EPOCH[0] += 1
+            EPOCH[0] = object()
 
     return noting
