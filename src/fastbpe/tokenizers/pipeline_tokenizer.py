@@ -182,7 +182,7 @@ class Tokenizer:
 
     def _encode_batch(self, input: Any, words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         read = encoded_rows.words_row if of_type(words, bool) else encoded_rows.text_row
-        batch = [*map(read, of_type(encoded_rows.without_arrays(input), (list, tuple)))]
+        batch = [*map(read, sequence(encoded_rows.without_arrays(input)))]
         return self._encode(batch, words, adds_special, fast)
 
     def _encode(self, batch: list[encoded_rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
@@ -436,7 +436,7 @@ class Tokenizer:
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
-        paths = [of_type(path, str) for path in of_type(files, (list, tuple))]
+        paths = [of_type(path, str) for path in sequence(files)]
         training.train(self._definition, training.lines_of(paths), trainer)
 
     def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
