@@ -190,10 +190,7 @@ def find_set(
             )
         raise FormatError(f"{place}: not a file of ids; pass one ({', '.join(suffixes)}), or a folder of them")
     elif place.exists():
-        if not place.is_file():
-            raise FormatError(
-                f"{place}: a pipe or device, but files of ids are mapped into memory; copy it to a file first"
-            )
+        check_mappable(place)
         sets = {(place, 0): {0: place}}
     else:
         found_beside = _sets(place.parent.iterdir(), suffixes) if place.parent.is_dir() else {}
@@ -211,6 +208,14 @@ def find_set(
             "or remove it"
         )
     return output, n, found
+
+
+def check_mappable(path: Path) -> None:
+    """Raise FormatError for a pipe or device."""
+    if path.exists() and not path.is_file():
+        raise FormatError(
+            f"{path}: a pipe or device, but files of ids are mapped into memory; copy it to a file first"
+        )
 
 
 def _sets(paths: Any, suffixes: Sequence[str]) -> dict[tuple[Path, int], dict[int, Path]]:
