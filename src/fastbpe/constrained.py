@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fastbpe._utils.arguments import integer
+from fastbpe.errors import InvalidTokenError
 from fastbpe.tokenizer.internals import surfaces_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -24,6 +26,8 @@ class GuidedTokenizer:
 
     Raises:
         ValueError: the tokenizer has no end-of-text token, and eos_token_id is not given.
+        TypeError: eos_token_id is not an integer.
+        InvalidTokenError: eos_token_id is not a token of the vocabulary.
 
     >>> made = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<end>": 257})
     >>> guided = GuidedTokenizer(made, eos_token_id=257)
@@ -37,7 +41,7 @@ class GuidedTokenizer:
         eos = tokenizer.eos_token_id if eos_token_id is None else eos_token_id
         if eos is None:
             raise ValueError("the tokenizer has no end-of-text token (role eos): pass eos_token_id=")
-        self.eos_token_id = eos
+        self.eos_token_id = integer("eos_token_id", eos)
         self.bos_token_id = tokenizer.bos_token_id
         special = {*tokenizer.special_tokens.values()}
         if tokenizer.mode == "codepoint" and tokenizer.unk_token_id is not None:
@@ -52,6 +56,11 @@ class GuidedTokenizer:
                 name = b""
             is_text = name and token_id not in special
             self.tokens.append(surface(token_id) if is_text else name)
+        if not 0 <= self.eos_token_id < len(self.tokens) or not self.tokens[self.eos_token_id]:
+            raise InvalidTokenError(
+                f"eos_token_id={eos} is not a token of this vocabulary (its ids are between 0 and "
+                f"{tokenizer.n_vocab - 1})"
+            )
         self._tokenizer = tokenizer
 
     @property

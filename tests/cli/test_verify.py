@@ -68,6 +68,14 @@ def test_flags_of_id_files_are_refused_for_vocabularies(run, model, text, tmp_pa
     assert run("verify", tmp_path / "a.bin", model, "--dtype", "uint16").status == 0  # one PATH has ids
 
 
+def test_text_is_refused_for_files_of_ids(run, model, text, tmp_path):
+    run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
+    done = run("verify", tmp_path / "a.bin", "-m", model, "--text", text)
+    assert (done.status, done.out) == (2, b"")
+    assert "--text is only for vocabularies" in done.err
+    assert run("verify", tmp_path / "a.bin", model, "-m", model, "--text", text).status == 0  # one PATH is one
+
+
 def test_json_has_facts_and_problems_of_every_path(run, model, text, tmp_path):
     run("encode", "-m", model, text, "-o", tmp_path / "a.bin")
     (tmp_path / "bad.fbpe").write_bytes(b"nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import enum
 import inspect
@@ -351,6 +352,91 @@ def nested(m: Any) -> Any:
 )
 def test_odd_values_are_taken_or_refused_like_the_original(call: Callable[[Any], Any]) -> None:
     Twins(face, stock).check(call)
+
+
+class Indexable:
+    """Object whose items are read by index only."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, at: int) -> Any:
+        return self.items[at]
+
+
+def template(m: Any, **options: Any) -> str:
+    return repr(m.processors.TemplateProcessing(**{"single": "$A", "pair": "$A $B", **options}))
+
+
+#: Items of a list argument of each class or method, and a call with it.
+LISTS: dict[str, tuple[Callable[[Any], list[Any]], Callable[[Any, Any], Any]]] = {
+    **{
+        f"{kind}.{name}": (
+            lambda m: ["a"],  # tokenizers shuffles several
+            lambda m, v, kind=kind, name=name: repr(getattr(m.trainers, kind)(show_progress=False, **{name: v})),
+        )
+        for kind in ("BpeTrainer", "WordPieceTrainer", "UnigramTrainer", "WordLevelTrainer", "ParityBpeTrainer")
+        for name in ("special_tokens", "initial_alphabet")
+        if (kind, name) != ("WordLevelTrainer", "initial_alphabet")
+    },
+    "normalizers": (lambda m: [m.normalizers.NFC()], lambda m, v: repr(m.normalizers.Sequence(v))),
+    "pre_tokenizers": (lambda m: [m.pre_tokenizers.Digits()], lambda m, v: repr(m.pre_tokenizers.Sequence(v))),
+    "processors": (lambda m: [m.processors.ByteLevel()], lambda m, v: repr(m.processors.Sequence(v))),
+    "decoders": (lambda m: [m.decoders.Fuse()], lambda m, v: repr(m.decoders.Sequence(v))),
+    "special_tokens": (lambda m: [("a", 1)], lambda m, v: template(m, special_tokens=v)),
+    "single": (lambda m: ["$A"], lambda m, v: template(m, single=v)),
+    "pair": (lambda m: ["$A", "$B"], lambda m, v: template(m, pair=v)),
+    "special token": (lambda m: ["a", 1], lambda m, v: template(m, special_tokens=[v])),
+    "id and special token": (lambda m: [1, "a"], lambda m, v: template(m, special_tokens=[v])),
+    "sep": (lambda m: ["a", 1], lambda m, v: repr(m.processors.BertProcessing(v, PAIR))),
+    "cls_token": (lambda m: ["a", 1], lambda m, v: repr(m.processors.RobertaProcessing(PAIR, v))),
+    "merges": (lambda m: [("a", "b")], lambda m, v: repr(m.models.BPE({"a": 0, "b": 1, "ab": 2}, v))),
+    "merge": (lambda m: ["a", "b"], lambda m, v: repr(m.models.BPE({"a": 0, "b": 1, "ab": 2}, [v]))),
+    "scores": (lambda m: [("a", 1.0)], lambda m, v: repr(m.models.Unigram(v))),
+    "score": (lambda m: ["a", 1.0], lambda m, v: repr(m.models.Unigram([v]))),
+    "batch": (lambda m: ["a", "b"], lambda m, v: len(m.Tokenizer(bpe(m)).encode_batch(v))),
+    "batch of words": (
+        lambda m: [["a"], ["b"]],
+        lambda m, v: len(m.Tokenizer(bpe(m)).encode_batch(v, is_pretokenized=True)),
+    ),
+    "ids": (lambda m: [0, 1], lambda m, v: m.Tokenizer(bpe(m)).decode(v)),
+    "tokens": (lambda m: ["a", "b"], lambda m, v: m.Tokenizer(bpe(m)).add_tokens(v)),
+    "files": (lambda m: ["/dev/null"], lambda m, v: m.Tokenizer(bpe(m)).train(v)),
+    "encodings": (lambda m: [m.Tokenizer(bpe(m)).encode("a")], lambda m, v: m.Encoding.merge(v).ids),
+}
+#: Kinds of objects with several items.
+KINDS: dict[str, Callable[[list[Any]], Any]] = {
+    "list": list,
+    "tuple": tuple,
+    "empty tuple": lambda items: (),
+    "empty dict": lambda items: {},
+    "empty str": lambda items: "",
+    "str": lambda items: "ab",
+    "set": lambda items: set(),
+    "dict": lambda items: dict.fromkeys(range(2)),
+    "iterator": iter,
+    "deque": collections.deque,
+    "array": lambda items: np.array(items, dtype=object),
+    "indexable": Indexable,
+    "None": lambda items: None,
+}
+
+
+def test_list_arguments_are_taken_or_refused_like_the_original() -> None:
+    for name, (items, call) in LISTS.items():
+        for kind, made in KINDS.items():
+            told = name, kind
+            Twins(face, stock).check(lambda m, call=call, made=made, items=items: call(m, made(items(m))), told)
+
+
+@pytest.mark.parametrize("value", [None, 5, b"a", ["a"]])
+def test_wrong_identifier_is_named(value: Any) -> None:
+    assert outcome(lambda: stock.Tokenizer.from_pretrained(value)) is TypeError
+    with pytest.raises(TypeError, match=rf"^identifier must be a str, not {type(value).__name__}$"):
+        face.Tokenizer.from_pretrained(value)
 
 
 def test_template_without_its_special_token_adds_nothing() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -274,3 +276,39 @@ def test_batch_with_ids_around_each_text_equals_sentencepiece(
     for options in ({"add_bos": True}, {"add_eos": True}, {"reverse": True}):
         expected = theirs.encode(["a low", "", "new"], out_type=kind, **options)
         assert processor.encode(["a low", "", "new"], out_type=kind, **options) == expected
+
+
+#: Paths of files that cannot be opened; the last two only if the user is not root.
+PATHS = ("none.txt", "none/a.txt", "folder", "a.txt/b.txt", "x" * 300, "locked.txt", "sealed/a.txt")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other errors")
+def test_file_that_cannot_be_opened_has_sentencepieces_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("\n".join(LINES))
+    for folder in ("folder", "sealed"):
+        Path(folder).mkdir()
+    Path("locked.txt").touch(mode=0)
+    Path("sealed").chmod(0o555)
+    options: dict[str, Any] = {"vocab_size": 24, "minloglevel": 2, "model_type": "bpe"}
+    spm.SentencePieceTrainer.train(input="a.txt", model_prefix="a", **options)
+    calls: dict[str, Callable[[Any, str], Any]] = {
+        "load": lambda m, path: m.SentencePieceProcessor(model_file=path),
+        "rules": lambda m, path: m.SentencePieceNormalizer(rule_tsv=path),
+        "input": lambda m, path: m.SentencePieceTrainer.train(input=path, model_prefix="m", **options),
+        "tsv": lambda m, path: m.SentencePieceTrainer.train(
+            input="a.txt", model_prefix="m", normalization_rule_tsv=path, **options
+        ),
+        "output": lambda m, path: m.convert_to_flatbuffer(model_file="a.model", output_file=path),
+    }
+    for path in PATHS[: 5 if os.geteuid() == 0 else 7]:
+        for name, call in calls.items():
+            if (path, name) in {("none.txt", "output"), ("locked.txt", "output")}:
+                continue  # can be written; ours replaces a locked file, for which the folder counts
+            with pytest.raises((RuntimeError, ValueError)) as theirs:
+                call(sentencepiece, path)
+            with pytest.raises(type(theirs.value)) as ours:
+                call(spm, path)
+            assert str(ours.value) == str(theirs.value), (path, name)

@@ -697,6 +697,23 @@ def test_invalid_normalizer_arguments_raise_as_in_sentencepiece(tmp_path: Path) 
         )
 
 
+def test_rule_files_are_cut_where_sentencepiece_cuts_them(tmp_path: Path) -> None:
+    """Only U+0020 parts code points; other white space of ASCII is trimmed, and any other is refused."""
+    path = tmp_path / "rules.tsv"
+    blanks = [*" \t\n\v\f\r\x1c\x85\xa0\u1680\u2000\u2028\u202f\u205f\u3000\ufeff", "\r\n"]
+    words = [
+        form for blank in blanks for form in (f"61{blank}", f"{blank}61", f"61{blank}62", blank, f"U+{blank}61")
+    ]
+    for word in [*words, "+61", "++61", "U++61", "+0x61", "U+0x61", "0x+61", "+", "U+", "-61", "u+61", "U+U+61"]:
+        for line in (f"{word}\t63\n", f"63\t{word}\n", f"63\t{word}"):
+            path.write_bytes(line.encode())
+            theirs, ours = (
+                outcome(lambda m=m: m.SentencePieceNormalizer(rule_tsv=str(path)).normalize("a63ab cb\xa0\u3000a"))
+                for m in (sentencepiece, drop_in)
+            )
+            assert ours == theirs, line
+
+
 def test_error_of_a_wrong_rule_is_short() -> None:
     with pytest.raises(TypeError, match="norm_map must be a list of") as caught:
         drop_in.SentencePieceNormalizer(norm_map=[("a", ["b"] * 10**5)])

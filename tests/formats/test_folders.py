@@ -406,6 +406,18 @@ def test_blenderbot_puts_a_space_before_texts_whatever_its_tokenizer_json_says(t
         assert fastbpe.load(tmp_path / "again.json").encode("a") == expected
 
 
+def test_two_files_with_a_space_before_texts_are_exported_as_tokenizer_json(tmp_path: Path) -> None:
+    Tokenizer.from_ranks({**RANKS, b" a": 258}, pattern="gpt2").export(tmp_path, format="gpt2")
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "BlenderbotTokenizer", "eos_token": "</s>"})
+    loaded = fastbpe.load(tmp_path)
+    loaded.export(tmp_path / "new.json", format="huggingface")
+    steps = json.loads((tmp_path / "new.json").read_text(encoding="utf-8"))["pre_tokenizer"]
+    assert (steps["type"], steps["add_prefix_space"]) == ("ByteLevel", True)
+    made = fastbpe.load(tmp_path / "new.json")
+    for text in ("a", " a", "", "a</s>a", "a a", "</s> a"):
+        assert made.encode(text, allowed_special="all") == loaded.encode(text, allowed_special="all")
+
+
 def test_luke_joins_both_lists_of_special_tokens(tmp_path: Path) -> None:
     PLAIN.export(tmp_path, format="gpt2")
     roles = {f"{role}_token": "a" for role in ("bos", "eos", "unk", "sep", "pad", "cls", "mask")}

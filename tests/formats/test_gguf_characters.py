@@ -95,6 +95,18 @@ def test_ids_are_those_of_llama_cpp() -> None:
         assert tokenizer.decode(expected) == text.replace("\u2581", " ")
 
 
+def test_empty_tokens_are_named_by_their_ids_as_in_llama_cpp() -> None:
+    def load(*others: str) -> Any:
+        tokens = [*TOKENS, *others]
+        return fastbpe.load(written(tokens=strings(tokens), token_type=Typed(INT32, types_of(tokens), True)))
+
+    first = len(TOKENS)
+    made = load("", "")
+    assert [made.id_to_token(first + i) for i in range(2)] == [b"[EMPTY_%d]" % (first + i) for i in range(2)]
+    with pytest.raises(FormatError, match=rf"ids {first} and {first + 1} are both .*EMPTY_{first}"):
+        load("", f"[EMPTY_{first}]")
+
+
 def test_merge_that_begins_like_a_version_counts() -> None:
     name = "#version"
     texts = [name[:n] for n in range(2, len(name) + 1)]

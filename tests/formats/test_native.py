@@ -4,6 +4,7 @@ import os
 import pickle
 import struct
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,18 @@ def check_same(again: Tokenizer, tokenizer: Tokenizer) -> None:
 
 
 # Round trips.
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_file_loads_from_a_pipe(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(data,))
+    writer.start()
+    try:
+        check_same(fastbpe.load(path), tokenizer)
+    finally:
+        writer.join()
 
 
 def test_file_loads_from_every_kind_of_source(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:

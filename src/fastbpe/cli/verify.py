@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         for flag in ("dtype", "inputs"):
             if getattr(args, flag) is not None:
                 args.wrong(f"--{flag} is only for files of ids, not for vocabularies; leave --{flag} out")
+    if args.text is not None and all(_holds_ids(Path(path)) for path in args.paths):
+        args.wrong("--text is only for vocabularies, not for files of ids; leave --text out")
     pattern, special = _flags(args)
     model: Any = None
     if args.model is not None:

@@ -24,13 +24,11 @@ def map_file(path: str | os.PathLike[str]) -> Buffer:
     """Map a file for reading. Processes share its pages, which are loaded when used.
 
     Windows cannot replace a mapped file; there it is read whole, so that a tokenizer can be saved over its own
-    file.
+    file. A pipe, whose size is 0, is read whole, too.
     """
     with open(path, "rb") as file:
-        if file_locks.keeps_open_files():
+        if file_locks.keeps_open_files() or os.fstat(file.fileno()).st_size == 0:
             return file.read()
-        if os.fstat(file.fileno()).st_size == 0:
-            return b""
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 

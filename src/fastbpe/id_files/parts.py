@@ -135,7 +135,8 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
-        FormatError: the extension is not in `suffixes`, or the folder contains more than one set of files.
+        FormatError: the extension is not in `suffixes`, the path is a pipe, or the folder contains more than
+            one set of files.
     """
     output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:
@@ -189,6 +190,7 @@ def find_set(
             )
         raise FormatError(f"{place}: not a file of ids; pass one ({', '.join(suffixes)}), or a folder of them")
     elif place.exists():
+        check_mappable(place)
         sets = {(place, 0): {0: place}}
     else:
         found_beside = _sets(place.parent.iterdir(), suffixes) if place.parent.is_dir() else {}
@@ -206,6 +208,14 @@ def find_set(
             "or remove it"
         )
     return output, n, found
+
+
+def check_mappable(path: Path) -> None:
+    """Raise FormatError for a pipe or device."""
+    if path.exists() and not path.is_file():
+        raise FormatError(
+            f"{path}: a pipe or device, but files of ids are mapped into memory; copy it to a file first"
+        )
 
 
 def _sets(paths: Any, suffixes: Sequence[str]) -> dict[tuple[Path, int], dict[int, Path]]:

@@ -26,7 +26,7 @@ _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
 _OFFSET_SHIFT = 10  # bits below the offset to the children
 #: Sources that are prefixes of each other: sentencepiece reads at most this number of matches at a position.
 _MAX_NESTED = 31
-_CODE_POINT = r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)"
+_CODE_POINT = r"(?:U\+)?[\r\t\v\f]*\+?(?:0[xX])?([0-9A-Fa-f]+)[\r\t\v\f]*"
 
 
 def charsmap(rule_name: str) -> bytes:
@@ -115,7 +115,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
 def _characters(text: str, where: str) -> str:
     """Read code points in hexadecimal, such as "U+63 0x64 65"."""
     characters = ""
-    for word in text.split():
+    for word in filter(None, text.split(" ")):
         match = re.fullmatch(_CODE_POINT, word)
         code_point = int(match[1], 16) if match else -1
         if not 0 < code_point <= 0x10FFFF or 0xD800 <= code_point < 0xE000:

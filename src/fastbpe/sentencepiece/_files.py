@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
-from fastbpe.sentencepiece._errors import ArgumentTypeError, ModelError
+from fastbpe._utils.file_statuses import status_of
+from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, ModelError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """Return (bytes of a file, its name for messages).
 
     Raises:
-        ModelError: the file cannot be read.
+        ModelError: the file cannot be read. ArgumentError: its name is too long.
     """
     if isinstance(filename, bytearray):
         filename = bytes(filename)
@@ -27,12 +27,18 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
         with open(where, "rb") as file:
             return file.read(), where
     except OSError as error:
-        status = "NOT_FOUND" if error.errno == errno.ENOENT else "FAILED_PRECONDITION"
-        raise ModelError(f'{status}: "{where}": {error.strerror}') from error
+        raise of_file(error, where) from error
     except UnicodeEncodeError:
         raise ArgumentTypeError(
             f"the path of a model must be a str that UTF-8 can encode, not {where!r}"
         ) from None
+
+
+def of_file(error: OSError, path: str) -> ModelError | ArgumentError:
+    """Return sentencepiece's error for a file that cannot be read or written."""
+    status = status_of(error)
+    kind = ArgumentError if status == "INVALID_ARGUMENT" else ModelError
+    return kind(f'{status}: "{path}": {os.strerror(error.errno) if error.errno else error}')
 
 
 def proto_bytes(serialized: Any) -> bytes:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fastbpe._utils.file_statuses import status_of
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
@@ -263,9 +264,8 @@ def _named(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        code = "NOT_FOUND" if isinstance(error, FileNotFoundError) else "FAILED_PRECONDITION"
         said = os.strerror(error.errno) if error.errno else str(error)
-        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {said}', code) from error
+        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {said}', status_of(error)) from error
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Methods of an Encoding that are called often."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +47,13 @@ class Methods(Encoder):
         special: chooses matchers of special tokens, as for `Encoder`.
     """
 
+    _own: ClassVar[type[Methods] | None]
     def __init__(
         self, vocabulary: Vocabulary, splitter: Splitter, decoder: Decoder, special: _ChoosesSpecial
     ) -> None: ...
+    def _is_replaced(self, name: str) -> bool:
+        """Tell whether a subclass replaces a method that tiktoken calls for each text or id."""
+
     def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
         """Encode a text in which special tokens are plain text.
 

@@ -12,6 +12,7 @@ from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import operator
+from functools import partial
 from math import ceil
 
 from fastbpe._core.text.utf8_text import to_utf8
@@ -83,11 +84,13 @@ cdef class Methods(Encoder):
         special: chooses matchers of special tokens, as for `Encoder`.
     """
 
-    cdef object _decoder
+    cdef object _decoder, _own_class
+    _own = None  # class whose methods are fastbpe's own; None: no method calls those of a subclass
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None, decoder, special):
         Encoder.__init__(self, vocabulary, splitter, special=special)
         self._decoder = decoder
+        self._own_class = self._own
 
     cdef tuple _chosen(self, object allowed, object disallowed):
         """Return two matchers: of the special tokens that a call allows, and of those that it forbids."""
@@ -181,6 +184,8 @@ cdef class Methods(Encoder):
             text: texts.
             num_threads: the maximum number of threads.
         """
+        if self._is_replaced("encode_ordinary"):
+            return _mapped(self.encode_ordinary, text, num_threads)
         return self._to_lists(_listed(text), None, None, _threads(num_threads))
 
     def encode_batch(self, text, *, num_threads=8, allowed_special=NOTHING, disallowed_special=ALL):
@@ -191,6 +196,12 @@ cdef class Methods(Encoder):
             num_threads: the maximum number of threads.
             allowed_special, disallowed_special: as for `encode`.
         """
+        if self._is_replaced("encode"):
+            allowed = self.special_tokens_set if allowed_special == ALL else allowed_special
+            disallowed = _collected(disallowed_special)
+            disallowed = frozenset(self.special_tokens_set - allowed) if disallowed == ALL else disallowed
+            call = partial(self.encode, allowed_special=allowed, disallowed_special=disallowed)
+            return _mapped(call, text, num_threads)
         allowed, disallowed = self._chosen(allowed_special, _collected(disallowed_special))
         return self._to_lists(_listed(text), allowed, disallowed, _threads(num_threads))
 
@@ -255,6 +266,8 @@ cdef class Methods(Encoder):
             errors: as for `decode`.
             num_threads: the maximum number of threads.
         """
+        if self._is_replaced("decode"):
+            return _mapped(partial(self.decode, errors=errors), batch, num_threads)
         num_threads = _checked_threads(num_threads)  # outside the `try`: its error must not be caught
         batch = list(batch)
         try:
@@ -289,6 +302,8 @@ cdef class Methods(Encoder):
 
     def decode_tokens_bytes(self, tokens):
         """Return the bytes of each id. Raises the errors of `decode_bytes`."""
+        if self._is_replaced("decode_single_token_bytes"):
+            return [self.decode_single_token_bytes(token) for token in tokens]
         try:
             return self._decoder.tokens(_ids(tokens))
         except InvalidTokenError as error:
@@ -309,10 +324,18 @@ cdef class Methods(Encoder):
         >>> Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={}).decode_with_offsets([256, 99])
         ('abc', [0, 2])
         """
+        if self._is_replaced("decode_tokens_bytes") or self._is_replaced("decode_single_token_bytes"):
+            return _with_offsets(self.decode_tokens_bytes(tokens))
         try:
             return self._decoder.decode_with_offsets(_ids(tokens), "strict")
         except InvalidTokenError as error:
             raise self._unknown(tokens, error) from None
+
+    cpdef bint _is_replaced(self, str name):
+        """Tell whether a subclass replaces a method that tiktoken calls for each text or id."""
+        if self._own_class is None or type(self) is self._own_class:
+            return False
+        return getattr(type(self), name) is not getattr(self._own_class, name)
 
     cdef object _unknown(self, tokens, error):
         """Return the error that tiktoken raises for the first bad id."""
@@ -328,6 +351,25 @@ cdef class Methods(Encoder):
             except InvalidTokenError:
                 return InvalidTokenError(f"Invalid token for decoding: {token}")
         return error  # `tokens` was an iterator and is exhausted
+
+
+cdef list _mapped(call, items, num_threads):
+    """Call a function for each item, in threads, as tiktoken does. Returns a list, in order."""
+    from concurrent.futures import ThreadPoolExecutor  # here: few programs replace methods
+
+    with ThreadPoolExecutor(_checked_threads(num_threads)) as pool:
+        return list(pool.map(call, items))
+
+
+cdef tuple _with_offsets(list tokens):
+    """Return the text of tokens, and for each the index of the first character that contains one of its bytes."""
+    cdef list offsets = []
+    cdef size_t n_begun = 0
+    for token in tokens:
+        begins = [byte & 0xC0 != 0x80 for byte in token]
+        offsets.append(n_begun if not begins or begins[0] or not n_begun else n_begun - 1)
+        n_begun += sum(begins)
+    return b"".join(tokens).decode(), offsets
 
 
 cdef object _collected(object names):

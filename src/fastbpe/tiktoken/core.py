@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from struct import Struct
 
@@ -22,7 +23,7 @@ from fastbpe.tokenizer.special_token_rules import SpecialTokens
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
-    from typing import Any, Literal, NoReturn
+    from typing import Any, ClassVar, Literal, NoReturn
 
     Allowed = Literal["all"] | Set[str]
     Disallowed = Literal["all"] | Iterable[str] | None
@@ -57,6 +58,9 @@ class Encoding(Methods):
     >>> encoding.decode([257, 112])
     'help'
     """
+
+    #: Class of fastbpe's own methods: tiktoken's core does not call those of a subclass, so ours must not, either.
+    _own: ClassVar[type[Encoding]]
 
     def __init__(
         self,
@@ -115,7 +119,7 @@ class Encoding(Methods):
         decoder = Decoder(self._vocabulary, encoded, joins=empty is not None, takes_bools=True)
         self._merging = self._vocabulary
         if missing:
-            self.__class__ = _PartialEncoding  # the same methods, with a check
+            self.__class__ = _partial(type(self))  # the same methods, with a check
             self._merging = _with_bytes(self._vocabulary, missing, self.n_vocab)
         super().__init__(self._merging, self._splitter, decoder, self._special_matchers)
 
@@ -144,12 +148,13 @@ class Encoding(Methods):
         Raises:
             ValueError: as in `encode`.
         """
-        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        own = self._own
+        ids = own.encode(self, text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
         allowed, _ = self._special_matchers.choose(allowed_special, ())
         last = last_piece(self._splitter, allowed, data)
-        n = _n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
-        return (ids[:-n], self._completions.of(self.decode_bytes(ids[-n:]))) if n else (ids, [])
+        n = self._n_unstable(ids, last)
+        return (ids[:-n], self._completions.of(own.decode_bytes(self, ids[-n:]))) if n else (ids, [])
 
     @cached_property
     def _completions(self) -> Completions:
@@ -225,21 +230,26 @@ class Encoding(Methods):
         return super()._encode_single_piece(text_or_bytes)
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
-        return self.encode_ordinary(text)
+        return self._own.encode_ordinary(self, text)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
         """Encode bytes that need not be UTF-8. The bytes from the first invalid byte on are one piece."""
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, not {type(text).__name__}")
-        text = plain(text)
+        own, text = self._own, plain(text)
         sound = text[: n_valid(text)]
-        ids = self.encode_ordinary(sound)
+        ids = own.encode_ordinary(self, sound)
         if len(sound) == len(text):
             return ids
         last = last_piece(self._splitter, None, sound)
-        n_stable = len(ids) - _n_unstable(ids, last, self.decode_single_token_bytes, self._special_token_values)
-        rest = self.decode_bytes(ids[n_stable:]) + text[len(sound) :]
-        return ids[:n_stable] + self._encode_single_piece(rest)
+        n_stable = len(ids) - self._n_unstable(ids, last)
+        rest = own.decode_bytes(self, ids[n_stable:]) + text[len(sound) :]
+        return ids[:n_stable] + own._encode_single_piece(self, rest)
+
+    def _n_unstable(self, ids: Sequence[int], last: bytes) -> int:
+        """Count the last ids of a text that may change when text is added to it. last: bytes of its last piece."""
+        token = partial(self._own.decode_single_token_bytes, self)
+        return _n_unstable(ids, last, token, self._special_token_values)
 
     @cached_property
     def _core_bpe(self) -> CoreBPE:
@@ -280,7 +290,7 @@ class Encoding(Methods):
         by_name = self._made_by_name(self)
         if by_name is not None:
             return by_name, (self.name,)
-        return _with_arguments, (type(self), self._arguments())
+        return _with_arguments, (getattr(type(self), "_whole", type(self)), self._arguments())
 
 
 class _PartialEncoding(Encoding):
@@ -320,12 +330,14 @@ class _PartialEncoding(Encoding):
         self, text: Iterable[str | bytes], **options: Any
     ) -> list[list[int]]:
         batch = super().encode_ordinary_batch(text, **options)
-        self._check_all(batch)
+        if not self._is_replaced("encode_ordinary"):
+            self._check_all(batch)
         return batch
 
     def encode_batch(self, text: Iterable[str | bytes], **options: Any) -> list[list[int]]:  # type: ignore[override]
         batch = super().encode_batch(text, **options)
-        self._check_all(batch)
+        if not self._is_replaced("encode"):
+            self._check_all(batch)
         return batch
 
     def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]:
@@ -340,6 +352,16 @@ class _PartialEncoding(Encoding):
             text, allowed_special=allowed_special, disallowed_special=disallowed_special
         )
         return ids, [found for found in completions if max(found) < self.n_vocab]
+
+
+Encoding._own, _PartialEncoding._own = Encoding, _PartialEncoding
+
+
+def _partial(kind: type[Encoding]) -> type[Encoding]:
+    """Return a class with the methods of `kind` for an encoding in which some bytes have no token."""
+    if kind is Encoding or issubclass(kind, _PartialEncoding):
+        return _PartialEncoding if kind is Encoding else kind
+    return type(kind.__name__, (kind, _PartialEncoding), {"__module__": kind.__module__, "_whole": kind})
 
 
 def _missing_bytes(ranks: Mapping[bytes, int]) -> list[bytes]:
@@ -370,46 +392,49 @@ class CoreBPE:
         self._encoding = _of or Encoding(
             "", pat_str=pattern, mergeable_ranks=encoder, special_tokens=special_tokens_encoder
         )
+        self._own = self._encoding._own
 
     def encode_ordinary(self, text: str) -> list[int]:
         """Encode a text in which special tokens are plain text."""
-        return self._encoding.encode_ordinary(text)
+        return self._own.encode_ordinary(self._encoding, text)
 
     def encode(self, text: str, allowed_special: Set[str]) -> list[int]:
         """Encode a text; special tokens that are not allowed are plain text."""
-        return self._encoding.encode(text, allowed_special=_as_set(allowed_special), disallowed_special=())
+        return self._own.encode(
+            self._encoding, text, allowed_special=_as_set(allowed_special), disallowed_special=()
+        )
 
     def encode_to_tiktoken_buffer(self, text: str, allowed_special: Set[str]) -> Array:
         """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
-        return self._encoding._encode_to_buffer(text, _as_set(allowed_special), ())
+        return self._own._encode_to_buffer(self._encoding, text, _as_set(allowed_special), ())
 
     def encode_with_unstable(self, text: str, allowed_special: Set[str]) -> tuple[list[int], list[list[int]]]:
         """See `Encoding.encode_with_unstable`."""
         allowed = _as_set(allowed_special)
-        return self._encoding.encode_with_unstable(text, allowed_special=allowed, disallowed_special=())
+        return self._own.encode_with_unstable(self._encoding, text, allowed_special=allowed, disallowed_special=())
 
     def encode_single_token(self, piece: bytes) -> int:
         """See `Encoding.encode_single_token`."""
-        return self._encoding.encode_single_token(piece)
+        return self._own.encode_single_token(self._encoding, piece)
 
     def encode_single_piece(self, piece: bytes) -> list[int]:
         """Encode bytes as one piece, without splitting them."""
-        return self._encoding._encode_single_piece(piece)
+        return self._own._encode_single_piece(self._encoding, piece)
 
     def _encode_bytes(self, bytes: bytes) -> list[int]:
-        return self._encoding._encode_bytes(bytes)
+        return self._own._encode_bytes(self._encoding, bytes)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """Decode ids to bytes."""
-        return self._encoding.decode_bytes(tokens)
+        return self._own.decode_bytes(self._encoding, tokens)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """Return the bytes of one id."""
-        return self._encoding.decode_single_token_bytes(token)
+        return self._own.decode_single_token_bytes(self._encoding, token)
 
     def token_byte_values(self) -> list[bytes]:
         """Return the bytes of all ordinary tokens, sorted by their bytes."""
-        return self._encoding.token_byte_values()
+        return self._own.token_byte_values(self._encoding)
 
 
 def _as_set(allowed_special: Set[str]) -> Set[str]:

@@ -65,7 +65,7 @@ def load(
             pattern= is given; the message says how to fix it.
         FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
         says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched. OSError: the
-        file cannot be opened.
+        file cannot be opened. TypeError: path_or_bytes has another type.
 
     Warns:
         FormatWarning: a tokenizer.json sets truncation or padding, which fastbpe does not apply.
@@ -76,6 +76,8 @@ def load(
     ...     load(f"{folder}/ab.fbpe").encode("ab")
     [256]
     """
+    if not isinstance(path_or_bytes, (str, os.PathLike, bytes, bytearray, memoryview)):
+        raise TypeError(f"path_or_bytes must be a path, a name or bytes, not {type(path_or_bytes).__name__}")
     if special_tokens is not None and _holds_sequences(path_or_bytes):
         raise FormatError(
             "special_tokens= is for text, but this is a tokenizer of sequences of integers; leave special_tokens= "

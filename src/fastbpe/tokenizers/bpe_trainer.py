@@ -11,7 +11,7 @@ from fastbpe._utils.progress import Progress
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.components import ignore, of_type
-from fastbpe.tokenizers.trainer import Trainer, first_characters, option
+from fastbpe.tokenizers.trainer import NO_TOKENS, Trainer, first_characters, option
 
 
 def _progress_format(value: Any) -> str:
@@ -74,7 +74,7 @@ class BpeTrainer(Trainer):
         min_frequency: int = 0,
         show_progress: bool = True,
         progress_format: str = "indicatif",
-        special_tokens: list[str | AddedToken] | tuple[()] = (),
+        special_tokens: list[str | AddedToken] = NO_TOKENS,
         limit_alphabet: int | None = None,
         initial_alphabet: Sequence[str] = (),
         continuing_subword_prefix: str | None = None,
@@ -90,7 +90,7 @@ class BpeTrainer(Trainer):
         self.min_frequency = min_frequency
         self.show_progress = show_progress
         self.progress_format = progress_format
-        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
+        self.special_tokens = special_tokens
         self.limit_alphabet = limit_alphabet
         self.initial_alphabet = first_characters(initial_alphabet)
         self.continuing_subword_prefix = continuing_subword_prefix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastbpe._utils import late_json as json
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
-from fastbpe.tokenizers.components import ignore, number, of_type, token_id
+from fastbpe.tokenizers.components import ignore, number, of_type, sequence, token_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class Encoding:
             if found is not None:
                 return found
         made: list[int | None] = [None] * len(self)
-        for sequence in range(self.n_sequences):
-            start, end = self._range(sequence)
-            made[start:end] = [sequence] * (end - start)
+        for i in range(self.n_sequences):
+            start, end = self._range(i)
+            made[start:end] = [i] * (end - start)
         return made
 
     # Finding
@@ -265,7 +265,7 @@ class Encoding:
             growing_offsets: make the offsets continue from one encoding to the next.
         """
         made = Encoding()
-        for one in of_type(encodings, (list, tuple)):
+        for one in sequence(encodings):
             made._merge_with(of_type(one, Encoding), of_type(growing_offsets, bool))
         return made
 

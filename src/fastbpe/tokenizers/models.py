@@ -20,6 +20,7 @@ from fastbpe.tokenizers.components import (
     number,
     of_type,
     real,
+    sequence,
     shortest,
     single,
 )
@@ -92,8 +93,8 @@ class BPE(CachingModel):
             of_type(vocab, (str, dict)), of_type(merges, (str, list, tuple))
             raise ValueError("`vocab` and `merges` must be both be from memory or both filenames")
         self._set_options({name: default for name, (_, default) in _OPTIONS.items()} | options)
-        pairs = of_type([] if merges is None else merges, (list, tuple))
-        self._take({} if vocab is None else vocab, [[*merge] for merge in pairs])
+        pairs = sequence([] if merges is None else merges)
+        self._take({} if vocab is None else vocab, [[*of_type(merge, tuple)] for merge in pairs])
 
     def _set_options(self, options: Mapping[str, Any]) -> None:
         state: dict[str, Any] = {"type": "BPE"}

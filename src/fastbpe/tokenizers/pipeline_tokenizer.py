@@ -108,9 +108,12 @@ class Tokenizer:
 
         Raises:
             VocabularyNotFoundError (a FileNotFoundError): the model is not on this machine.
+            TypeError: an argument is not a str.
         """
         from fastbpe.published.find import find_local  # here: most tokenizers come from files
 
+        if not isinstance(identifier, str):
+            raise TypeError(f"identifier must be a str, not {type(identifier).__name__}")
         name, revision = of_type(identifier, str), of_type(revision, str)
         folder = name if os.path.isdir(name) else find_local(name, revision)
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
@@ -182,7 +185,7 @@ class Tokenizer:
 
     def _encode_batch(self, input: Any, words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
         read = encoded_rows.words_row if of_type(words, bool) else encoded_rows.text_row
-        batch = [*map(read, of_type(encoded_rows.without_arrays(input), (list, tuple)))]
+        batch = [*map(read, sequence(encoded_rows.without_arrays(input)))]
         return self._encode(batch, words, adds_special, fast)
 
     def _encode(self, batch: list[encoded_rows.Row], words: bool, adds_special: Any, fast: bool) -> list[Encoding]:
@@ -436,7 +439,7 @@ class Tokenizer:
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
-        paths = [of_type(path, str) for path in of_type(files, (list, tuple))]
+        paths = [of_type(path, str) for path in sequence(files)]
         training.train(self._definition, training.lines_of(paths), trainer)
 
     def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:

@@ -156,8 +156,7 @@ def _token(value: Any) -> list[Any]:
 
 def _two(value: Any) -> tuple[Any, Any]:
     """Return a token and its id. Raises TypeError or ValueError for another object."""
-    is_pair = isinstance(value, (tuple, list)) and len(value) == 2
-    if not is_pair:
+    if not isinstance(value, tuple) or len(value) != 2:
         kind = ValueError if isinstance(value, tuple) else TypeError  # as in tokenizers
         raise kind(f"{value!r:.60} must be a tuple of a token and its id")
     return value[0], value[1]
@@ -294,7 +293,10 @@ class TemplateProcessing(PostProcessor):
     fields: ClassVar[Mapping[str, type]] = {"single": list, "pair": list, "special_tokens": dict}
 
     def __init__(self, single: Any = None, pair: Any = None, special_tokens: Any = None) -> None:
-        tokens = sorted((_special(token) for token in special_tokens or ()), key=lambda token: str(token["id"]))
+        tokens = sorted(
+            map(_special, sequence(() if special_tokens is None else special_tokens)),
+            key=lambda token: str(token["id"]),
+        )
         special = {token["id"]: token for token in tokens}
         templates = {
             "single": _pieces("$0" if single is None else single),
@@ -376,7 +378,7 @@ def _special(token: Any) -> dict[str, Any]:
 
 
 def _pieces(template: Any) -> list[dict[str, Any]]:
-    items = template.split(" ") if isinstance(template, str) else of_type(template, (list, tuple))
+    items = template.split(" ") if isinstance(template, str) else [*sequence(template)]
     if not all(map(is_text, items)):
         raise TypeError("Expected Union[str, List[str]]")
     return [*map(_piece, items)]

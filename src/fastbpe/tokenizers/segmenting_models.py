@@ -23,6 +23,7 @@ from fastbpe.tokenizers.components import (
     number,
     of_type,
     real,
+    sequence,
 )
 from fastbpe.tokenizers.token import Token
 
@@ -96,8 +97,7 @@ class Unigram(CachingModel):
             if unk_id is not None:
                 raise ValueError("`vocab` and `unk_id` must be both specified")
             vocab, unk_id = [("<unk>", 0.0)], 0
-        for item in of_type(vocab, (list, tuple)):
-            of_type(item, tuple)
+        vocab = [of_type(item, tuple) for item in sequence(vocab)]
         self._sampling: dict[str, Any] = {"alpha": _real(alpha), "nbest_size": _number(nbest_size)}
         self.take(vocab, unk_id, False if byte_fallback is None else byte_fallback)
 

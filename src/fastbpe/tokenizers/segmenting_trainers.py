@@ -9,7 +9,7 @@ from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 from fastbpe.tokenizers.components import Limits, ignore, number, real, token_id
-from fastbpe.tokenizers.trainer import Trainer, first_characters, option, text_or_none
+from fastbpe.tokenizers.trainer import NO_TOKENS, Trainer, first_characters, option, text_or_none
 
 
 class WordPieceTrainer(Trainer):
@@ -33,7 +33,7 @@ class WordPieceTrainer(Trainer):
         vocab_size: int = 30000,
         min_frequency: int = 0,
         show_progress: bool = True,
-        special_tokens: list[str | AddedToken] | tuple[()] = (),
+        special_tokens: list[str | AddedToken] = NO_TOKENS,
         limit_alphabet: int | None = None,
         initial_alphabet: Sequence[str] = (),
         continuing_subword_prefix: str | None = "##",
@@ -118,7 +118,7 @@ class WordLevelTrainer(Trainer):
         vocab_size: int = 30000,
         min_frequency: int = 0,
         show_progress: bool = True,
-        special_tokens: list[str | AddedToken] | tuple[()] = (),
+        special_tokens: list[str | AddedToken] = NO_TOKENS,
         **ignored: Any,
     ) -> None:
         ignore(ignored)
@@ -127,7 +127,7 @@ class WordLevelTrainer(Trainer):
         self.min_frequency = min_frequency
         self.vocab_size = vocab_size
         self.show_progress = show_progress
-        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
+        self.special_tokens = special_tokens
 
     min_frequency = option(
         "min_frequency", "Minimum number of occurrences of a word that becomes a token.", number
@@ -166,7 +166,7 @@ class UnigramTrainer(Trainer):
         *,
         vocab_size: int = 8000,
         show_progress: bool = True,
-        special_tokens: list[str | AddedToken] | tuple[()] = (),
+        special_tokens: list[str | AddedToken] = NO_TOKENS,
         initial_alphabet: Sequence[str] = (),
         shrinking_factor: float = 0.75,
         unk_token: str | None = None,
@@ -182,7 +182,7 @@ class UnigramTrainer(Trainer):
         self.vocab_size = vocab_size
         self._options["n_sub_iterations"] = token_id(n_sub_iterations)  # tokenizers also stores 32 bits
         self._options["shrinking_factor"] = real(shrinking_factor)
-        self.special_tokens = [] if isinstance(special_tokens, tuple) and not special_tokens else special_tokens
+        self.special_tokens = special_tokens
         self.initial_alphabet = first_characters(initial_alphabet)
         self._options["unk_token"] = text_or_none(unk_token)
         self._options["max_piece_length"] = number(max_piece_length)

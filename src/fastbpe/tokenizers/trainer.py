@@ -24,6 +24,9 @@ from fastbpe.tokenizers.components import (
 
 _Made = TypeVar("_Made", bound="Trainer")
 
+#: Default of special_tokens; trainers copy it.
+NO_TOKENS: list[str | AddedToken] = []
+
 
 class Trainer(Component):
     """Base of all trainers.

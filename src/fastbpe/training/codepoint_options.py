@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
+from fastbpe._utils.file_statuses import status_of
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.errors import FormatError, SpecError
@@ -389,7 +390,8 @@ def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
             sentencepiece_rules.parse_rules(Path(path).read_bytes(), path)
         )
     except OSError as error:
-        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {error.strerror}', "NOT_FOUND") from None
+        said = f'"{path}": {error.strerror}'
+        raise SpecError(f"{path}: {error.strerror}", said, status_of(error)) from None
     except FormatError as error:
         raise SpecError(str(error), str(error)) from None
     except ValueError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import pickle
 import random
 import sys
@@ -226,6 +227,15 @@ def test_wrong_tokenizer_dtype_or_path_is_refused(code_tokenizer: Tokenizer, tex
         open_ids(tmp_path / "no.bin")
     with pytest.raises(FormatError, match=r"texts\.jsonl: not a file of ids; pass one \(\.bin, \.npy\)"):
         open_ids(text)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("suffix", [".bin", ".npy"])
+def test_pipe_is_refused_before_it_is_opened(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    os.mkfifo(path)
+    with pytest.raises(FormatError, match=rf"a\{suffix}: a pipe or device, but files of ids are mapped"):
+        open_ids(path, dtype="uint16")
 
 
 def test_folder_holds_one_set_of_files(code_tokenizer: Tokenizer, text: Path, tmp_path: Path) -> None:

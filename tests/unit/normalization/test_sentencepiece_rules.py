@@ -58,6 +58,7 @@ def test_unknown_rule_name_raises_value_error() -> None:
         (b"U+61  0x62 \t U+63\tcomment\r\n", {"ab": "c"}),
         (b"1f600\t20 E9\n", {"😀": " é"}),
         (b"0000004163 00000000000062\t", {"\u4163b": ""}),
+        (b"U++61\t+0x62\v\f\r\n", {"a": "b"}),
     ],
 )
 def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:
@@ -80,6 +81,8 @@ def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:
         (b"-1\n", "'-1'"),
         (b"F" * 5000, "not a character"),
         (b"\xff\n", "not a character"),
+        (b"61\xc2\xa062\t63\n", "'61.xa062'"),
+        (b"61\t\r\n", "is not a character"),
     ],
 )
 def test_damaged_rule_file_raises_format_error(data: bytes, reason: str) -> None:

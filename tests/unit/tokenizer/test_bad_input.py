@@ -312,3 +312,9 @@ def test_verify_text_of_wrong_type_is_refused_before_writing(
     with pytest.raises(TypeError, match=f"verify_text must be str or None, not {type(wrong).__name__}"):
         tokenizer.export(tmp_path / "a.json", format="huggingface", verify_text=wrong)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["a"]])
+def test_load_names_an_argument_of_wrong_type(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^path_or_bytes must be a path, .*, not {type(wrong).__name__}$"):
+        fastbpe.load(wrong)

@@ -47,6 +47,15 @@ def test_tokenizer_without_an_end_is_refused_with_the_way_out() -> None:
         GuidedTokenizer(Tokenizer.from_merges([], pattern=None))
 
 
+@pytest.mark.parametrize("eos", [999, -1, 257])
+def test_end_that_is_no_token_is_refused(eos: int) -> None:
+    made = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None, special_tokens={"<end>": 258})
+    with pytest.raises(fastbpe.InvalidTokenError, match=rf"eos_token_id={eos} is not a token .*0 and 258"):
+        GuidedTokenizer(made, eos_token_id=eos)
+    with pytest.raises(TypeError, match="eos_token_id must be an integer, not str"):
+        GuidedTokenizer(made, eos_token_id=str(eos))  # type: ignore[arg-type]
+
+
 def test_the_three_libraries_accept_what_the_grammar_allows(points: Tokenizer) -> None:
     """With the packages themselves, where they are installed; docs/constrained-decoding.md shows the calls."""
     llguidance = pytest.importorskip("llguidance")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import os
 import pickle
 import random
 from pathlib import Path
@@ -118,6 +119,13 @@ def test_file_that_holds_no_symbols_is_named_and_nothing_is_written(
     with pytest.raises(ValueError, match=message):
         tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin", progress=False)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_pipe_of_symbols_is_named(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.npy")
+    with pytest.raises(FormatError, match=r"a\.npy: a pipe or device, but files of ids are mapped"):
+        tokenizer.encode_files(tmp_path / "a.npy", tmp_path / "out.bin", progress=False)
 
 
 def test_wrong_arguments_are_refused(tokenizer: SequenceTokenizer, tmp_path: Path) -> None:

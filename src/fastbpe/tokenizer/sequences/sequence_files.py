@@ -25,7 +25,7 @@ from fastbpe.corpus.remote import AnyPath, is_remote
 from fastbpe.corpus.source_kinds import field_of
 from fastbpe.corpus.table_files import is_list_of_integers, open_table
 from fastbpe.errors import FormatError
-from fastbpe.id_files.parts import beside
+from fastbpe.id_files.parts import beside, check_mappable
 from fastbpe.id_files.reader import open_ids
 
 FIELD = "input_ids"  # the field or column that contains a sequence
@@ -166,6 +166,7 @@ def _documents(path: Path) -> Any:
 
 def _array(path: Path) -> Any:
     numpy = require_numpy("reading .npy files")
+    check_mappable(path)
     try:
         array = numpy.lib.format.open_memmap(path, mode="r")
     except OSError:
