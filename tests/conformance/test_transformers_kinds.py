@@ -21,7 +21,7 @@ from tokenizers import processors
 from transformers.utils import logging as transformers_logging
 
 from fastbpe.transformers import accelerate, status
-from helpers.sampling import SEED, rounds
+from helpers.sampling import SEED, n_rounds, rounds
 from helpers.transformers_grid import CALLS, answer, difference, make, random_texts
 from helpers.transformers_kinds import KINDS, ODD_CALLS, json_of_kind, make_kind
 from helpers.transformers_random import draw_decoding, draw_encoding
@@ -71,6 +71,19 @@ def test_kinds_that_fastbpe_takes_are_answered_natively(name: str) -> None:
     ours(["a b", "c"])
     assert status(ours)["accelerated"] == (name not in NOT_TAKEN)
     assert name in NOT_TAKEN or status(ours)["native"] == {"encode": 1}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tokens_are_those_of_stock(name: str) -> None:
+    ours, stock = accelerate(make_kind(name)), make_kind(name)
+    rng = random.Random(f"{SEED} {name} tokens")
+    for number in range(n_rounds(60, 5000)):
+        text = random_texts(rng, 1)[0]
+        if number % 20 == 19:  # known tokens must not outlive a change
+            for tokenizer in (ours, stock):
+                tokenizer.add_tokens([text[:3] or "x"])
+        options = rng.choice([{}, {"add_special_tokens": True}, {"add_special_tokens": False}])
+        assert ours.tokenize(text, **options) == stock.tokenize(text, **options), (text, options)
 
 
 TRIMMING: dict[str, Callable[[bool], Any]] = {
@@ -199,7 +212,16 @@ def test_each_call_that_would_clean_up_warns_like_stock(ids: Any) -> None:
 
 def test_methods_have_the_signatures_of_stock() -> None:
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
-    for name in ("__call__", "encode", "decode", "batch_decode", "_encode_plus", "_decode", "from_pretrained"):
+    for name in (
+        "__call__",
+        "encode",
+        "tokenize",
+        "decode",
+        "batch_decode",
+        "_encode_plus",
+        "_decode",
+        "from_pretrained",
+    ):
         methods = [getattr(tokenizer, name) for tokenizer in (ours, stock)]
         for look in (inspect.getfullargspec, inspect.signature):
             assert look(methods[0]) == look(methods[1]), (name, look)

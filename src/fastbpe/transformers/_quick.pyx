@@ -1,6 +1,7 @@
 """Short calls, compiled: Python code would take three times as long as the encoding.
 
 encode_text(hf, cls, text, adds_special)    the ids of a text, or None
+tokens_of(hf, cls, text, adds_special)      the tokens of a text, or None
 call_plain(hf, cls, text)                   the BatchEncoding of a text or of a list of texts, or None
 call_again(hf, cls, text, options)          the BatchEncoding of a text, with options that an earlier call had, or None
 
@@ -30,6 +31,28 @@ def encode_text(hf, cls, str text, adds_special):
     if ids is not None:
         engine.n_plain += 1
     return ids
+
+
+def tokens_of(hf, cls, str text, adds_special):
+    cdef list tokens, ids, made = []
+    engine = ready_engine(hf, cls)
+    found = None if engine is None else ready(hf, engine, adds_special)
+    if found is None or not (text.isascii() or are_texts((text,))):
+        return None
+    tokenizer, frame, known = <tuple>found
+    ids = tokenizer.encode(text, allowed_special="all")
+    if len(ids) + frame.n_added > hf.model_max_length:
+        return None
+    try:
+        tokens = [known[token_id] for token_id in ids]
+    except KeyError:
+        return None
+    engine.n_plain += 1
+    if not frame.n_added:
+        return tokens
+    for item in <tuple>frame.items:
+        made += tokens if item.sequence is not None else item.tokens
+    return made
 
 
 def call_plain(hf, cls, text):
@@ -159,7 +182,7 @@ cdef list ids_of(hf, tuple found, str text):
     cdef list ids
     if not (text.isascii() or are_texts((text,))):
         return None
-    tokenizer, frame = found
+    tokenizer, frame, _ = found
     ids = tokenizer.encode(text, allowed_special="all")
     if frame.n_added:
         put_frame(ids, frame)
@@ -173,7 +196,7 @@ cdef list rows_of(hf, tuple found, list texts):
     cdef list rows
     if not texts or not are_texts(texts):
         return None
-    tokenizer, frame = found
+    tokenizer, frame, _ = found
     rows = tokenizer.encode_batch(texts, allowed_special="all")
     if frame.n_added:
         for ids in rows:
@@ -200,7 +223,7 @@ cdef list in_frame(frame, Py_ssize_t n):
 
 
 cdef tuple ready(hf, engine, adds_special):
-    """Return the tokenizer and the frame for one text.
+    """Return the tokenizer, the frame for one text, and the tokens of ids.
 
     None: there are none, or the original has settings of the last call.
     """
@@ -221,6 +244,6 @@ cdef tuple ready(hf, engine, adds_special):
         tokenizer = engine.ready()
         frame = engine.frame(pair=False, add_special_tokens=adds_special)
         if tokenizer is not None and frame is not None:
-            found = tokenizer, frame
+            found = tokenizer, frame, engines.Tokens(original, tokenizer.unk_token_id)
             engine.plain = now, {**known, adds_special: found}
     return found

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.huggingface.rows import HandOver
-from fastbpe.transformers._quick import call_again, call_plain, encode_text
+from fastbpe.transformers._quick import call_again, call_plain, encode_text, tokens_of
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encode_plus import encode
 from fastbpe.transformers.engine import ENGINE, WAITS, Engine, engine_of
@@ -80,6 +80,8 @@ def _make(base: Any) -> type:
             body["__call__"] = _call(base, own)
         if is_stock("encode", *_BEFORE_ENCODE):
             body["encode"] = _encode(base, own)
+        if is_stock("tokenize", *_BEFORE_ENCODE):
+            body["tokenize"] = _tokenize(base, own)
     elif is_stock(*_BESIDE_ENCODE):
         body["_encode_plus"] = _own_method(base, "_encode_plus", "encode")
         behind["_encode_plus"] = _reaching(_encode_plus(TokenizersBackend, own))
@@ -175,6 +177,16 @@ def _encode(base: Any, own: list[type]) -> Callable[..., Any]:
         return base.encode(self, text, *args, **options) if ids is None else ids
 
     return _like(encode, base.encode)
+
+
+def _tokenize(base: Any, own: list[type]) -> Callable[..., Any]:
+    def tokenize(self: Any, text: Any, *args: Any, **options: Any) -> Any:
+        adds_special = options.get("add_special_tokens", False)
+        is_plain = not args and type(text) is str and len(options) == ("add_special_tokens" in options)
+        tokens = tokens_of(self, own[0], text, adds_special) if is_plain and type(adds_special) is bool else None
+        return base.tokenize(self, text, *args, **options) if tokens is None else tokens
+
+    return _like(tokenize, base.tokenize)
 
 
 def _decode(base: Any) -> Callable[..., Any]:

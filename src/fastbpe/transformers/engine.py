@@ -41,6 +41,29 @@ FIRST_CHARACTERS = 10_000  # longest text of such a call; a longer text makes th
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
+class Tokens(dict[int, str]):
+    """Token that a `tokenizers.Encoding` has for an id; KeyError for ids whose text may differ: added and unknown.
+
+    Args:
+        original: the tokenizer.
+        unk_token_id: id of its unknown token; None: it has none.
+    """
+
+    def __init__(self, original: Any, unk_token_id: int | None) -> None:
+        self._original = original
+        self._unk_token_id = unk_token_id
+        self._others: set[int | None] | None = None
+
+    def __missing__(self, token_id: int) -> str:
+        if self._others is None:
+            self._others = {*self._original.get_added_tokens_decoder(), self._unk_token_id}
+        if token_id in self._others:
+            raise KeyError(token_id)
+        token: str = self._original.id_to_token(token_id)
+        self[token_id] = token
+        return token
+
+
 class Engine:
     """fastbpe's counterpart of one `tokenizers.Tokenizer`.
 
@@ -60,7 +83,8 @@ class Engine:
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
-        plain: EPOCH[0], and the results of `ready` and `frame` for one text at that time, by add_special_tokens.
+        plain: EPOCH[0], and for one text at that time, by add_special_tokens, the results of `ready` and `frame`,
+            and the tokens.
         repeats: what calls of `_encode_plus` with one text have found out; see `encode_plus.Repeat`.
         n_plain: number of calls that `_quick` handled. `calls` does not include them, because counting there is
             slower.
@@ -84,7 +108,7 @@ class Engine:
         self._post: Any = _NOT_READ
         self._read: tuple[object, Any] = None, None  # EPOCH[0] and the post-processor's state
         self.repeats: dict[Any, Any] = {}
-        self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame]]] = None, {}
+        self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame, Tokens]]] = None, {}
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
