@@ -377,6 +377,29 @@ def test_each_piece_with_the_text_of_a_special_token_is_skipped(normalizer: Any)
                 assert ours.decode(ids, skip_special_tokens=skips) == expected
 
 
+@pytest.mark.parametrize("contents", [["▁"], ["▁", "▁▁"], ["▁", "a"], ["▁a"], [" "]])
+@pytest.mark.parametrize("flags", [{"special": False, "normalized": True}, {"special": True, "normalized": False}])
+def test_mark_of_spaces_may_be_an_added_token(contents: list[str], flags: dict[str, bool]) -> None:
+    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
+    pieces = dict.fromkeys(["<unk>", "▁", "a", "b", "▁a", "a▁", "▁▁", *bytes_, *contents])
+    vocab = {piece: i for i, piece in enumerate(pieces)}
+    added = [{**FLAGS, **flags, "id": vocab[content], "content": content} for content in contents]
+    merges = [["▁", "a"], ["a", "▁"], ["▁", "▁"]]
+    options = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+    unescape = {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}
+    made = whole(
+        model={**MODEL, "vocab": vocab, "merges": merges, **options},
+        added_tokens=added,
+        normalizer={"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        decoder={"type": "Sequence", "decoders": [unescape, {"type": "ByteFallback"}, {"type": "Fuse"}]},
+    )
+    stock, ours = original(made), loaded(made)
+    assert ours.mode == "codepoint"
+    for text in ("▁", " ", "a", " a", "a b", "a  b", "▁ ▁a", "   ", "ba ▁b a"):
+        wanted = stock.encode(text)
+        assert ours.encode_with_offsets(text, allowed_special="all") == (wanted.ids, wanted.offsets), text
+
+
 @pytest.mark.parametrize("pattern", [{"String": ""}, {"Regex": ""}])
 @pytest.mark.parametrize("content", ["b", "", "ab"])
 def test_replace_of_the_empty_text_puts_its_content_everywhere(pattern: dict[str, str], content: str) -> None:

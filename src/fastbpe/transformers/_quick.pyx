@@ -12,15 +12,16 @@ because a subclass or the object itself overrides `_encode_plus`.
 
 from fastbpe.huggingface.columns import padded_length, put_frame
 from fastbpe.huggingface.inputs import are_texts
-from fastbpe.transformers.encode_plus import SHORT, batch_encoding, key_of, set_up, warn_of_long
+from fastbpe.transformers.encode_plus import batch_encoding, key_of, set_up, warn_of_long
 from fastbpe.transformers.encodings import Call, LazyEncodings
-from fastbpe.transformers import engine as engines, watching
+from fastbpe.transformers import encode_plus, engine as engines, watching
 
 # Tried and dropped: masks that the core makes, of several ints of value 1, so that freeing a mask does not wait
 # for one reference count: no certain gain. Ids that the core puts into the frame: no certain gain either.
 
 cdef str ENGINE = engines.ENGINE
 cdef list EPOCH = watching.EPOCH
+cdef Py_ssize_t SHORT = encode_plus.SHORT
 cdef object new = object.__new__
 
 

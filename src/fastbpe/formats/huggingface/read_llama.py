@@ -302,7 +302,9 @@ def _types(
         model.fail("it is missing: without it and byte_fallback, characters would be lost", "unk_token")
     in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
     for token in added:
-        never_left = in_all_text and token.normalized and not token.single_word
+        # The core finds spaces by the piece U+2581, even if no text keeps one.
+        is_found = in_all_text and token.normalized and not token.single_word
+        never_left = is_found and token.content != METASPACE
         if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(_BYTE_NAMES if named else ())):
