@@ -440,9 +440,7 @@ def test_tokenizer_json_beside_the_model_that_its_class_reads_is_ignored(tmp_pat
     spiece.write_bytes(model_file.dump(unigram_model(FAIRSEQ, {"unk_id": 0}, None)))
     assert fastbpe.load(tmp_path).n_vocab == len(FAIRSEQ)
     fill(tmp_path, tokenizer_config={"tokenizer_class": "PLBartTokenizer"})
-    with pytest.raises(
-        FormatError, match=r"the class PLBartTokenizer gives other ids than this model \(it removes white space"
-    ):
+    with pytest.raises(FormatError, match="the class PLBartTokenizer gives other ids than this model: load the"):
         fastbpe.load(tmp_path)
 
 
