@@ -376,6 +376,8 @@ T5 = [(b"<pad>", 0.0, PieceType.CONTROL), CONTROLS[1], (b"<unk>", 0.0, PieceType
         ("MLuke", FAIRSEQ, {}, [6, 3, 5, 0], ((1,), (2,))),
         ("SeamlessM4T", FAIRSEQ, {"extra_special_tokens": ["__fra__"]}, [7, 4, 6, 1], ((3, 8), (3,))),
         ("Udop", T5, {}, [6, 3, 5, 2], ((), (1,))),
+        ("VideoPrism", T5, {}, [6, 3, 5, 2], ((), ())),
+        ("Tipsv2", FAIRSEQ, {}, [6, 3, 5], ((), ())),
     ],
 )
 def test_model_of_a_class_has_the_ids_of_the_class(
