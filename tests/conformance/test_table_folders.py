@@ -143,9 +143,11 @@ def dictionary(rng: random.Random, vocab: dict[str, int], config: dict[str, Any]
 
 def decoder(rng: random.Random, config: dict[str, Any], vocab: dict[str, int], n: int) -> dict[str, Any]:
     """Give some folders an added_tokens_decoder; return no more files."""
-    if rng.random() < 0.15:
-        new = {"content": "<new>", "special": rng.random() < 0.5}
-        end = {"content": "</s>", "special": True, "normalized": False}
+    if rng.random() < 0.3:
+        new, end = (
+            {"content": content, **{flag: rng.random() < 0.4 for flag in ("special", "lstrip", "rstrip")}}
+            for content in ("<new>", "</s>")
+        )
         config["added_tokens_decoder"] = {str(vocab["</s>"]): end, str(len(vocab) + n): new}
     return {}
 

@@ -67,6 +67,12 @@ def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path).encode("\u4e2d\u56fd") == [4, 5]
 
 
+def test_added_tokens_take_the_white_space_around_them(tmp_path: Path) -> None:
+    token = {"content": "<mask>", "lstrip": True, "rstrip": True, "special": False}
+    loaded = fastbpe.load(fill(tmp_path, added_tokens_decoder={"9": token}))
+    assert loaded.encode("a \x1c<mask>\u3000\na") == [2, 9, 2]  # white space as in Python
+
+
 def test_language_of_m2m100_is_put_before_texts(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path, "M2M100", src_lang="am"))
     assert loaded.n_vocab == 9 + 100
@@ -156,6 +162,10 @@ def test_plbart_of_more_languages_has_no_own_id_for_the_mask_token(tmp_path: Pat
         ({"src_lang": "go"}, "src_lang 'go', which is not a language of the class"),
         ({"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
         ({"legacy": False}, "without legacy, the class changes the options of the .model"),
+        (
+            {"added_tokens_decoder": {"14": {"content": "<x>", "lstrip": True}}},
+            "the token '<x>' has the flag lstrip",
+        ),
         ({"bos_token": "a"}, "the token 'a' would share the id 5 with another token"),
         ({"mask_token": "<x>"}, "the token '<x>' would share the id 11 with another token"),
         ({"extra_special_tokens": ["<x>", "<y>"]}, "the token '<x>' would share the id 12 with another token"),
@@ -304,8 +314,8 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ("Marian", {"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
         (
             "Marian",
-            {"added_tokens_decoder": {"9": {"content": "<x>", "lstrip": True}}},
-            "the token '<x>' has the flag lstrip, which is not supported here",
+            {"added_tokens_decoder": {"9": {"content": "<x>", "single_word": True}}},
+            "the token '<x>' has the flag single_word, which is not supported here",
         ),
         (
             "Marian",

@@ -253,7 +253,7 @@ class _Folder:
             self.named,
             self._vocab,
             self._fail,
-            may_strip=is_siglip,
+            may_strip=self._class_name != "PLBart",  # which may lose the flags of a token whose id it gives twice
             shared={_MASK: self._vocab[unknown]} if lacks_mask else None,
         )
         if is_siglip:
