@@ -292,7 +292,7 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
-TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
+TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Such classes that have an id for each byte.
 BYTE_DECODERS = ("ByT5", "Perceiver")
 #: All such classes, and one that decodes by its own rules.
@@ -371,8 +371,8 @@ class CodePointModel(_CodePointFields):
         chat: as in Model.
         conventions: conventions of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED
             are found if they are added tokens, and are never merged.
-        unnumbered: (piece, score) of the pieces to which the table of a unigram model gives no id: each becomes
-            the unknown token. In such a model, pieces of type UNUSED are tokens of the table that the model lacks.
+        unnumbered: (piece, score) of the pieces to which the table of a model gives no id: each becomes the
+            unknown token. In such a model, pieces of type UNUSED are tokens of the table that the model lacks.
     """
 
     __repr__ = fields_repr

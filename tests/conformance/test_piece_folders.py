@@ -40,6 +40,7 @@ TEXTS = (
 MODELS: dict[str, dict[str, Any]] = {
     "plain": {},
     "merges": {"model_type": "bpe"},
+    "merges and bytes": {"model_type": "bpe", "byte_fallback": True, "vocab_size": 340},
     "symbols": {
         "user_defined_symbols": ["[CLS]", "xyz", "(", ")"],
         "control_symbols": ["[SEP]", "[MASK]", "<sep>", "<cls>"],

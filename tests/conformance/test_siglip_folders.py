@@ -38,14 +38,14 @@ PARTS = ["a photo", "of", "CAT", "!", "'s", ".", "-", "new", "h>e", "Σ", "ΟΣ"
 
 
 @lru_cache
-def model(name: str) -> bytes:
+def model(name: str, kind: str) -> bytes:
     sentences = WORDS[:1] if name == "no signs" else WORDS
-    return trained(sentences * 9, **{"model_type": "unigram", "vocab_size": 90, **MODELS[name]})
+    return trained(sentences * 9, **{"model_type": kind, "vocab_size": 90, **MODELS[name]})
 
 
 def draw(rng: random.Random) -> dict[str, Any]:
     """Draw the files of a folder."""
-    source = model(rng.choice([*MODELS]))
+    source = model(rng.choice([*MODELS]), rng.choice(["unigram", "unigram", "bpe", "char"]))
     n = sentencepiece.SentencePieceProcessor(model_proto=source).GetPieceSize()
     config: dict[str, Any] = {"tokenizer_class": "SiglipTokenizer"}
     files: dict[str, Any] = {"spiece.model": source, "tokenizer_config.json": config}

@@ -71,7 +71,8 @@ def draw(rng: random.Random) -> dict[str, Any]:
         new = [name for name in names if name not in own]
         ids = {**own, **{name: n + i for i, name in enumerate(new)}}
         config["added_tokens_decoder"] = {
-            str(i): {"content": name, "special": rng.random() < 0.5} for name, i in ids.items()
+            str(i): {"content": name, **{flag: rng.random() < 0.5 for flag in ("special", "lstrip", "rstrip")}}
+            for name, i in ids.items()
         }
     elif rng.random() < 0.3:
         files["added_tokens.json"] = {"<new>": n}

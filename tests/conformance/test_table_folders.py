@@ -1,4 +1,4 @@
-"""Folders of BARTpho, M2M100, Marian, Speech2Text and SpeechT5: the ids and texts are those of AutoTokenizer."""
+"""Folders whose ids a table gives, except SigLIP's: the ids and texts are those of AutoTokenizer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ pytest.importorskip("sentencepiece")
 
 import sentencepiece
 from transformers.models.m2m_100.tokenization_m2m_100 import FAIRSEQ_LANGUAGE_CODES
+from transformers.models.plbart.tokenization_plbart import FAIRSEQ_LANGUAGE_CODES as PLBART_CODES
 
 from fastbpe.formats import table_folders
 from helpers.codepoint_models import trained
@@ -46,7 +47,7 @@ def model(name: str, coverage: float, kind: str = "unigram") -> bytes:
 
 def draw(rng: random.Random, name: str) -> dict[str, Any]:
     """Draw the files of a folder: a vocab.json with some of the pieces of a model, and other tokens."""
-    kind = "char" if name == "SpeechT5" else "unigram"
+    kind = "char" if name == "SpeechT5" else rng.choice(["unigram", "unigram", "bpe", "bpe", "char"])
     source = model(rng.choice([*MODELS]), rng.choice([0.98, 0.99, 1.0]), kind)
     processor = sentencepiece.SentencePieceProcessor(model_proto=source)
     share = rng.choice([0.9, 1.0])
@@ -63,7 +64,7 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
     files: dict[str, Any] = {"vocab.json": vocab, "tokenizer_config.json": config}
     n_languages = 0
     for key, value in {"pad_token": "</s>", "mask_token": "<x>", "additional_special_tokens": ["<y>"]}.items():
-        if rng.random() < (0.03 if name == "M2M100" else 0.2):
+        if rng.random() < (0.03 if name in ("M2M100", "PLBart") else 0.2):
             config[key] = value
     if name == "SpeechT5":
         del files["vocab.json"]
@@ -74,6 +75,8 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
         return files | decoder(rng, config, {piece: i for i, piece in enumerate(pieces)}, 0)
     if name == "Marian":
         return files | {"source.spm": source, "target.spm": model("plain", 0.98)} | decoder(rng, config, vocab, 0)
+    if name == "PLBart":
+        return plbart(rng, source, config)
     files["sentencepiece.bpe.model"] = source
     if name == "Bartpho":
         return files | dictionary(rng, files.pop("vocab.json"), config)
@@ -85,6 +88,42 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
         if rng.random() < 0.7:
             files["special_tokens_map.json"] = {"additional_special_tokens": languages, "eos_token": "</s>"}
     return files | decoder(rng, config, vocab, n_languages)
+
+
+def plbart(rng: random.Random, source: bytes, config: dict[str, Any]) -> dict[str, Any]:
+    """Draw languages, and tokens in other files. Many ids in added_tokens_decoder are those of a saved folder."""
+    files: dict[str, Any] = {"sentencepiece.bpe.model": source, "tokenizer_config.json": config}
+    name = rng.choice([*PLBART_CODES])
+    codes = PLBART_CODES[name]
+    options = {
+        "src_lang": rng.choice([*codes, "en_XX", "java"]),
+        "tgt_lang": "python",
+        "clean_up_tokenization_spaces": rng.random() < 0.5,
+        "mask_token": None,
+    }
+    config |= {key: value for key, value in options.items() if rng.random() < (0.1 if value is None else 0.7)}
+    if name != "base" or rng.random() < 0.5:
+        config["language_codes"] = name
+    own = ["<s>", "<pad>", "</s>", "<unk>", *codes, "<mask>"]
+    last = sentencepiece.SentencePieceProcessor(model_proto=source).GetPieceSize() + len(own) - 3
+    last -= len(codes) > 3  # whose mask token has no id of its own
+    places = [*range(4), *range(last - len(codes) - (len(codes) == 3), last)]
+    listed = dict(zip(own, places, strict=False)) if rng.random() < 0.5 and "mask_token" not in config else {}
+    listed |= {"<new>": last, "<y>": last + 1}
+    extra = rng.choice([codes, codes[:2] if len(listed) == 2 else codes, [*codes, "<new>", "<y>"]])
+    kind = rng.randrange(6)
+    if kind < 2:
+        config["added_tokens_decoder"] = {
+            str(i): {"content": token, "special": i < last, "lstrip": token == "<mask>"}
+            for token, i in listed.items()
+        }
+    elif kind == 2:
+        files["added_tokens.json"] = listed
+    elif kind == 3:
+        files["special_tokens_map.json"] = {"additional_special_tokens": codes, "bos_token": "<s>"}
+    if "<new>" not in extra or kind < 3:
+        config[rng.choice(["additional_special_tokens", "extra_special_tokens", "unknown"])] = extra
+    return files
 
 
 def dictionary(rng: random.Random, vocab: dict[str, int], config: dict[str, Any]) -> dict[str, Any]:
@@ -104,9 +143,11 @@ def dictionary(rng: random.Random, vocab: dict[str, int], config: dict[str, Any]
 
 def decoder(rng: random.Random, config: dict[str, Any], vocab: dict[str, int], n: int) -> dict[str, Any]:
     """Give some folders an added_tokens_decoder; return no more files."""
-    if rng.random() < 0.15:
-        new = {"content": "<new>", "special": rng.random() < 0.5}
-        end = {"content": "</s>", "special": True, "normalized": False}
+    if rng.random() < 0.3:
+        new, end = (
+            {"content": content, **{flag: rng.random() < 0.4 for flag in ("special", "lstrip", "rstrip")}}
+            for content in ("<new>", "</s>")
+        )
         config["added_tokens_decoder"] = {str(vocab["</s>"]): end, str(len(vocab) + n): new}
     return {}
 
@@ -115,5 +156,10 @@ def decoder(rng: random.Random, config: dict[str, Any], vocab: dict[str, int], n
 @pytest.mark.parametrize("name", sorted(table_folders.CLASSES.keys() - {"Siglip"}))
 def test_random_folders_have_the_ids_of_transformers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    refused = ("of a language must have", "dict.txt lacks the token")
+    refused = (
+        "of a language must have",
+        "dict.txt lacks the token",
+        "the first pieces must be",
+        "but is not a special",
+    )
     check_random_folders(partial(draw, name=name), PARTS, name=name, rounds=(12, 400), refused=refused)

@@ -1,4 +1,4 @@
-"""Folders of BARTpho, M2M100, Marian, SigLIP, Speech2Text and SpeechT5: which files make them, what is refused."""
+"""Folders of BARTpho, M2M100, Marian, PLBART, SigLIP, Speech2Text, SpeechT5: what makes them, what is refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastbpe.formats import native
 from helpers import folder_grid
 from helpers.codepoint_models import model_of
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED = range(1, 5)
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)
 PIECES = [
     (b"<unk>", 0.0, UNKNOWN),
     (b"</s>", 0.0, CONTROL),
@@ -67,6 +67,12 @@ def test_model_type_of_the_config_names_the_class(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path).encode("\u4e2d\u56fd") == [4, 5]
 
 
+def test_added_tokens_take_the_white_space_around_them(tmp_path: Path) -> None:
+    token = {"content": "<mask>", "lstrip": True, "rstrip": True, "special": False}
+    loaded = fastbpe.load(fill(tmp_path, added_tokens_decoder={"9": token}))
+    assert loaded.encode("a \x1c<mask>\u3000\na") == [2, 9, 2]  # white space as in Python
+
+
 def test_language_of_m2m100_is_put_before_texts(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path, "M2M100", src_lang="am"))
     assert loaded.n_vocab == 9 + 100
@@ -93,6 +99,85 @@ def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
     folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
     with pytest.raises(FormatError, match="with normalize, the class writes numbers as words before"):
         fastbpe.load(tmp_path)
+
+
+def test_unreachable_piece_is_found_as_a_run_of_unknown_characters(tmp_path: Path) -> None:
+    """sentencepiece joins unknown characters to one token, whose text may be a piece that no merge makes."""
+    run = ("\u4e2d\u56fd".encode(), -1.0, NORMAL)
+    long = ("\u4e2d\u56fd\u4eba".encode(), -1.0, NORMAL)
+    data = model_of([*PIECES, run, long], {"model_type": "char"})
+    config = {"tokenizer_class": "SpeechT5Tokenizer"}
+    folder_grid.write({"spm_char.model": data, "tokenizer_config.json": config}, tmp_path)
+    assert fastbpe.load(tmp_path).encode("a\u4e2d\u56fd") == [2, 4, 6]
+    vocab = {**VOCABULARY, long[0].decode(): 9}
+    loaded = fastbpe.load(fill(tmp_path, pieces=[*PIECES, long], vocab=vocab, trainer={"model_type": "bpe"}))
+    assert loaded.encode("\u4e2d\u56fd\u4eba") == [4, 9]
+
+
+def test_types_of_models_that_a_table_numbers(tmp_path: Path) -> None:
+    for kind, ids in {"unigram": [2, 1, 3], "bpe": [2, 1, 3], "char": [4, 3, 1, 3]}.items():
+        loaded = fastbpe.load(fill(tmp_path, trainer={"model_type": kind}))
+        assert loaded.encode("aba") == ids
+        assert loaded.encode("\u4e2d\u56fd") == [4, 5]
+
+
+PROGRAMS = [(b"<unk>", 0.0, UNKNOWN), (b"<s>", 0.0, CONTROL), (b"</s>", 0.0, CONTROL), *PIECES[2:]]
+PROGRAMS += [("\u2581.".encode(), -4.0, NORMAL), (b".", -5.0, NORMAL)]
+
+
+def fill_plbart(folder: Path, pieces: Any = PROGRAMS, kind: str = "bpe", **config: Any) -> Path:
+    return fill(folder, "PLBart", pieces, {}, trainer={"model_type": kind}, **config)
+
+
+def test_plbart_moves_pieces_and_puts_the_language_behind(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill_plbart(tmp_path, src_lang="java", tgt_lang="python"))
+    assert (loaded.n_vocab, loaded.model_type, loaded.roles["mask"]) == (14, "BPE", "<mask>")
+    assert loaded.encode_with_template("ab", "a.") == [5, 7, 5, 9, 2, 10]
+    assert loaded.encode("<mask>a__en_XX__<s>x", allowed_special="all") == [13, 5, 12, 0, 4, 3]
+    assert loaded.encode_with_offsets("ab x") == ([5, 7, 4, 3], [(0, 1), (1, 2), (2, 3), (3, 4)])
+    assert loaded.decode([0, 5, 8, 4, 13, 5, 2, 10]) == "<s> a. <mask> a</s>__java__"
+    assert loaded.decode([0, 5, 8, 4, 13, 5, 2, 10], skip_special_tokens=True) == "a.  a"
+    assert fastbpe.load(fill_plbart(tmp_path)).encode_with_template("a") == [5, 2]
+    loaded = fastbpe.load(fill_plbart(tmp_path, kind="unigram", clean_up_tokenization_spaces=False))
+    assert loaded.decode([5, 8]) == "a ."
+
+
+def test_plbart_of_more_languages_has_no_own_id_for_the_mask_token(tmp_path: Path) -> None:
+    loaded = fastbpe.load(fill_plbart(tmp_path, language_codes="multi"))
+    loaded.save(tmp_path / "a.fbpe")
+    for same in (loaded, fastbpe.load(tmp_path / "a.fbpe"), pickle.loads(pickle.dumps(loaded))):
+        assert same.n_vocab == 17
+        assert same.encode("a<mask>__go__<unk>", allowed_special="all", with_template=True) == [5, 3, 16, 3, 2, 12]
+        assert same.decode([3, 5]) == "<unk> a"
+        assert same.decode([3, 5], skip_special_tokens=True) == "a"
+        assert same.id_to_token(3) == b"<unk>"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"pieces": PROGRAMS[:2] + PROGRAMS[3:]}, "the first pieces must be <unk>, <s> and </s>, because"),
+        ({"pieces": [*PROGRAMS, (b"<mask>", 0.0, CONTROL)]}, "the piece <mask> is also a token of the class"),
+        ({"language_codes": "x"}, "language_codes 'x', but transformers knows base, multi"),
+        ({"src_lang": "go"}, "src_lang 'go', which is not a language of the class"),
+        ({"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
+        ({"legacy": False}, "without legacy, the class changes the options of the .model"),
+        (
+            {"added_tokens_decoder": {"14": {"content": "<x>", "lstrip": True}}},
+            "the token '<x>' has the flag lstrip",
+        ),
+        ({"bos_token": "a"}, "the token 'a' would share the id 5 with another token"),
+        ({"mask_token": "<x>"}, "the token '<x>' would share the id 11 with another token"),
+        ({"extra_special_tokens": ["<x>", "<y>"]}, "the token '<x>' would share the id 12 with another token"),
+        (
+            {"mask_token": "<x>", "added_tokens_decoder": {"13": {"content": "<mask>"}, "14": {"content": "<x>"}}},
+            "the token <mask> has an id in the files, but is not a special token",
+        ),
+    ],
+)
+def test_unsupported_folder_of_plbart_names_the_reason(config: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(fill_plbart(tmp_path, **config))
 
 
 def fill_bartpho(folder: Path, dictionary: bytes = b"\xe2\x96\x81a 9\r\na 8\n", **config: Any) -> Path:
@@ -209,11 +294,8 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
     [
         ("Marian", {"separate_vocabs": True}, "the ids of texts and those of the model's output are two"),
         ("Marian", {"sp_model_kwargs": {"alpha": 1}}, "sp_model_kwargs in tokenizer_config.json may make its ids"),
-        (
-            "Marian",
-            {"trainer": {"model_type": "bpe"}},
-            "is supported for models of type unigram only",
-        ),
+        ("Marian", {"trainer": {"model_type": "word"}}, "a model of type word, which only fastbpe"),
+        ("Marian", {"pieces": [*PIECES, (b"c", 0.0, UNUSED)]}, "a model with unused pieces is not supported"),
         ("Marian", {"pieces": [*PIECES, (b"c", 0.0, USER_DEFINED)]}, "a model with user-defined pieces is not"),
         ("Marian", {"vocab": {"<unk>": 0, "</s>": 2}}, "it must map each token to another id, from 0 to"),
         ("Marian", {"vocab": {"</s>": 0}}, "vocab.json lacks the unk_token '<unk>'"),
@@ -232,8 +314,8 @@ def test_tokens_can_be_added_and_removed(tmp_path: Path) -> None:
         ("Marian", {"eos_token": None}, "puts the eos_token after texts, but tokenizer_config.json lacks it"),
         (
             "Marian",
-            {"added_tokens_decoder": {"9": {"content": "<x>", "lstrip": True}}},
-            "the token '<x>' has the flag lstrip, which is not supported here",
+            {"added_tokens_decoder": {"9": {"content": "<x>", "single_word": True}}},
+            "the token '<x>' has the flag single_word, which is not supported here",
         ),
         (
             "Marian",
@@ -271,6 +353,7 @@ KEYS = [
     "language_codes",
     "do_lower_case",
     "src_lang",
+    "clean_up_tokenization_spaces",
     "chat_template",
     "additional_special_tokens",
     "extra_special_tokens",
@@ -288,9 +371,9 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize("name", ["Marian", "M2M100", "Speech2Text", "Bartpho", "Siglip"])
+@pytest.mark.parametrize("name", ["Marian", "M2M100", "Speech2Text", "Bartpho", "PLBart", "Siglip"])
 def test_values_of_wrong_types_raise_only_format_error(name: str, tmp_path: Path) -> None:
-    own = {"Bartpho": fill_bartpho, "Siglip": fill_siglip}
+    own = {"Bartpho": fill_bartpho, "PLBart": fill_plbart, "Siglip": fill_siglip}
     folder = own[name](tmp_path) if name in own else fill(tmp_path, name)
     n_refused = 0
     for key in KEYS:

@@ -136,7 +136,9 @@ class OfPieces:
         return {
             "normalizer": {"type": "Sequence", "normalizers": normalizers} if normalizers else None,
             "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*before, spaces]},
-            "decoder": spaces,
+            "decoder": {"type": "Sequence", "decoders": [spaces, {"type": "ByteFallback"}, {"type": "Fuse"}]}
+            if rules.falls_back
+            else spaces,
         }
 
     def _fail(self, what: str) -> NoReturn:
@@ -232,7 +234,7 @@ class OfPieces:
         return found
 
     def _extra_ids(self) -> _Scored:
-        if self.class_name != "T5":
+        if self.class_name not in piece_classes.WITH_SENTINELS:
             return []
         return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._number("extra_ids", _N_EXTRA)))]
 
@@ -283,9 +285,9 @@ class OfPieces:
         ]
         return {
             "type": "BPE",
-            "unk_token": self._text("unk"),
+            "unk_token": None if self.rules.falls_back else self._text("unk"),
             "fuse_unk": True,
-            "byte_fallback": False,
+            "byte_fallback": self.rules.falls_back,
             "vocab": vocab,
             "merges": merges,
         }

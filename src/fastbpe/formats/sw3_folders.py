@@ -43,7 +43,8 @@ def read(
         fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
     named = _with_roles(named_tokens.read(folder, Settings({})), "gpt-sw3-7b" in folder)
     own = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
-    added = python_backend.added_tokens(named, {piece: i for i, piece in enumerate(own)}, fail)
+    ids = {piece: i for i, piece in enumerate(own)}
+    added = python_backend.added_tokens(named, ids, fail, may_strip=True)
     pieces = python_backend.with_added(own, added, fail)
     kinds = bytearray(model.types)
     for token in added:

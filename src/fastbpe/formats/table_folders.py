@@ -1,7 +1,7 @@
-"""Folders of M2M100, Marian and Speech2Text: a unigram `.model`, and a vocab.json with the ids of its pieces.
+"""Folders of M2M100, Marian and Speech2Text: a `.model`, and a vocab.json with the ids of its pieces.
 
-BARTpho has a dict.txt instead, with the pieces by id. SigLIP and SpeechT5, the latter of type char, have only a
-`.model`, but the same rules for added tokens and white space.
+BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5 and PLBART have only a `.model`, but the
+same rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq does.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
@@ -20,7 +20,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
-from fastbpe.formats.huggingface.named_tokens import CONFIG, NamedTokens
+from fastbpe.formats.huggingface.named_tokens import CONFIG, Definition, NamedTokens
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import (
     METASPACE,
@@ -36,6 +36,8 @@ from fastbpe.model import (
 
 _VOCABULARY, _DICTIONARY = "vocab.json", "dict.txt"
 _FIRST = ("bos", "pad", "eos", "unk", "sep", "cls")  # roles of the tokens before those of dict.txt
+_FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # in PLBART, they take the places of the first three pieces
+_MASK = "<mask>"
 _ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
 
 
@@ -45,12 +47,10 @@ class _Kind(NamedTuple):
     Attributes:
         roles: role → token that no file names.
         files: files that the folder must have; the first one encodes.
-        model_type: type of the `.model`.
     """
 
     roles: Mapping[str, str]
     files: tuple[str, ...]
-    model_type: str = "unigram"
 
 
 #: Name without "Tokenizer" → class.
@@ -63,14 +63,20 @@ CLASSES: Mapping[str, _Kind] = {
     "Speech2Text": _Kind(_ROLES, ("sentencepiece.bpe.model", _VOCABULARY)),
     "Bartpho": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model", _DICTIONARY)),
     "Siglip": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "</s>"}, ("spiece.model",)),  # as for SpeechT5
-    "SpeechT5": _Kind(_ROLES, ("spm_char.model",), "char"),  # the model itself gives the ids
+    "SpeechT5": _Kind(_ROLES, ("spm_char.model",)),  # the model itself gives the ids
+    "PLBart": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model",)),
 }
 _M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht "
     "hu hy id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl "
     "ps pt ro ru sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu"
 )
-_LANGUAGES = {"m2m100": tuple(_M2M100.split()), "wmt21": ("en", "ha", "is", "ja", "cs", "ru", "zh", "de")}
+_PROGRAMS = ("java", "python", "en_XX", "javascript", "php", "ruby", "go")
+#: Class → language_codes → codes of languages; the first language_codes is the default.
+_LANGUAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "M2M100": {"m2m100": tuple(_M2M100.split()), "wmt21": ("en", "ha", "is", "ja", "cs", "ru", "zh", "de")},
+    "PLBart": {"base": _PROGRAMS[:3], "multi": _PROGRAMS},
+}
 
 
 def finds(folder: str, class_name: str) -> bool:
@@ -112,16 +118,18 @@ class _Folder:
         self.where = os.path.join(folder, kind.files[0])
         self._config, self._class_name, self._table = config, class_name, kind.files[-1]
         self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
-        self._pieces = self._read_pieces(kind.model_type)
+        self._pieces = self._read_pieces()
+        pieces = [piece.decode("utf-8", "surrogateescape") for piece in self._pieces.pieces]
         if _VOCABULARY in kind.files:
             self._vocab = python_backend.read_vocabulary(os.path.join(folder, _VOCABULARY))
         elif _DICTIONARY in kind.files:
             self._vocab = self._read_dictionary(os.path.join(folder, _DICTIONARY))
             self._check_places()
+        elif class_name == "PLBart":
+            self._vocab = self._moved(pieces)
+            self.named = self._with_places(pieces)
         else:
-            self._vocab = {
-                piece.decode("utf-8", "surrogateescape"): i for i, piece in enumerate(self._pieces.pieces)
-            }
+            self._vocab = {piece: i for i, piece in enumerate(pieces)}
 
     def _fail(self, what: str) -> NoReturn:
         raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
@@ -153,7 +161,41 @@ class _Folder:
             if place in self.named.decoder:
                 self._fail(f"the token {content!r:.60} would share the id {place} with another token")
 
-    def _read_pieces(self, model_type: str) -> CodePointModel:
+    def _moved(self, pieces: list[str]) -> dict[str, int]:
+        """Return the ids of PLBART. Only with the languages "base", the mask token has an id of its own."""
+        if pieces[:3] != ["<unk>", "<s>", "</s>"]:
+            self._fail("the first pieces must be <unk>, <s> and </s>, because the class moves them to other ids")
+        own = (*_FAIRSEQ, *self._languages(), _MASK)
+        if twice := next((name for name in own if name in pieces[3:]), None):
+            self._fail(f"the piece {twice} is also a token of the class, with another id")
+        is_base = self._config.get("language_codes", "base") == "base"
+        names = [*_FAIRSEQ, *pieces[3:], *own[4 : None if is_base else -1]]
+        return {name: i for i, name in enumerate(names)}
+
+    def _with_places(self, pieces: list[str]) -> NamedTokens:
+        """Return the tokens that the files name, with their ids in PLBART.
+
+        The class first numbers all special tokens, then moves its own ones to other ids.
+        """
+        named, languages = self.named, self._languages()
+        if not named.has_extra:
+            others = [token for token in named.extra if token.content not in languages]
+            named = named._replace(extra=[*(Definition(name, is_text=True) for name in languages), *others])
+        moved = {*_FAIRSEQ, *languages, _MASK}
+        special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra) if token.content)
+        known = {token.content for token in named.decoder.values()}
+        for content in sorted((known & moved) - special.keys()):
+            self._fail(f"the token {content} has an id in the files, but is not a special token")
+        decoder = {i: token for i, token in named.decoder.items() if token.content not in moved}
+        ids, following = {piece: i for i, piece in enumerate(pieces)}, len({*_FAIRSEQ, *pieces, *known})
+        for content in (content for content in special if content not in known):
+            place = ids.get(content, following)
+            following += place == following
+            if content not in moved and decoder.setdefault(place, Definition(content)).content != content:
+                self._fail(f"the token {content!r:.60} would share the id {place} with another token")
+        return named._replace(decoder=decoder)
+
+    def _read_pieces(self) -> CodePointModel:
         """Read the `.model`. Raises FormatError if it has an option that this module does not support."""
         if self._config.get("separate_vocabs"):
             self._fail(
@@ -165,16 +207,16 @@ class _Folder:
             self._fail("with do_upper_case, the class decodes to upper case")
         if self._class_name == "SpeechT5" and self._config.get("normalize"):
             self._fail("with normalize, the class writes numbers as words before the .model encodes a text")
-        if self._class_name in ("Bartpho", "Siglip", "SpeechT5") and not self._config.get("legacy", True):
+        is_legacy = self._config.get("legacy", True)
+        if self._class_name in ("Bartpho", "PLBart", "Siglip", "SpeechT5") and not is_legacy:
             self._fail("without legacy, the class changes the options of the .model")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
         model = model_file.parse(map_file(self.where), self.where)
-        if not isinstance(model, CodePointModel) or model.trainer["model_type"] != model_type:
-            self._fail(f"the class {self._class_name}Tokenizer is supported for models of type {model_type} only")
         odd = (
             ("byte fallback", model.trainer["byte_fallback"]),
             ("user-defined pieces", PieceType.USER_DEFINED in model.types),
+            ("unused pieces", PieceType.UNUSED in model.types),
             ("spaces that are not U+2581", not model.normalizer["escape_whitespaces"]),
             ("treat_whitespace_as_suffix", model.trainer["treat_whitespace_as_suffix"]),
             ("rules for decoded text", model.denormalizer and model.denormalizer["precompiled_charsmap"]),
@@ -184,16 +226,13 @@ class _Folder:
                 self._fail(f"a model with {what} is not supported for the class {self._class_name}Tokenizer")
         return model
 
-    def _codes(self) -> tuple[str, ...]:
-        """Return the codes of M2M100's languages; none for another class."""
-        if self._class_name != "M2M100":
-            return ()
-        value = self._config.get("language_codes", "m2m100")
-        if not isinstance(value, str) or value not in _LANGUAGES:
-            self._fail(
-                f"{CONFIG} has language_codes {value!r:.40}, but transformers knows {', '.join(_LANGUAGES)}"
-            )
-        return _LANGUAGES[value]
+    def _languages(self) -> list[str]:
+        """Return the tokens of the class's languages; none for most classes."""
+        lists = _LANGUAGES.get(self._class_name, {"": ()})
+        value = self._config.get("language_codes", next(iter(lists))) if self._class_name in _LANGUAGES else ""
+        if not isinstance(value, str) or value not in lists:
+            self._fail(f"{CONFIG} has language_codes {value!r:.40}, but transformers knows {', '.join(lists)}")
+        return [f"__{code}__" for code in lists[value]]
 
     def model(self) -> CodePointModel:
         pieces = dict(
@@ -204,20 +243,27 @@ class _Folder:
             )
         )
         is_siglip = self._class_name == "Siglip"
-        added = python_backend.added_tokens(self.named, self._vocab, self._fail, may_strip=is_siglip)
-        if is_siglip:
-            self._check_siglip(added)
-        rows = [*self._vocab]
-        languages = [f"__{code}__" for code in self._codes()]
-        for i, name in enumerate(languages, len(rows)):
-            if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
-                self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
-        rows = python_backend.with_added([*rows, *languages], added, self._fail)
         unknown = self.named.roles.get("unk")
         if unknown is None:
             self._fail(f"the class {self._class_name}Tokenizer needs an unk_token")
         if unknown not in self._vocab:
             self._fail(f"{self._table} lacks the unk_token {unknown!r:.60}")
+        lacks_mask = self._class_name == "PLBart" and _MASK not in self._vocab
+        added = python_backend.added_tokens(
+            self.named,
+            self._vocab,
+            self._fail,
+            may_strip=self._class_name != "PLBart",  # which may lose the flags of a token whose id it gives twice
+            shared={_MASK: self._vocab[unknown]} if lacks_mask else None,
+        )
+        if is_siglip:
+            self._check_siglip(added)
+        rows = [*self._vocab]
+        languages = [] if self._class_name == "PLBart" else self._languages()
+        for i, name in enumerate(languages, len(rows)):
+            if self._vocab.get(name, i) != i or any((token.content == name) != (token.id == i) for token in added):
+                self._fail(f"the token {name!r} of a language must have the id {i}, and no other token")
+        rows = python_backend.with_added([*rows, *languages], added, self._fail)
         kinds = dict.fromkeys(languages, PieceType.USER_DEFINED)
         for token in added:
             kinds[token.content] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
@@ -227,6 +273,8 @@ class _Folder:
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
+        joins = self._class_name != "PLBart" or self._config.get("clean_up_tokenization_spaces", True)
+        decoder = self._class_name if joins else "Bartpho"  # PLBART's rules but that for spaces before punctuation
         # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; A B </s> of the others.
         n_between = {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
@@ -251,7 +299,7 @@ class _Folder:
             added_tokens=added,
             template=(before, behind),
             pair_template=(*before, TEXT, *behind * n_between, PAIR, *behind),
-            conventions=Conventions(decoder=self._class_name),
+            conventions=Conventions(decoder=decoder),
             unnumbered=[
                 (name, score)
                 for name, (score, kind) in pieces.items()
@@ -281,11 +329,12 @@ class _Folder:
             self._fail(
                 f"the class {self._class_name}Tokenizer puts the eos_token after texts, but {CONFIG} lacks it"
             )
-        if self._class_name != "M2M100":
+        languages, language = self._languages(), self._config.get("src_lang")
+        if language is None:
+            language = "en" if self._class_name == "M2M100" else "en_XX" if len(languages) > 3 else None
+        if language is None or not languages:
             return (), (ids[eos],)
-        language = self._config.get("src_lang")
-        codes = self._codes()
-        language = "en" if language is None else language
-        if language not in codes:
+        token = language if self._class_name == "PLBart" and language in languages else f"__{language}__"
+        if token not in languages:
             self._fail(f"{CONFIG} has src_lang {language!r:.40}, which is not a language of the class")
-        return (len(self._vocab) + codes.index(language),), (ids[eos],)
+        return ((ids[token],), (ids[eos],)) if self._class_name == "M2M100" else ((), (ids[eos], ids[token]))

@@ -142,9 +142,9 @@ class SpecialTokens:
 
         contents = [token.content for token in self.added]
         if self._normalize is None and all(contents) and is_visible_ascii("".join(contents)):
-            return {token.id: token.content.encode() for token in self.added}
+            return {token.id: token.content.encode() for token in reversed(self.added)}
         made = {}
-        for token in self.added:
+        for token in reversed(self.added):  # the first of several with the same id counts
             text = self._found_as(token)
             if not text:
                 raise SpecialTokenError(

@@ -128,7 +128,7 @@ _PYTHON_NAMES = (
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
-WITH_TABLES = ("Bartpho", "M2M100", "Marian", "Siglip", "Speech2Text", "SpeechT5")
+WITH_TABLES = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
 #: Classes that merge words, whose parts end with @@; `subword_folders` has them.
@@ -145,7 +145,6 @@ _REASONS: Mapping[str, str] = {
     **dict.fromkeys(("FastSpeech2Conformer", "Wav2Vec2PhonemeCTC"), "its tokens are phonemes"),
     "Clvp": "it changes numbers and abbreviations into words",
     "GPTNeoXJapanese": "it matches the longest entry of a list that gives several spellings one id",
-    "PLBart": "it removes white space at the ends of decoded text, and spaces before punctuation",
     "ProphetNet": "it reads prophetnet.tokenizer, and finds words with functions of Python",
     "RoCBert": "it also takes shapes and pronunciations of characters",
     "RoFormer": "it finds Chinese words with rjieba",

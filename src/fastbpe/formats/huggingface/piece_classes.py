@@ -77,6 +77,7 @@ class Rules(NamedTuple):
         language: the language if `language_key` in tokenizer_config.json names none.
         language_key: the key in tokenizer_config.json that names the language.
         merges: the model merges, in the order of ids.
+        falls_back: such a model has no unknown token, but bytes for unknown characters.
         splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
         is_early: the class makes the template before it adds tokens, and replaces it if tokenizer_config.json sets
@@ -96,6 +97,7 @@ class Rules(NamedTuple):
     language: str = ""
     language_key: str = "src_lang"
     merges: bool = False
+    falls_back: bool = False
     splits_punctuation: bool = False
     has_prefix: bool = False
     is_early: bool = False
@@ -175,6 +177,10 @@ def _deberta(config: Mapping[str, Any], rules: Steps) -> Steps:
     return ([_LOWER] if config.get("do_lower_case", False) else []) + _PLAIN
 
 
+def _tips(config: Mapping[str, Any], rules: Steps) -> Steps:
+    return ([_LOWER] if config.get("do_lower_case", True) else []) + rules
+
+
 _LEFT = Settings(ROBERTA_ROLES, mask={"lstrip": True})
 _FAIRSEQ_RULES = Rules(Settings(ROBERTA_ROLES), _own, head=_FAIRSEQ, n_replaced=3, ends_with_mask=True)
 _XLM_ROBERTA = _FAIRSEQ_RULES._replace(splits_words=True, template=_IN_ROBERTA, has_prefix=True)
@@ -185,6 +191,13 @@ _MBART = _FAIRSEQ_RULES._replace(
     template=("$A eos lang", "$A $B eos lang"),
     codes=_MBART_CODES,
     language="en_XX",
+)
+_T5 = Rules(
+    Settings({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}),
+    _own,
+    splits_words=True,
+    template=("$A eos", "$A eos $B eos"),
+    unknown=2,
 )
 #: Classes that take a unigram model only. The others take any model.
 UNIGRAM_ONLY = ("Barthez", "Camembert", "MLuke")
@@ -279,12 +292,10 @@ CLASSES: Mapping[str, Rules] = {
         language_key="tgt_lang",
         merges=True,
     ),
-    "T5": Rules(
-        Settings({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}),
-        _own,
-        splits_words=True,
-        template=("$A eos", "$A eos $B eos"),
-        unknown=2,
+    "T5": _T5,
+    "VideoPrism": _T5._replace(template=()),
+    "Tipsv2": Rules(
+        Settings({"unk": "<unk>", "pad": "<pad>"}), _tips, splits_words=True, merges=True, falls_back=True
     ),
     "Pegasus": Rules(
         Settings({"pad": "<pad>", "eos": "</s>", "unk": "<unk>"}),
@@ -294,12 +305,10 @@ CLASSES: Mapping[str, Rules] = {
         n_replaced=2,
     ),
 }
-_T5 = CLASSES["T5"]
 #: The same, with the classes that fastbpe reads only from a tokenizer.json.
 WITH_JSON: Mapping[str, Rules] = {
     **CLASSES,
     "Lasr": _T5._replace(unknown=3),
-    "VideoPrism": _T5._replace(template=()),
     "XGLM": Rules(
         Settings({role: name for role, name in ROBERTA_ROLES.items() if role != "mask"}),
         _own_and_spaces,

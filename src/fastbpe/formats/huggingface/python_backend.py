@@ -24,7 +24,12 @@ _FLAGS = ("lstrip", "rstrip", "single_word")
 
 
 def added_tokens(
-    named: NamedTokens, vocab: Mapping[str, int], fail: Callable[[str], NoReturn], *, may_strip: bool = False
+    named: NamedTokens,
+    vocab: Mapping[str, int],
+    fail: Callable[[str], NoReturn],
+    *,
+    may_strip: bool = False,
+    shared: Mapping[str, int] | None = None,
 ) -> list[AddedToken]:
     """Return the added tokens by id. A token is special if it has a role, or is an extra special token.
 
@@ -34,9 +39,13 @@ def added_tokens(
         fail: function that raises an error: two tokens would have one id, or a token has a flag that is not
             supported.
         may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
+        shared: special token → id of a token of the vocabulary, which it shares.
     """
     special = dict.fromkeys(token.content for token in (*named.named.values(), *named.extra))
     special.pop("", None)
+    sharing = [AddedToken(content, i, True, False) for content, i in (shared or {}).items() if content in special]
+    for other in sharing:
+        del special[other.content]
     ids = {token.content: i for i, token in sorted(named.decoder.items())}
     known = {token.content: token for token in named.decoder.values()}
     for token in named.decoder.values():
@@ -57,7 +66,7 @@ def added_tokens(
         AddedToken(content, i, content in special, False, *known[content][3:5] if content in known else ())
         for content, i in ids.items()
     ]
-    return sorted(found, key=lambda token: token.id)
+    return sorted([*found, *sharing], key=lambda token: token.id)
 
 
 def with_added(tokens: Iterable[str], added: Sequence[AddedToken], fail: Callable[[str], NoReturn]) -> list[str]:

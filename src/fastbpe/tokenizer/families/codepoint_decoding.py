@@ -193,10 +193,10 @@ class HuggingFaceDecoding:
 class StretchDecoding:
     """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
 
-    Marian and Speech2Text put a space behind a special token. Marian, BARTpho and SpeechT5 have no U+2581 in
-    decoded text. BARTpho and SpeechT5 drop no space at the beginning of such a text, and decode control symbols to
-    their text. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP
-    put a space before text that precedes a special token.
+    Marian and Speech2Text put a space behind a special token. Marian, BARTpho, PLBART and SpeechT5 have no U+2581
+    in decoded text. The last three drop no space at the beginning of such a text, and decode control symbols to
+    their text. PLBART removes spaces before punctuation. White space at both ends of the whole text is left out,
+    except for GPT-SW3. GPT-SW3 and SigLIP put a space before text that precedes a special token.
 
     Args:
         model: the model, which has a table.
@@ -207,15 +207,20 @@ class StretchDecoding:
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         assert model.conventions is not None
         name = model.conventions.decoder
-        is_joined = name in ("Bartpho", "SpeechT5")
+        is_joined = name in ("Bartpho", "PLBart", "SpeechT5")
         has_spaces = is_joined or name == "Marian"
         behind = " " if name in ("Marian", "Speech2Text") else ""
         self._special = {
             token.id: (token.content.replace(METASPACE, " ") if has_spaces else token.content) + behind
-            for token in model.added_tokens
+            for token in reversed(model.added_tokens)
             if token.special
         }
         self._leads, self._strips = model.changes_texts, name != "GPTSw3"
+        self._joined: list[tuple[str, str]] = []
+        if name == "PLBart":
+            from fastbpe.normalization.decoder_steps import JOINED  # here: few tokenizers need it
+
+            self._joined = [pair for pair in JOINED if pair[0] != " do not"]
         kinds = [PieceType.NORMAL, PieceType.CONTROL]
         if name == "GPTSw3":  # the model's own pieces decode as in sentencepiece
             kinds += [PieceType.BYTE, PieceType.UNUSED, PieceType.USER_DEFINED]
@@ -255,7 +260,10 @@ class StretchDecoding:
                 out += [self._decoder.decode(stretch, handler, num_threads, unknown_ids), self._special[token_id]]
                 stretch = []
         text = "".join([*out, self._decoder.decode(stretch, handler, num_threads, unknown_ids)])
-        return text.strip() if self._strips else text
+        text = text.strip() if self._strips else text
+        for apart, together in self._joined:
+            text = text.replace(apart, together)
+        return text
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds

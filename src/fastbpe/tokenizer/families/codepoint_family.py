@@ -80,6 +80,7 @@ class CodePointFamily(Family):
             NoTokens(),
             model.added_tokens,
             None if is_plain else _NameNormalizer(self),
+            may_share=model.has_table,
             python_blanks=model.runs_in_python,
         )
         # Check the model now.

@@ -210,7 +210,7 @@ def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int,
     if not skips:
         out = names_of(model)
     special = {token.content for token in model.added_tokens if token.special}
-    for token in model.added_tokens:
+    for token in reversed(model.added_tokens):  # the first of several with the same id counts
         found = as_found(model, token)
         # tokenizers leaves out a special token by the text as which it is found: not one that normalizing changes.
         out[token.id] = b"" if skips and found in special else found.encode().replace(METASPACE_UTF8, b" ")

@@ -1,4 +1,4 @@
-"""Tables of a unigram model of sentencepiece, also if a table gives the ids of its pieces; see `PieceIdTable`."""
+"""Tables of a unigram model of sentencepiece, and of any whose ids a table gives; see `PieceIdTable`."""
 
 from __future__ import annotations
 
@@ -88,10 +88,11 @@ def extend(model: CodePointModel) -> Extended:
     texts = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
     found = [text for text, kind in zip(texts, model.types, strict=True) if kind == PieceType.NORMAL]
     known = {text for text in (*found, *(text for text, _ in model.unnumbered)) if len(text) == 1}
+    is_unigram = model.trainer["model_type"] == "unigram"  # others may not reach a piece by merges
     others = {
         text: i
         for i, (text, kind) in enumerate(zip(texts, model.types, strict=True))
-        if kind != PieceType.NORMAL and known.isdisjoint(text)
+        if not (is_unigram and kind == PieceType.NORMAL) and known.isdisjoint(text)
     }
     characters = sorted({character for text in others for character in text})
     first = len(texts) + len(model.unnumbered)
