@@ -30,6 +30,10 @@ def _documents(_: Any, text: str) -> list[str]:
     return cut(text, DOCUMENT_BYTES)
 
 
+def _short(_: Any, text: str) -> list[str]:
+    return cut(text, SHORT_BYTES)
+
+
 def _ids(stock: Any, text: str) -> list[list[int]]:
     return stock(cut(text, DOCUMENT_BYTES), add_special_tokens=False)["input_ids"]
 
@@ -44,8 +48,12 @@ CUT = {"truncation": True, "max_length": 512, "padding": True, "return_tensors":
 ROWS = (
     Row("2 KB documents → input_ids", 2, _documents, lambda t, x: t(x)["input_ids"]),
     Row("one long str → input_ids", 2, lambda _, text: text, lambda t, x: t(x)["input_ids"]),
-    Row("100-byte strs one by one → input_ids", 2, lambda _, text: cut(text, SHORT_BYTES),
-        lambda t, x: [t(one)["input_ids"] for one in x]),
+    Row("100-byte strs one by one → input_ids", 2, _short, lambda t, x: [t(one)["input_ids"] for one in x]),
+    Row("100-byte strs one by one, truncated → input_ids", 2, _short,
+        lambda t, x: [t(one, truncation=True, max_length=512)["input_ids"] for one in x]),
+    Row("100-byte strs one by one → offsets", 2, _short,
+        lambda t, x: [t(one, return_offsets_mapping=True)["offset_mapping"] for one in x]),
+    Row("100-byte strs one by one → tokens", 2, _short, lambda t, x: [t.tokenize(one) for one in x]),
     Row("documents cut to 512 and padded → numpy", 2, _documents, lambda t, x: t(x, **CUT)["input_ids"]),
     Row("20 KB documents cut to 512 and padded → numpy", 2, lambda _, text: cut(text, 10 * DOCUMENT_BYTES),
         lambda t, x: t(x, **CUT)["input_ids"]),
