@@ -75,12 +75,12 @@ def is_error(name: str) -> bool:
 
 
 def test_declarations_of_compiled_methods_have_their_signatures() -> None:
-    """The names, kinds and defaults of parameters of each `@_compiled` method."""
+    """The names, kinds and defaults of parameters of each `@compiled` method."""
     tree = ast.parse(inspect.getsource(Tokenizer))
     declared = {
         node.name: node.args
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and any("_compiled" in ast.unparse(d) for d in node.decorator_list)
+        if isinstance(node, ast.FunctionDef) and any("compiled" in ast.unparse(d) for d in node.decorator_list)
     }
     assert len(declared) >= 10
     for name, arguments in declared.items():

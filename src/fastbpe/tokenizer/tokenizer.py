@@ -4,7 +4,7 @@
 and code-point vocabularies. Longer methods call functions in other modules of this folder. The compiled core
 encodes and decodes.
 
-Methods marked `@_compiled` are declarations: signature and help for readers, editors and `help()`. Compiled code
+Methods marked `@compiled` are declarations: signature and help for readers, editors and `help()`. Compiled code
 replaces their bodies, because a Python frame would cost as much time as encoding a short text.
 """
 
@@ -23,12 +23,12 @@ from fastbpe.model import AddedToken, Buffer
 from fastbpe.patterns import Pattern, PatternLike
 from fastbpe.tokenizer import flat_ids, numpy_output, own_tokens, plain_models
 from fastbpe.tokenizer.surgery import adding
-from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES, TokenizerBase
+from fastbpe.tokenizer.tokenizer_base import CACHE_BYTES, TokenizerBase, compiled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any, Literal, TypeAlias, TypeVar, overload
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Literal, TypeAlias, overload
 
     import numpy as np
     import numpy.typing as npt
@@ -69,25 +69,10 @@ if TYPE_CHECKING:
     NumpyArray: TypeAlias = npt.NDArray[Any]
     DType: TypeAlias = npt.DTypeLike | None
 
-    Declared = TypeVar("Declared", bound=Callable[..., Any])
-
 Text = str | bytes
 Span = tuple[int, int]  # (start, end)
 Ids = Sequence[int] | Buffer
 Batch = Iterable[Ids] | tuple[Buffer, Buffer]  # the tuple: ids and offsets
-
-
-def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
-    """Replace a declaration by its compiled method, which keeps the signature and docstring of the declaration."""
-
-    def bind(declared: Declared) -> Declared:
-        bound: Any = method
-        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
-            setattr(bound, name, getattr(declared, name))
-        bound.__wrapped__ = declared
-        return bound  # type: ignore[no-any-return]
-
-    return bind
 
 
 class Tokenizer(TokenizerBase):
@@ -189,7 +174,7 @@ class Tokenizer(TokenizerBase):
 
     # Encoding
 
-    @_compiled(Encoder.encode)
+    @compiled(Encoder.encode)
     def encode(
         self,
         text: Text,
@@ -233,7 +218,7 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @_compiled(Encoder.encode_ordinary)
+    @compiled(Encoder.encode_ordinary)
     def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
         """Encode a text in which special tokens are plain text; the rest is as in `encode`.
 
@@ -243,7 +228,7 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @_compiled(Encoder.encode_parts)
+    @compiled(Encoder.encode_parts)
     def encode_parts(self, parts: Iterable[tuple[Text, bool]]) -> list[int]:
         """Encode a prompt of parts, with special and added tokens only within trusted parts.
 
@@ -284,7 +269,7 @@ class Tokenizer(TokenizerBase):
             self, text: Text, *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
         ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
 
-    @_compiled(Encoder.encode_with_offsets)
+    @compiled(Encoder.encode_with_offsets)
     def encode_with_offsets(
         self,
         text: Text,
@@ -328,7 +313,7 @@ class Tokenizer(TokenizerBase):
             self, texts: Iterable[Text], *, as_numpy: Literal[True], **options: Unpack[SpanOptions]
         ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
 
-    @_compiled(Encoder.encode_batch_with_offsets)
+    @compiled(Encoder.encode_batch_with_offsets)
     def encode_batch_with_offsets(
         self,
         texts: Iterable[Text],
@@ -388,7 +373,7 @@ class Tokenizer(TokenizerBase):
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         return self.decode(ids) == joined(text)
 
-    @_compiled(Encoder.encode_batch)
+    @compiled(Encoder.encode_batch)
     def encode_batch(
         self,
         texts: Iterable[Text],
@@ -413,7 +398,7 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @_compiled(Encoder.encode_ordinary_batch)
+    @compiled(Encoder.encode_ordinary_batch)
     def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
         """Encode each text, in order, as `encode_ordinary` does; the rest is as in `encode_batch`.
 
@@ -695,7 +680,7 @@ class Tokenizer(TokenizerBase):
 
     # Counting and cutting. By default, special tokens are text like any other, as in `encode_ordinary`.
 
-    @_compiled(Encoder.count)
+    @compiled(Encoder.count)
     def count(
         self,
         text: Text,
@@ -927,7 +912,7 @@ class Tokenizer(TokenizerBase):
 
     # Decoding
 
-    @_compiled(tokenizer_methods.decode)
+    @compiled(tokenizer_methods.decode)
     def decode(
         self,
         ids: Ids,
@@ -1044,7 +1029,7 @@ class Tokenizer(TokenizerBase):
 
     # Tokens and ids
 
-    @_compiled(tokenizer_methods.token_to_id)
+    @compiled(tokenizer_methods.token_to_id)
     def token_to_id(self, token: bytes | str) -> int | None:
         """Find the id of a token, ordinary or special, by its bytes or its text; None if it is not a token.
 
@@ -1057,7 +1042,7 @@ class Tokenizer(TokenizerBase):
         """
         raise NotImplementedError
 
-    @_compiled(tokenizer_methods.id_to_token)
+    @compiled(tokenizer_methods.id_to_token)
     def id_to_token(self, token_id: int) -> bytes:
         """Return the bytes of an id; for a control symbol or the unknown piece, its text in the model.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.surgery.removing import Remover
 
     Made = TypeVar("Made", bound="TokenizerBase")
+    Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -49,6 +50,19 @@ def _make_family(model: Model | CodePointModel) -> Family:
     from fastbpe.tokenizer.families.byte_family import ByteFamily
 
     return ByteFamily(model)
+
+
+def compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
+    """Replace a declaration by its compiled method, which keeps the signature and docstring of the declaration."""
+
+    def bind(declared: Declared) -> Declared:
+        bound: Any = method
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+            setattr(bound, name, getattr(declared, name))
+        bound.__wrapped__ = declared
+        return bound  # type: ignore[no-any-return]
+
+    return bind
 
 
 class TokenizerBase(Encoder):

@@ -226,7 +226,7 @@ cdef list in_frame(frame, Py_ssize_t n):
 cdef tuple ready(hf, engine, adds_special):
     """Return the tokenizer, the frame for one text, and the tokens of ids.
 
-    None: there are none, or the original has settings of the last call.
+    Returns None if fastbpe does not support the original, or the original has settings of the last call.
     """
     original = engine.original
     if (

@@ -42,7 +42,7 @@ SHORT = 1000  # characters of a text; up to here, lists that transformers turns 
 
 
 class Repeat(NamedTuple):
-    """What a call with one text has found out for later calls with the same options; see `_quick.call_again`.
+    """Facts that a call with one text has found, for later calls with the same options; see `_quick.call_again`.
 
     epoch: EPOCH[0] before; with another one, nothing here may be used.
     call: the options, with defaults.

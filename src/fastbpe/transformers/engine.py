@@ -46,7 +46,7 @@ class Tokens(dict[int, str]):
 
     Args:
         original: the tokenizer.
-        unk_token_id: id of its unknown token; None: it has none.
+        unk_token_id: id of its unknown token, or None.
     """
 
     def __init__(self, original: Any, unk_token_id: int | None) -> None:
@@ -85,7 +85,7 @@ class Engine:
             setting them until it has read them or the original has returned, so no other call's settings apply.
         plain: EPOCH[0], and for one text at that time, by add_special_tokens, the results of `ready` and `frame`,
             and the tokens.
-        repeats: what calls of `_encode_plus` with one text have found out; see `encode_plus.Repeat`.
+        repeats: facts that calls of `_encode_plus` with one text have found; see `encode_plus.Repeat`.
         n_plain: number of calls that `_quick` handled. `calls` does not include them, because counting there is
             slower.
     """
