@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from fuzz.run import names
+
 yaml = pytest.importorskip("yaml")
 tomllib = pytest.importorskip("tomllib")
 
@@ -56,3 +58,7 @@ def test_only_the_job_that_publishes_gets_a_token() -> None:
     assert publish["environment"]["name"] == "pypi"
     assert set(publish["needs"]) == {"minimum", "check"}
     assert publish["if"] == "github.event_name == 'push' && github.ref_type == 'tag'"
+
+
+def test_each_fuzz_target_gets_a_minute() -> None:
+    assert f"tests/fuzz/run.py --seconds {60 * len(names())} " in TEXTS["tests.yml"]

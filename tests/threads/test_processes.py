@@ -43,6 +43,12 @@ forking = pytest.mark.skipif(
 )
 
 
+def test_race_in_a_process_that_nobody_waits_for_fails_the_test() -> None:
+    code = "import sys; print('WARNING: ThreadSanitizer: data race', file=sys.stderr)"
+    with pytest.raises(AssertionError, match="data race"):
+        run_python(code)
+
+
 @forking
 def test_child_forked_after_a_batch_can_encode() -> None:
     code = """

@@ -256,6 +256,36 @@ def test_stream_that_threads_share_does_not_crash(files: dict[str, Path]) -> Non
     assert sum(at_once([push] * N_THREADS)) + len(stream.finish()) > 0
 
 
+def test_decode_stream_of_tokenizers_that_threads_share_does_not_crash() -> None:
+    from fastbpe.tokenizers import Tokenizer as Face
+    from fastbpe.tokenizers import decoders, models
+
+    letters = {chr(97 + i): i for i in range(26)}
+    face = Face(models.WordLevel(letters, unk_token="a"))
+    stream = decoders.DecodeStream()
+
+    def step() -> int:
+        return sum(len(stream.step(face, i % 26) or "") for i in range(2000))
+
+    assert sum(at_once([step] * N_THREADS)) > 0
+
+
+def test_minbpe_tokenizer_trained_while_a_call_makes_its_encoder_uses_the_new_merges() -> None:
+    class Slow(RegexTokenizer):
+        def _make(self) -> Any:
+            made = super()._make()
+            if (97, 98) in self.merges:
+                thread = threading.Thread(target=self.train, args=("cd" * 9, 257))
+                thread.start()
+                thread.join()
+            return made
+
+    tokenizer = Slow(pattern=".+")
+    tokenizer.train("ab" * 9, 257)
+    tokenizer.encode("abcd")
+    assert tokenizer.encode("abcd") == [97, 98, 256]
+
+
 def test_derived_tokenizers_of_threads_share_no_count_of_memory_views(files: dict[str, Path]) -> None:
     """CPython changes the count of a managed buffer without a lock: two threads may change it at the same time."""
     vocabulary = fastbpe.load(files["byte"])._family.vocabulary

@@ -26,16 +26,30 @@ cdef class QuickStream:
     @cython.critical_section
     def step(self, tokenizer, id):
         """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
+        # Python code in a step may let another thread into this critical section, and then the texts of both are
+        # mixed: one thread may use a stream at a time. No such thread frees an object that this one still reads.
+        text = self._quick_text(tokenizer, id)
+        return self._slow_text(tokenizer, id) if text is None else text
+
+    @cython.final
+    cdef object _quick_text(self, object tokenizer, object id):
+        """Return the text that the table has for an id; None if the slow stream has to find it."""
+        cdef dict known
         # The addresses are compared and not the values: another int of the same value is possible, and only slower.
-        if tokenizer is self._quick and PyList_GET_ITEM(self._counter, 0) == <PyObject*> self._seen:
-            try:
-                one = id if type(id) is int else index(id)
-            except TypeError:
-                return self._step(tokenizer, id)
-            text = self._known.get(one, NOT_FOUND)
-            if text is NOT_FOUND:
-                text = self._look_up(one)
-            if text is not None:
-                self._last = one
-                return text
+        if tokenizer is not self._quick or PyList_GET_ITEM(self._counter, 0) != <PyObject*> self._seen:
+            return None
+        known = self._known
+        try:
+            one = id if type(id) is int else index(id)
+        except TypeError:
+            return None
+        text = known.get(one, NOT_FOUND)
+        if text is NOT_FOUND:
+            text = self._look_up(one)
+        if text is not None:
+            self._last = one
+        return text
+
+    @cython.final
+    cdef object _slow_text(self, object tokenizer, object id):
         return self._step(tokenizer, id)

@@ -19,6 +19,7 @@ cdef class Methods:
     # The result of _make(), and a list of the matchers of allowed_special="all", empty until they are needed;
     # None: nothing has been made. Another thread may train or load at any time.
     cdef tuple _made
+    cdef size_t _n_forgotten  # number of calls of _forget
 
     def _make(self):
         """Return (Vocabulary, Encoder, Decoder, special tokens for "all", function that checks allowed ones)."""
@@ -28,13 +29,20 @@ cdef class Methods:
     def _forget(self):
         """Drop encoder and decoder, so that the next call makes them again."""
         self._made = None
+        self._n_forgotten += 1
 
-    @cython.critical_section
     cdef tuple _parts(self):
-        """Return _made; the first call makes it."""
-        if self._made is None:
-            self._made = *self._make(), []
-        return self._made
+        """Return _made; the first call makes it. It is not kept if another thread calls `_forget` meanwhile."""
+        cdef tuple made
+        cdef size_t n_forgotten
+        with cython.critical_section(self):
+            made, n_forgotten = self._made, self._n_forgotten
+        if made is None:
+            made = *self._make(), []
+            with cython.critical_section(self):
+                if n_forgotten == self._n_forgotten:
+                    self._made = made
+        return made
 
     @property
     def _vocabulary(self):

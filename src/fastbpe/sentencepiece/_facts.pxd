@@ -23,6 +23,7 @@ cdef class Facts:
     cdef object _decoder
     cdef bint _changes_decoded
 
+    cdef object _new(self, str name)
     cdef list _all_names(self)
     cdef dict _by_name(self)
     cdef dict _by_piece(self)

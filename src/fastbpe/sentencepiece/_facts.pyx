@@ -35,11 +35,15 @@ cdef class Facts:
 
     # Another thread may create a table at the same time: the first one that is stored is never replaced.
 
+    cdef object _new(self, str name):
+        """Have the derived class create a table. Its code may let another thread into the critical section."""
+        return getattr(self, name)
+
     @cython.critical_section
     cdef list _all_names(self):
         cdef list made
         if self._names is None:
-            made = self.names
+            made = self._new("names")
             if self._names is None:
                 self._names = made
         return self._names
@@ -49,7 +53,7 @@ cdef class Facts:
         cdef dict made
         if self._ids_by_name is None:
             try:
-                made = {piece.decode(): i for piece, i in self._by_piece().items()}
+                made = {(<bytes?> piece).decode(): i for piece, i in self._by_piece().items()}
             except UnicodeDecodeError:  # pieces can still be looked up by their bytes
                 made = {}
             if self._ids_by_name is None:
@@ -60,7 +64,7 @@ cdef class Facts:
     cdef dict _by_piece(self):
         cdef dict made
         if self._ids_by_piece is None:
-            made = self.ids_by_piece
+            made = self._new("ids_by_piece")
             if self._ids_by_piece is None:
                 self._ids_by_piece = made
         return self._ids_by_piece
@@ -69,7 +73,7 @@ cdef class Facts:
     cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
         cdef tuple made
         if self._special_ids is None:
-            made = self.special_ids
+            made = self._new("special_ids")
             if self._special_ids is None:
                 self._special_ids = made
         return self._special_ids[which]
@@ -78,7 +82,8 @@ cdef class Facts:
     cdef object _ready_decoder(self):
         """Return the decoder; None if the model has rules for decoded text."""
         if self._decoder is None and not self._changes_decoded:
-            made = None if denormalizer_of(self.tokenizer) is not None else surfaces_of(self.tokenizer)
+            tokenizer = self._new("tokenizer")
+            made = None if denormalizer_of(tokenizer) is not None else surfaces_of(tokenizer)
             self._changes_decoded = made is None
             if self._decoder is None:
                 self._decoder = made
@@ -90,7 +95,7 @@ cdef class Facts:
         if fact == PIECE:
             self._all_names()
         elif fact == SCORE and self._scores is None:
-            made = self.scores
+            made = self._new("scores")
             if self._scores is None:
                 self._scores = made
         return 0

@@ -18,8 +18,8 @@ from fastbpe._core.common.python cimport (
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
 from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, TokenSlot, Sums, copy_tokens, slot_token
 
-import copy
 import operator
+from copy import copy
 
 cdef extern from *:
     str PyUnicode_DecodeUTF8Stateful(const char* data, Py_ssize_t n, const char* errors, Py_ssize_t* n_read)
@@ -150,7 +150,7 @@ cdef class StreamDecoder:
         """
         cdef str text
         if self._steps is not None:
-            return self._steps.finish()
+            return self._finish_steps()
         if self._byte_ids is not None:
             text = self._first(REPLACEMENT * self._state.n_kept)
         else:
@@ -163,7 +163,7 @@ cdef class StreamDecoder:
         cdef StreamDecoder other = StreamDecoder(
             self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
             leading=bool(self._strips_all) if self._strips else None, space_keepers=self._space_keepers,
-            byte_ids=self._byte_ids, first_texts=self._first_texts, steps=copy.copy(self._steps),
+            byte_ids=self._byte_ids, first_texts=self._first_texts, steps=copy(self._steps),
         )
         other._state = self._state
         return other
@@ -189,6 +189,9 @@ cdef class StreamDecoder:
         """Return the text that an id or a sequence of ids completes, using `steps`."""
         token_id = _as_id(ids)
         return self._steps.push(ids if token_id is None else [token_id])
+
+    cdef str _finish_steps(self):
+        return self._steps.finish()
 
     cdef str _push_one(self, object token_id):
         """Return the text that one id completes."""
