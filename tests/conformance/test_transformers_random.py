@@ -116,7 +116,7 @@ def test_options_of_earlier_calls_answer_like_stock(
             told, call = draw_change(rng)
         else:
             text, options = draw_text(rng), rng.choice(kinds)
-            method, uses = rng.choice(["__call__", "__call__", "encode"]), rng.random() < 0.2
+            method, uses = rng.choice(["__call__", "__call__", "encode", "tokenize"]), rng.random() < 0.2
             told = f"{method}({text!r}, **{options!r})"
 
             def call(

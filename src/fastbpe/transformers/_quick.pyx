@@ -3,7 +3,8 @@
 encode_text(hf, cls, text, adds_special)    the ids of a text, or None
 tokens_of(hf, cls, text, adds_special)      the tokens of a text, or None
 call_plain(hf, cls, text)                   the BatchEncoding of a text or of a list of texts, or None
-call_again(hf, cls, text, options)          the BatchEncoding of a text, with options that an earlier call had, or None
+call_known(hf, cls, text, options)          the same for a text, with options that an earlier call had, or None
+encode_known(hf, cls, text, options)        the same for the options of `_encode_plus`
 
 hf is an accelerated tokenizer; cls, the class that `classes` made for it; adds_special, add_special_tokens of the
 call. None: the slow path must handle the call, because it undoes settings of the last call, for example, or
@@ -89,31 +90,67 @@ def call_plain(hf, cls, text):
     return made
 
 
-def call_again(hf, cls, str text, dict options):
+def call_known(hf, cls, text, dict options):
+    engine = ready_engine(hf, cls)
+    if engine is None or type(text) is not str:
+        return None
+    known = known_for(engine.whole_calls, options)
+    if known is None:
+        return None
+    repeat, truncation_side, max_length = <tuple>known
+    if (
+        hf.truncation_side != truncation_side
+        or hf.model_max_length != max_length
+        or (<dict>hf.__dict__).get("split_special_tokens") is not False
+        or not is_set_up(engine.original, repeat)
+    ):
+        return None
+    return repeated(hf, engine, repeat, text)
+
+
+def encode_known(hf, cls, str text, dict options):
+    engine = ready_engine(hf, cls)
+    repeat = None if engine is None else known_for(engine.repeats, options)
+    if repeat is None:
+        return None
+    with engine.settings_lock:
+        set_up(hf, engine.original, repeat.call)
+        if not is_set_up(engine.original, repeat):
+            return None
+    return repeated(hf, engine, repeat, text)
+
+
+cdef known_for(dict kept, dict options):
+    """Return the facts that `encode_plus` has kept for these options, or None."""
+    if not kept:
+        return None
+    try:
+        return kept.get(key_of(options))
+    except TypeError:  # an option that has no hash
+        return None
+
+
+cdef bint is_set_up(original, repeat) except -1:
+    """Tell whether the original has the settings that a call with these options gives it."""
+    plan = repeat.plan
+    return (
+        original.truncation == plan.settings
+        and original.padding == plan.padding
+        and original.encode_special_tokens is False
+    )
+
+
+cdef repeated(hf, engine, repeat, str text):
+    """Encode a text as the call did that has found `repeat`. Returns None if the slow path must handle the call."""
     cdef dict columns
     cdef list ids, spans
     cdef Py_ssize_t n, n_pads = 0
-    engine = ready_engine(hf, cls)
-    if engine is None or len(text) > SHORT or not (text.isascii() or are_texts((text,))):
+    epoch, call, plan, wanted, offsets, names = <tuple>repeat
+    if epoch is not EPOCH[0] or hf.model_input_names != names:
         return None
-    try:
-        repeat = (<dict>engine.repeats).get(key_of(options))
-    except TypeError:  # an option that has no hash
+    if len(text) > SHORT or not (text.isascii() or are_texts((text,))):
         return None
-    if repeat is None or repeat.epoch is not EPOCH[0] or hf.model_input_names != repeat.names:
-        return None
-    epoch, call, plan, wanted, offsets, _ = <tuple>repeat
     tokenizer, frame, settings, padding, truncation, _ = <tuple>plan
-    original = engine.original
-    with engine.settings_lock:
-        set_up(hf, original, call)
-        if (
-            original.truncation != settings
-            or original.padding != padding
-            or original.encode_special_tokens is not False
-        ):
-            return None
-
     spans = None
     if offsets is None:
         ids = tokenizer.encode(text, allowed_special="all")

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.huggingface.rows import HandOver
-from fastbpe.transformers._quick import call_again, call_plain, encode_text, tokens_of
+from fastbpe.transformers._quick import call_known, call_plain, encode_known, encode_text, tokens_of
 from fastbpe.transformers.decoding import decode, decode_batch
-from fastbpe.transformers.encode_plus import encode
+from fastbpe.transformers.encode_plus import encode, remembering
 from fastbpe.transformers.engine import ENGINE, WAITS, Engine, engine_of
 
 _ACCELERATED = "_fastbpe_accelerated"  # attribute of a class, so that picklers find its accelerated class by name
@@ -115,7 +115,7 @@ def _may_skip(hf: Any, own: list[type], name: str) -> bool:
 def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
         if type(text) is str and text_pair is None and not args:
-            made = call_again(self, own[0], text, options)
+            made = encode_known(self, own[0], text, options)
             if made is not None:
                 return made
         engine = engine_of(self)
@@ -163,8 +163,13 @@ def _reaching(answer: Callable[..., Any]) -> Callable[..., Any]:
 
 def _call(base: Any, own: list[type]) -> Callable[..., Any]:
     def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
-        made = None if args or options else call_plain(self, own[0], text)
-        return base.__call__(self, text, *args, **options) if made is None else made
+        if args:
+            return base.__call__(self, text, *args, **options)
+        made = call_known(self, own[0], text, options) if options else call_plain(self, own[0], text)
+        if made is not None:
+            return made
+        with remembering(self, options):
+            return base.__call__(self, text, **options)
 
     return _like(__call__, base.__call__)
 

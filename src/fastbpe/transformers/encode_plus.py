@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -11,7 +13,7 @@ from fastbpe.huggingface.columns import Wanted, build_columns
 from fastbpe.huggingface.inputs import Inputs, sort_inputs
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_rows
 from fastbpe.transformers.encodings import Call, LazyEncodings
-from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.engine import ENGINE, Engine
 from fastbpe.transformers.plans import make_offsets, make_plan
 from fastbpe.transformers.watching import EPOCH
 
@@ -38,11 +40,17 @@ DEFAULTS: dict[str, Any] = {
 _SANITIZE = "sanitize_control_tokens"  # keyword that apply_chat_template passes in each call; False: no effect
 ARRAYS = ("np", "pt")
 _MAX_REPEATS = 64
+#: Options of a call of the tokenizer itself for which `remembering` keeps facts.
+_DERIVED = {
+    *("add_special_tokens", "padding", "truncation", "max_length", "stride", "return_tensors", "verbose"),
+    *("return_token_type_ids", "return_attention_mask", "return_special_tokens_mask"),
+    *("return_offsets_mapping", "return_length"),
+}
 SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays are faster than arrays
 
 
 class Repeat(NamedTuple):
-    """Facts that a call with one text has found, for later calls with the same options; see `_quick.call_again`.
+    """Facts that a call with one text has found, for later calls with the same options; see `_quick.encode_known`.
 
     epoch: EPOCH[0] before; with another one, nothing here may be used.
     call: the options, with defaults.
@@ -56,6 +64,9 @@ class Repeat(NamedTuple):
     wanted: Wanted
     offsets: Offsets | None
     names: list[str]
+
+
+_local = threading.local()  # the last Repeat of a thread
 
 
 @cache
@@ -122,7 +133,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         n_rows = len(rows)
         longest = max(map(len, columns["input_ids"]))
         if not (inputs.is_batched or words or overflowing or inputs.seconds or plan.splits_special):
-            _remember(engine, given, Repeat(epoch, call, plan, wanted, offsets, [*hf.model_input_names]))
+            _local.repeat = Repeat(epoch, call, plan, wanted, offsets, [*hf.model_input_names])
+            _remember(engine.repeats, given, _local.repeat)
     if overflowing:
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
     if call["max_length"] is None and longest > hf.model_max_length:
@@ -134,11 +146,24 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
 
 
-def _remember(engine: Engine, options: dict[str, Any], repeat: Repeat) -> None:
+@contextmanager
+def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
+    """Keep the facts of a call of the tokenizer itself, unless it may pad, or warn in each call.
+
+    What transformers derives from the other options depends on two attributes, which are kept with the facts.
+    """
+    _local.repeat, engine = None, hf.__dict__.get(ENGINE)
+    yield
+    is_derived = options.keys() <= _DERIVED and options.get("padding", False) is False
+    if is_derived and engine is not None and _local.repeat is not None:
+        _remember(engine.whole_calls, options, (_local.repeat, hf.truncation_side, hf.model_max_length))
+
+
+def _remember(kept: dict[Any, Any], options: dict[str, Any], facts: Any) -> None:
     with suppress(TypeError):  # an option that has no hash
-        if len(engine.repeats) >= _MAX_REPEATS:
-            engine.repeats.clear()
-        engine.repeats[key_of(options)] = repeat
+        if len(kept) >= _MAX_REPEATS:
+            kept.clear()
+        kept[key_of(options)] = facts
 
 
 def key_of(options: dict[str, Any]) -> tuple[Any, ...]:

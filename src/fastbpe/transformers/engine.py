@@ -86,6 +86,7 @@ class Engine:
         plain: EPOCH[0], and for one text at that time, by add_special_tokens, the results of `ready` and `frame`,
             and the tokens.
         repeats: facts that calls of `_encode_plus` with one text have found; see `encode_plus.Repeat`.
+        whole_calls: the same for calls of the tokenizer itself; see `encode_plus.remembering`.
         n_plain: number of calls that `_quick` handled. `calls` does not include them, because counting there is
             slower.
     """
@@ -108,6 +109,7 @@ class Engine:
         self._post: Any = _NOT_READ
         self._read: tuple[object, Any] = None, None  # EPOCH[0] and the post-processor's state
         self.repeats: dict[Any, Any] = {}
+        self.whole_calls: dict[Any, Any] = {}
         self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame, Tokens]]] = None, {}
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
