@@ -432,13 +432,6 @@ def test_list_arguments_are_taken_or_refused_like_the_original() -> None:
             Twins(face, stock).check(lambda m, call=call, made=made, items=items: call(m, made(items(m))), told)
 
 
-@pytest.mark.parametrize("value", [None, 5, b"a", ["a"]])
-def test_wrong_identifier_is_named(value: Any) -> None:
-    assert outcome(lambda: stock.Tokenizer.from_pretrained(value)) is TypeError
-    with pytest.raises(TypeError, match=rf"^identifier must be a str, not {type(value).__name__}$"):
-        face.Tokenizer.from_pretrained(value)
-
-
 def test_template_without_its_special_token_adds_nothing() -> None:
     def added(m: Any) -> Any:
         post = m.processors.TemplateProcessing(*TEMPLATE, [("<s>", 1)])

@@ -112,8 +112,6 @@ class Tokenizer:
         """
         from fastbpe.published.find import find_local  # here: most tokenizers come from files
 
-        if not isinstance(identifier, str):
-            raise TypeError(f"identifier must be a str, not {type(identifier).__name__}")
         name, revision = of_type(identifier, str), of_type(revision, str)
         folder = name if os.path.isdir(name) else find_local(name, revision)
         return Tokenizer.from_file(os.path.join(folder, "tokenizer.json"))
