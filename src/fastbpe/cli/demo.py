@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import sys
 import sysconfig
 import tempfile
@@ -145,6 +144,8 @@ def standard_library() -> Corpus:
                 texts[path] = text
     if not texts:
         raise FastbpeError(f"{root} contains no Python sources; pass your own text with --text FILE")
+    import platform  # here: in Python 3.10, it imports subprocess
+
     version = platform.python_version()
     what = f"the {len(texts):,} files of Python {version}'s standard library"
     # The sample is a short function that every version has; if a later one drops it, the first lines of a file.

@@ -7,3 +7,5 @@ from typing import Any
 from fastbpe._utils.originals import find
 
 tokenizers: Any = find("tokenizers")
+if tokenizers is None:
+    raise ImportError("fastbpe.transformers needs tokenizers: pip install transformers")
