@@ -67,7 +67,7 @@ def test_methods_call_the_same_other_methods_as_in_tiktoken() -> None:
 
 
 def through_core(module: Any) -> Any:
-    """Return a subclass whose methods call those of the core, and change the results."""
+    """Return a subclass whose methods call the core and change the results."""
 
     class Own(module.Encoding):  # type: ignore[misc]
         def encode(self, text: str, **options: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""Folders whose ids a table gives, except SigLIP's: the ids and texts are those of AutoTokenizer."""
+"""Folders whose ids come from a table, except SigLIP's: ids and texts equal AutoTokenizer's."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
 
 
 def plbart(rng: random.Random, source: bytes, config: dict[str, Any]) -> dict[str, Any]:
-    """Draw languages, and tokens in other files. Many ids in added_tokens_decoder are those of a saved folder."""
+    """Draw languages, and tokens in other files. added_tokens_decoder often has the ids of a saved folder."""
     files: dict[str, Any] = {"sentencepiece.bpe.model": source, "tokenizer_config.json": config}
     name = rng.choice([*PLBART_CODES])
     codes = PLBART_CODES[name]

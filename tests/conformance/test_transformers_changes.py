@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import gc
 import multiprocessing
 import operator
 import pickle
 import random
 import threading
 import types
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from fastbpe.transformers import accelerate, status
+from fastbpe.transformers.engine import engine_of
 from helpers.sampling import SEED, rounds
 from helpers.transformers_grid import TEXTS, answer, difference, make
 
@@ -372,3 +375,14 @@ def test_decoder_that_panics_without_tokens_does_not_when_spaces_are_cleaned_up(
     ours, stock = pair_of(backend, clean_up_tokenization_spaces=True)
     assert ours.decode([0, 1]) == stock.decode([0, 1]) == "ab"
     assert ours.batch_decode([[0], [1]]) == stock.batch_decode([[0], [1]])
+
+
+def test_tables_before_a_change_are_freed() -> None:
+    tokenizer = accelerate(make("small_bytes"))
+    for options in ({}, {"truncation": True, "max_length": 9}, {"return_offsets_mapping": True}):
+        tokenizer("a b", **options)
+    before = weakref.ref(engine_of(tokenizer).ready())
+    tokenizer.add_tokens(["<new>"])
+    tokenizer("a b")
+    gc.collect()
+    assert before() is None

@@ -85,7 +85,7 @@ cdef class Methods(Encoder):
     """
 
     cdef object _decoder, _own_class
-    _own = None  # class whose methods are fastbpe's own; None: no method calls those of a subclass
+    _own = None  # class that fastbpe's own methods come from; None: methods never call overrides
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None, decoder, special):
         Encoder.__init__(self, vocabulary, splitter, special=special)

@@ -59,7 +59,7 @@ class Encoding(Methods):
     'help'
     """
 
-    #: Class of fastbpe's own methods: tiktoken's core does not call those of a subclass, so ours must not, either.
+    #: Class that fastbpe's own methods come from: like tiktoken's core, ours calls no override of a subclass.
     _own: ClassVar[type[Encoding]]
 
     def __init__(

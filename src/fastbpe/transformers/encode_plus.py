@@ -66,7 +66,11 @@ class Repeat(NamedTuple):
     names: list[str]
 
 
-_local = threading.local()  # the last Repeat of a thread
+class _Local(threading.local):
+    found: list[Repeat] | None = None  # Repeats of a thread's call, during `remembering`
+
+
+_local = _Local()
 
 
 @cache
@@ -133,8 +137,10 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         n_rows = len(rows)
         longest = max(map(len, columns["input_ids"]))
         if not (inputs.is_batched or words or overflowing or inputs.seconds or plan.splits_special):
-            _local.repeat = Repeat(epoch, call, plan, wanted, offsets, [*hf.model_input_names])
-            _remember(engine.repeats, given, _local.repeat)
+            repeat = Repeat(epoch, call, plan, wanted, offsets, [*hf.model_input_names])
+            _remember(engine.repeats, given, repeat)
+            if _local.found is not None:
+                _local.found.append(repeat)
     if overflowing:
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
     if call["max_length"] is None and longest > hf.model_max_length:
@@ -152,11 +158,16 @@ def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
 
     What transformers derives from the other options depends on two attributes, which are kept with the facts.
     """
-    _local.repeat, engine = None, hf.__dict__.get(ENGINE)
-    yield
+    found: list[Repeat] = []
+    before, _local.found = _local.found, found
+    engine = hf.__dict__.get(ENGINE)
+    try:
+        yield
+    finally:
+        _local.found = before
     is_derived = options.keys() <= _DERIVED and options.get("padding", False) is False
-    if is_derived and engine is not None and _local.repeat is not None:
-        _remember(engine.whole_calls, options, (_local.repeat, hf.truncation_side, hf.model_max_length))
+    if is_derived and engine is not None and found:
+        _remember(engine.whole_calls, options, (found[-1], hf.truncation_side, hf.model_max_length))
 
 
 def _remember(kept: dict[Any, Any], options: dict[str, Any], facts: Any) -> None:

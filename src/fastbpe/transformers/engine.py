@@ -268,6 +268,7 @@ class Engine:
         original = self.original
         self._ready_at, self._tokenizer, self._twin = None, None, None
         self._frames, self._post = {}, _NOT_READ
+        self.repeats, self.whole_calls, self.plain = {}, {}, (None, {})  # they refer to the tables before
         self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
             if type(original.model).__name__ not in MODEL_OPTIONS:
