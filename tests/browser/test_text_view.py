@@ -17,7 +17,7 @@ from helpers.shared_data import data_file, standard_library
 from helpers.waiting import until
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 pytestmark = pytest.mark.daily
 
@@ -422,6 +422,21 @@ def test_dropped_tokenizer_becomes_a_panel(page: Page, tmp_path: Path) -> None:
 def test_dropped_file_that_is_no_tokenizer_says_why(page: Page) -> None:
     page.evaluate(DROP, ["{}", "tokenizer.json"])
     page.get_by_role("alert").filter(has_text="tokenizer").wait_for()
+
+
+def test_answer_under_way_does_not_hide_what_a_dropped_file_is_not(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/api/encode*", lambda route: route.continue_() if held else held.append(route))
+    page.keyboard.type("a")
+    until(lambda: page.evaluate("0") or len(held) == 1)
+    page.evaluate(DROP, ["{}", "tokenizer.json"])
+    complaint = page.get_by_role("alert").filter(has_text="tokenizer")
+    complaint.wait_for()
+    held[0].continue_()
+    wait_for_counts(page, 1)
+    assert complaint.text_content() != ""
+    page.keyboard.type("b")
+    until(lambda: complaint.count() == 0)
 
 
 def test_sample_text_fills_the_field(page: Page) -> None:

@@ -1,9 +1,18 @@
 // Questions to the server. Answers about tokens are kept for each tokenizer.
 import { byId, showNote } from "./dom.js";
 
+let nComplaints = 0;
+
 /** Show an error at the top of the page; "" hides it. */
 export function complain(said) {
+  nComplaints++;
   showNote(byId("failure"), said);
+}
+
+/** Return a function that hides the error shown now. An error that comes between, of a dropped file say, stays. */
+export function complaintBefore() {
+  const seen = nComplaints;
+  return () => seen === nComplaints && complain("");
 }
 
 async function ask(name, query, body) {

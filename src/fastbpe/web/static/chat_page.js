@@ -1,5 +1,5 @@
 // Chat view: messages in the form of a template, encoded so that no message makes a special token.
-import { bookOf, chat, complain } from "./api.js";
+import { bookOf, chat, complain, complaintBefore } from "./api.js";
 import { byId, counted, fillSelect, make, showNote } from "./dom.js";
 import { TokenView } from "./token_view.js";
 
@@ -66,6 +66,7 @@ export class ChatPage {
   /** Encode the chat again. While one answer is awaited, only the latest chat waits behind it: a template takes time. */
   async refresh() {
     this.isStale = true;
+    this.hideOld = complaintBefore();
     this.running ??= this.run().finally(() => (this.running = null));
     return this.running;
   }
@@ -86,7 +87,7 @@ export class ChatPage {
     try {
       const found = await chat(key, byId("chat-template").value, messages);
       if (this.isStale) return;
-      complain("");
+      this.hideOld();
       byId("chat-counts").textContent = [
         counted(found.n_tokens, "token"),
         `${found.n_content} in the messages`,
@@ -111,7 +112,7 @@ export class ChatPage {
       showNote(byId("chat-note"), said.join(" "));
       await this.view.set({ ids: found.ids, starts: null, ends: null, text: "", book: bookOf(key) });
     } catch (error) {
-      complain(error.message);
+      if (!this.isStale) complain(error.message);
     }
   }
 }

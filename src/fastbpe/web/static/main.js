@@ -139,10 +139,7 @@ async function begin() {
   const state = linked ?? kept();
   const missing = state ? text.setState(state) : [];
   if (linked && missing.length) said = `The link names tokenizers that this page does not have: ${missing.join(", ")}.`;
-  if (said) {
-    await text.refresh();
-    complain(said);
-  }
+  if (said) complain(said);
   byId("text").focus();
   document.body.dataset.ready = "";
 }

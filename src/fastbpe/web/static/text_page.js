@@ -1,5 +1,5 @@
 // First view: a text, and its tokens as each of up to four tokenizers sees them.
-import { bookOf, complain, encode, share } from "./api.js";
+import { bookOf, complain, complaintBefore, encode, share } from "./api.js";
 import { byId, counted, fillSelect, keepAsFile, make, setDirection, takeLargePastes } from "./dom.js";
 import { fragmentOf, keep } from "./links.js";
 import { TokenView } from "./token_view.js";
@@ -124,6 +124,7 @@ export class TextPage {
   /** Encode the text again. While one answer is awaited, only the latest text waits behind it. */
   async refresh() {
     this.isStale = true;
+    this.hideOld = complaintBefore();
     this.running ??= this.run().finally(() => (this.running = null));
     return this.running;
   }
@@ -136,7 +137,7 @@ export class TextPage {
       setDirection(this.text, text);
       try {
         const found = await encode(panels.map((panel) => panel.key), text, byId("special").checked);
-        complain("");
+        this.hideOld();
         this.sizes = found;
         byId("sizes").textContent = [counted(found.n_characters, "character"), counted(found.n_bytes, "byte")].join(", ");
         const best = Math.min(...found.texts.map((one) => one.n_tokens));
@@ -144,7 +145,7 @@ export class TextPage {
           panels.map((panel, i) => panel.key === found.texts[i].key && panel.show(text, found, found.texts[i], best))
         );
       } catch (error) {
-        complain(error.message);
+        if (!this.isStale) complain(error.message);
       }
     }
     clearTimeout(this.quiet);

@@ -1,5 +1,5 @@
 // Train view: a small vocabulary learns from a text, and its growth can be watched.
-import { bookOf, complain, encode, file, train } from "./api.js";
+import { bookOf, complain, complaintBefore, encode, file, train } from "./api.js";
 import { byId, counted, fillSelect, keepAsFile, make, setDirection, takeLargePastes } from "./dom.js";
 import { appendParts, TokenView } from "./token_view.js";
 
@@ -57,13 +57,14 @@ export class TrainPage {
     bar.hidden = false;
     bar.removeAttribute("value");
     said.textContent = "Training…";
+    const hideOld = complaintBefore();
     try {
       const found = await train(text, options, ({ phase, done, total }) => {
         if (!phase) return;
         if (total) bar.value = done / total;
         said.textContent = `${phase}: ${done.toLocaleString("en")}${total ? ` of ${total.toLocaleString("en")}` : ""}`;
       });
-      complain("");
+      hideOld();
       this.learned(found, text, Number(options.vocab_size));
     } catch (error) {
       said.textContent = "";

@@ -1,5 +1,5 @@
 // Word view: the merges of a word, one step after another.
-import { complain, word } from "./api.js";
+import { complain, complaintBefore, word } from "./api.js";
 import { byId, counted, make, showNote } from "./dom.js";
 import { appendParts } from "./token_view.js";
 
@@ -30,13 +30,14 @@ export class WordPage {
     if (byId("page-word").hidden) return;
     const turn = (this.turn = (this.turn ?? 0) + 1);
     const text = byId("word").value;
+    const hideOld = complaintBefore();
     try {
       const found = await word(Number(byId("word-tokenizer").value), text);
       if (turn !== this.turn) return;
-      complain("");
+      hideOld();
       this.set(found);
     } catch (error) {
-      complain(error.message);
+      if (turn === this.turn) complain(error.message);
     }
   }
 
