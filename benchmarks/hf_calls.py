@@ -44,6 +44,10 @@ def _stream(tokenizer: Any, rows: list[list[int]]) -> list[str | None]:
     return [stream.step(backend, token_id) for ids in rows for token_id in ids]
 
 
+def _word_ids(batch: Any) -> list[list[int | None]]:
+    return [batch.word_ids(i) for i in range(len(batch["input_ids"]))]
+
+
 CUT = {"truncation": True, "max_length": 512, "padding": True, "return_tensors": "np"}
 ROWS = (
     Row("2 KB documents → input_ids", 2, _documents, lambda t, x: t(x)["input_ids"]),
@@ -53,12 +57,16 @@ ROWS = (
         lambda t, x: [t(one, truncation=True, max_length=512)["input_ids"] for one in x]),
     Row("100-byte strs one by one → offsets", 2, _short,
         lambda t, x: [t(one, return_offsets_mapping=True)["offset_mapping"] for one in x]),
+    Row("100-byte strs one by one → word_ids", 2, _short, lambda t, x: [t(one).word_ids() for one in x]),
     Row("100-byte strs one by one → tokens", 2, _short, lambda t, x: [t.tokenize(one) for one in x]),
     Row("documents cut to 512 and padded → numpy", 2, _documents, lambda t, x: t(x, **CUT)["input_ids"]),
     Row("20 KB documents cut to 512 and padded → numpy", 2, lambda _, text: cut(text, 10 * DOCUMENT_BYTES),
         lambda t, x: t(x, **CUT)["input_ids"]),
     Row("2 KB documents → offsets", 2, _documents,
         lambda t, x: t(x, return_offsets_mapping=True)["offset_mapping"]),
+    Row("2 KB documents → word_ids", 2, _documents, lambda t, x: _word_ids(t(x))),
+    Row("lists of words → word_ids", 2, lambda _, text: [one.split() for one in cut(text, DOCUMENT_BYTES)],
+        lambda t, x: _word_ids(t(x, is_split_into_words=True))),
     Row("lists of ids → texts", 2, _ids, lambda t, x: t.batch_decode(x)),
 )  # fmt: skip
 

@@ -155,7 +155,7 @@ def test_panics_become_errors_where_fastbpe_calls_by_itself() -> None:
 
 
 def test_encodings_read_later_raise_an_error_that_can_be_caught() -> None:
-    """The call has its ids; stock panics at once. Reading tokens needs tokenizers, which panics."""
+    """The call has its ids; stock panics at once. Encodings are made by tokenizers, which panics."""
     backend = backend_of_bytes(normalizers.Replace("", "x"))
     with pytest.raises(BaseException) as stock:  # noqa: PT011
         fast(backend)("ab\u00e9")
@@ -164,7 +164,7 @@ def test_encodings_read_later_raise_an_error_that_can_be_caught() -> None:
     batch = ours("ab\u00e9")
     assert len(batch["input_ids"])
     with pytest.raises(BackendPanic, match="tokenizers panicked"):
-        batch.tokens()
+        batch.encodings[0]
 
 
 def test_panic_while_a_tokenizer_is_read_leaves_it_stock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_panic_while_a_copy_is_made_can_be_caught(monkeypatch: pytest.MonkeyPatc
     ours = accelerate(make("small_bytes"))
     monkeypatch.setattr(encodings.Twin, "get", panic)
     with pytest.raises(BackendPanic):
-        ours("ab").tokens()
+        ours("ab").encodings[0]
 
 
 def test_panic_while_a_stream_looks_ahead_goes_to_the_stock_stream(monkeypatch: pytest.MonkeyPatch) -> None:

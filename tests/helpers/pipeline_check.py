@@ -78,7 +78,7 @@ def _encode(tokenizer: Any, text: str, tokens: Sequence[str]) -> dict[str, Any]:
     traced, offsets = tokenizer.encode_with_offsets(text, allowed_special="all")
     made = {"ids": ids, "ids with offsets": traced, "offsets": [tuple(span) for span in offsets]}
     if len(tokens) == len(ids):
-        words = find_words(tokenizer, text, ids, tokens, "all")
+        words = find_words(tokenizer, text, ids, dict(zip(ids, tokens, strict=True)), "all")
         if words is not None:
             made["words"] = words.numbers
     return made

@@ -6,12 +6,14 @@ import pickle
 import random
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tokenizers import AddedToken, decoders, normalizers, pre_tokenizers, processors
 
+from helpers.transformers_behaviours import outcome
 from helpers.transformers_grid import TEXTS, WORDS, random_texts
 
 Call = Callable[[Any], Any]
@@ -113,7 +115,16 @@ def looked_at(made: Any) -> Any:
     """Ask a result for more than its columns."""
     if not hasattr(made, "encodings") or made.encodings is None:
         return None
-    return [made.tokens(0), made.word_ids(0), made.sequence_ids(len(made.encodings) - 1), made.is_fast, len(made)]
+    rows = range(len(made.encodings))
+    seen: list[Any] = [made.is_fast, len(made)]
+    seen += [(made.tokens(i), made.word_ids(i), made.sequence_ids(i)) for i in rows]
+    for i in rows[:8]:
+        for place in (0, 1, 2, 7):
+            names = ("token_to_sequence", "token_to_word", "token_to_chars")
+            seen += [outcome(partial(getattr(made, name), i, place)) for name in names]
+            for name in ("char_to_token", "char_to_word", "word_to_tokens", "word_to_chars"):
+                seen += [outcome(partial(getattr(made, name), i, place, sequence_index=s)) for s in (0, 1)]
+    return seen
 
 
 def draw_ids(rng: random.Random, size: int) -> Any:

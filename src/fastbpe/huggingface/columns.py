@@ -43,19 +43,31 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
     """
     out: list[list[Encoded]] = []
     for row in rows:
-        if len(row.ids) == 1:
-            if truncation.strategy == "only_second" and len(row.ids[0]) > truncation.limit:
-                return None
-            parts = parts_of(truncation, len(row.ids[0]), truncation.limit)
-            out.append([_cut(row, (part,)) for part in (parts if overflowing else parts[:1])])
-            continue
-        lengths = len(row.ids[0]), len(row.ids[1])
-        kept = lengths_of_pair(truncation, *lengths)
-        if kept is None or any(k < n and truncation.stride >= k for k, n in zip(kept, lengths, strict=True)):
+        cuts = cuts_of([*map(len, row.ids)], truncation)
+        if cuts is None:
             return None
-        pairs = pairs_of_parts(*(parts_of(truncation, n, k) for n, k in zip(lengths, kept, strict=True)))
-        out.append([_cut(row, pair) for pair in (pairs if overflowing else pairs[:1])])
+        out.append([_cut(row, cut) for cut in (cuts if overflowing else cuts[:1])])
     return out
+
+
+def cuts_of(lengths: Sequence[int], truncation: Truncation) -> Sequence[tuple[Span, ...]] | None:
+    """Find the parts into which truncation cuts one text, or two.
+
+    Args:
+        lengths: number of ids of each text.
+        truncation: the settings.
+
+    Returns:
+        For each part, start and end in each text, the kept part first; None if tokenizers raises an error.
+    """
+    if len(lengths) == 1:
+        if truncation.strategy == "only_second" and lengths[0] > truncation.limit:
+            return None
+        return [(part,) for part in parts_of(truncation, lengths[0], truncation.limit)]
+    kept = lengths_of_pair(truncation, *lengths)
+    if kept is None or any(k < n and truncation.stride >= k for k, n in zip(kept, lengths, strict=True)):
+        return None
+    return pairs_of_parts(*(parts_of(truncation, n, k) for n, k in zip(lengths, kept, strict=True)))
 
 
 def _cut(row: Encoded, cuts: Sequence[Span]) -> Encoded:
@@ -113,6 +125,13 @@ class Layout(NamedTuple):
                 break
             start += len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
         return start
+
+    def ranges(self, i: int) -> dict[int, tuple[int, int]]:
+        """Return start and end of each text among the ids of row i; empty: all ids belong to one text."""
+        if self.frame.padding_sequence is not None:
+            return {}
+        starts = [self.start(i, sequence) for sequence in range(len(self.counts[i]))]
+        return {sequence: (start, start + self.counts[i][sequence]) for sequence, start in enumerate(starts)}
 
     def type_ids(self, i: int) -> list[int]:
         """Return the type ids of row i."""

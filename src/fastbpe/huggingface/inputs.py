@@ -24,6 +24,11 @@ class Inputs(NamedTuple):
     batch: list[Any]
     is_batched: bool
 
+    @property
+    def texts(self) -> list[list[Any]]:
+        """The first texts of all rows and, if there are any, the second texts."""
+        return [self.firsts] if self.seconds is None else [self.firsts, self.seconds]
+
 
 def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
     """Arrange the inputs of a call by kind. Returns None if the call must go to the original library.

@@ -94,7 +94,7 @@ def encode_rows(
     def encode_texts(texts: Sequence[str]) -> _Lists:
         if offsets is not None:
             return offsets.encode(texts)
-        return _encode_ids(tokenizer, texts, splits=plan.splits_special)
+        return encode_ids(tokenizer, texts, splits=plan.splits_special)
 
     def encode(rows: Sequence[Any]) -> _Lists:
         if words:
@@ -145,13 +145,13 @@ def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
 def _encode_beginnings(
     tokenizer: Tokenizer, encode: _Encode, texts: Sequence[str], *, n_ids: int, splits: bool
 ) -> _Lists:
-    """Encode as much of each text as its first n_ids ids need. splits: as in `_encode_ids`."""
+    """Encode as much of each text as its first n_ids ids need. splits: as in `encode_ids`."""
     return encode_beginnings(
         encode, lambda made: [*map(len, made[0])], tokenizer, texts, n_ids, splits_special=splits
     )
 
 
-def _encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> _Lists:
+def encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> _Lists:
     """Encode texts. splits: special tokens in the texts are treated as ordinary text."""
     if splits:
         return tokenizer.encode_ordinary_batch(texts), None
@@ -163,7 +163,7 @@ def _encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> 
 def encode_spans(
     tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool
 ) -> tuple[list[list[int]], list[list[Span]]]:
-    """Encode texts with offsets. splits: as in `_encode_ids`."""
+    """Encode texts with offsets. splits: as in `encode_ids`."""
     allowed: Any = frozenset() if splits else "all"
     made = tokenizer.encode_batch_with_offsets(texts, allowed_special=allowed, disallowed_special=())
     return [ids for ids, _ in made], [spans for _, spans in made]

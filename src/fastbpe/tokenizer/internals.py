@@ -90,7 +90,7 @@ def find_words(
     tokenizer: Tokenizer,
     text: str,
     ids: Sequence[int],
-    tokens: Sequence[str],
+    names: Mapping[int, str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
     """Find the words of a text. See `words.words_of_code_points`."""
@@ -101,7 +101,7 @@ def find_words(
 
     model = tokenizer._family.own
     if isinstance(model, CodePointModel):
-        return words_of_code_points(tokenizer, tokenizer._special, model, text, ids, tokens, allowed_special)
+        return words_of_code_points(tokenizer, tokenizer._special, model, text, ids, names, allowed_special)
     return words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
 
 

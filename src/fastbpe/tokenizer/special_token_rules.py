@@ -163,11 +163,11 @@ class SpecialTokens:
             disallowed: special tokens to refuse: a set, or "all" for all that are not allowed.
         """
         # Fast paths for the arguments of nearly every call.
-        if isinstance(disallowed, str) and disallowed == "all":
+        if isinstance(disallowed, (str, tuple)) and disallowed in ("all", ()):
             if isinstance(allowed, str) and allowed == "all":
                 return self.trusted, None
             if not allowed and isinstance(allowed, Collection):
-                return self.always, self.all
+                return self.always, self.all if disallowed else None
         allow = self._set(allowed, "allowed_special")
         forbid = self.set - allow if disallowed == "all" else self._set(disallowed, "disallowed_special")
         return self._finder(allow & self.set), self._matcher(forbid)

@@ -7,6 +7,7 @@ import sys
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Span, padded_length
 from fastbpe.huggingface.frames import frame_of
+from fastbpe.huggingface.row_columns import tokens_of
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
 from fastbpe.huggingface.truncation_rules import Truncation, lengths_of_pair, read_truncation
 from fastbpe.tokenizer.families.words import Words
@@ -181,20 +182,16 @@ def _found(setup: Setup, text: str, ids: list[int]) -> list[tuple[int, str]]:
     unknown = id_without_name(setup.native)
     if not any(i in setup.added or i == unknown for i in ids):
         return []
-    return [*words_of(setup, text, ids)[1].found.items()]
+    return [*words_of(setup, text, ids).found.items()]
 
 
-def words_of(setup: Setup, text: str, ids: list[int]) -> tuple[list[str], Words]:
-    """Return the tokens of a text, and its words. Raises ImportError if fastbpe cannot find them."""
+def words_of(setup: Setup, text: str, ids: list[int]) -> Words:
+    """Return the words of a text. Raises ImportError if fastbpe cannot find them."""
     assert isinstance(setup.native, Tokenizer)
-    names = setup.names
-    tokens = [names[i] for i in ids]
-    found = find_words(setup.native, text, ids, tokens, setup.allowed)
+    found = find_words(setup.native, text, ids, setup.names, setup.allowed)
     if found is None:
         needs_tokenizers("offsets of the name of a control symbol between user-defined symbols")
-    for i, its_text in found.found.items():
-        tokens[i] = its_text
-    return tokens, found
+    return found
 
 
 def pad(encodings: list[Encoding], padding: Mapping[str, Any]) -> None:
@@ -262,9 +259,9 @@ def _text(setup: Setup, one: str, word: int | None, type_id: int, fast: bool) ->
     ids, spans = setup.native.encode_with_offsets(one, allowed_special=setup.allowed, disallowed_special=())
     if fast:
         return _ids_alone(ids, type_id)
-    tokens, found = words_of(setup, one, ids)
+    found = words_of(setup, one, ids)
     numbers = found.numbers if word is None else [word] * len(ids)
-    return of_tokens(ids, tokens, numbers, spans, type_id)
+    return of_tokens(ids, tokens_of(setup.names, ids, found), numbers, spans, type_id)
 
 
 def _ids_alone(ids: list[int], type_id: int) -> Encoding:

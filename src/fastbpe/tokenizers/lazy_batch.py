@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from fastbpe.huggingface.columns import Encoded, Layout, lay_out, put_frame
+from functools import partial
+
+from fastbpe.huggingface.columns import Layout, lay_out, put_frame
 from fastbpe.huggingface.inputs import Inputs
+from fastbpe.huggingface.row_columns import RowColumns
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
 from fastbpe.tokenizers.encoded_rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
 from fastbpe.tokenizers.encoding import Encoding
@@ -70,8 +73,7 @@ class Batch:
     ) -> None:
         self._setup, self._plan, self._rows, self._layout = setup, plan, rows, layout
         self._words, self._adds_special, self._fast = words, adds_special, fast
-        self._traced: list[Encoded] | None = None
-        self._named: tuple[int, tuple[list[str], list[int | None]]] | None = None  # row, its tokens and words
+        self._columns: RowColumns | None = None
 
     @property
     def may_overflow(self) -> bool:
@@ -85,41 +87,22 @@ class Batch:
 
     def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None:
         """Return a column of row i; None: only `whole` can compute it."""
-        make = _OF_LAYOUT.get(name)
-        if make is not None:
-            found: list[Any] = make(self._layout, i)
-            return found
-        if self._fast:
+        if self._fast and name in ("tokens", "words", "offsets"):
             return None
-        if name == "offsets":
-            return self._offsets(i)
-        if self._words or self.may_overflow:
-            return None
-        if self._named is None or self._named[0] != i:
-            self._named = i, self._tokens_and_words(encoding.ids, i)
-        tokens, numbers = self._named[1]
-        return [*tokens] if name == "tokens" else [*numbers]
+        if self._columns is None:
+            self._columns = RowColumns(
+                self._plan,
+                _inputs(self._rows),
+                self._layout,
+                None,
+                of_words=self._words,
+                offsets=partial(offsets_of, self._setup, self._plan),
+                words_of=partial(words_of, self._setup),
+                names=self._setup.names,
+            )
+        return self._columns.column(name, i, encoding.ids)
 
-    def _offsets(self, i: int) -> list[Any] | None:
-        """Return the offsets of row i. The first call encodes all rows again, with offsets."""
-        if self._traced is None:
-            try:
-                offsets = offsets_of(self._setup, self._plan)
-                self._traced, _ = encode_rows(self._plan, _inputs(self._rows), words=self._words, offsets=offsets)
-            except HandOver:
-                return None
-        return self._layout.spans(i, self._traced[i].spans or ())
-
-    def _tokens_and_words(self, ids: list[int], i: int) -> tuple[list[str], list[int | None]]:
-        tokens, words = [], []
-        for sequence, n in enumerate(self._layout.counts[i]):
-            start = self._layout.start(i, sequence)
-            its_tokens, found = words_of(self._setup, self._rows[i][sequence], ids[start : start + n])
-            tokens.append(its_tokens)
-            words.append(found.numbers)
-        return self._layout.tokens(i, tokens), self._layout.words(i, words)
-
-    def whole(self, i: int) -> Encoding:
+    def whole(self, encoding: Encoding, i: int) -> Encoding:
         """Return the encoding of row i with all its columns."""
         made = whole(
             self._setup, self._rows[i], words=self._words, adds_special=self._adds_special, fast=self._fast
@@ -127,15 +110,6 @@ class Batch:
         if self._plan.padding is not None:
             pad_to(made, self._layout.padded, self._plan.padding)
         return made
-
-
-#: Columns that depend only on the layout of a batch.
-_OF_LAYOUT: dict[str, Any] = {
-    "type_ids": Layout.type_ids,
-    "attention_mask": Layout.attention_mask,
-    "special_tokens_mask": Layout.special_mask,
-    "sequences": Layout.sequences,
-}
 
 
 def _inputs(rows: list[Row]) -> Inputs:

@@ -152,7 +152,7 @@ class _Finder:
     def find(self, text: str, allowed: Special) -> Iterator[_Section]:
         """Yield the added tokens of a text, and the stretches between them."""
         ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
-        words = find_words(self._carrier, text, ids, [""] * len(ids), allowed)
+        words = find_words(self._carrier, text, ids, {}, allowed)
         assert words is not None  # it is a byte-level one
         at = 0
         for _, group in groupby(words.numbers):  # an added token is a separate word

@@ -13,8 +13,10 @@ because a subclass or the object itself overrides `_encode_plus`.
 
 from fastbpe.huggingface.columns import padded_length, put_frame
 from fastbpe.huggingface.inputs import are_texts
-from fastbpe.transformers.encode_plus import batch_encoding, key_of, set_up, warn_of_long
-from fastbpe.transformers.encodings import Call, LazyEncodings
+from fastbpe.huggingface.rows import Plan
+from fastbpe.transformers.encode_plus import key_of, set_up, warn_of_long
+from fastbpe.transformers.encodings import LazyEncodings
+from fastbpe.transformers.readings import batch_encoding
 from fastbpe.transformers import encode_plus, engine as engines, watching
 
 # Tried and dropped: masks that the core makes, of several ints of value 1, so that freeing a mask does not wait
@@ -41,7 +43,7 @@ def tokens_of(hf, cls, str text, adds_special):
     found = None if engine is None else ready(hf, engine, adds_special)
     if found is None or not (text.isascii() or are_texts((text,))):
         return None
-    tokenizer, frame, known = <tuple>found
+    tokenizer, frame, known, _, _ = <tuple>found
     ids = tokenizer.encode(text, allowed_special="all")
     if len(ids) + frame.n_added > hf.model_max_length:
         return None
@@ -84,7 +86,8 @@ def call_plain(hf, cls, text):
         columns["attention_mask"] = [[1] * len(<list>ids) for ids in rows]
     made = new(batch_encoding())
     made.data = columns
-    made._encodings = LazyEncodings((engine.twin(), texts), len(texts))  # encoded again only if a program reads it
+    facts = engine, (<tuple>found)[4], engine.twin(), (<tuple>found)[3], texts, True
+    made._encodings = LazyEncodings(facts, len(texts))  # encoded again only if a program reads it
     made._n_sequences = 1
     engine.n_plain += 1
     return made
@@ -184,8 +187,7 @@ cdef repeated(hf, engine, repeat, str text):
     if call["max_length"] is None and n + n_pads > hf.model_max_length:
         warn_of_long(hf, [columns["input_ids"]], None, call["verbose"])
 
-    flags = {"add_special_tokens": call["add_special_tokens"], "is_pretokenized": False}
-    encodings = LazyEncodings(Call(engine.twin(), [text], flags, settings, padding, False, False), 1)
+    encodings = LazyEncodings((engine, epoch, engine.twin(), plan, [text], call["add_special_tokens"]), 1)
     engine.n_plain += 1
     if call["return_tensors"] is not None:
         columns = {name: [column] for name, column in columns.items()}
@@ -220,7 +222,7 @@ cdef list ids_of(hf, tuple found, str text):
     cdef list ids
     if not (text.isascii() or are_texts((text,))):
         return None
-    tokenizer, frame, _ = found
+    tokenizer, frame, _, _, _ = found
     ids = tokenizer.encode(text, allowed_special="all")
     if frame.n_added:
         put_frame(ids, frame)
@@ -234,7 +236,7 @@ cdef list rows_of(hf, tuple found, list texts):
     cdef list rows
     if not texts or not are_texts(texts):
         return None
-    tokenizer, frame, _ = found
+    tokenizer, frame, _, _, _ = found
     rows = tokenizer.encode_batch(texts, allowed_special="all")
     if frame.n_added:
         for ids in rows:
@@ -261,7 +263,7 @@ cdef list in_frame(frame, Py_ssize_t n):
 
 
 cdef tuple ready(hf, engine, adds_special):
-    """Return the tokenizer, the frame for one text, and the tokens of ids.
+    """Return the tokenizer, the frame for one text, the tokens of ids, the plan of a call, and EPOCH[0] before.
 
     Returns None if fastbpe does not support the original, or the original has settings of the last call.
     """
@@ -281,7 +283,10 @@ cdef tuple ready(hf, engine, adds_special):
     if found is None:
         tokenizer = engine.ready()
         frame = engine.frame(pair=False, add_special_tokens=adds_special)
+        if EPOCH[0] is not now:  # making tables and trying a post-processor set components
+            return ready(hf, engine, adds_special)
         if tokenizer is not None and frame is not None:
-            found = tokenizer, frame, engines.Tokens(original, tokenizer.unk_token_id)
+            plan = Plan(tokenizer, frame, None, None, None, False)
+            found = tokenizer, frame, engines.Tokens(original, tokenizer.unk_token_id), plan, now
             engine.plain = now, {**known, adds_special: found}
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -15,6 +14,7 @@ from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_rows
 from fastbpe.transformers.encodings import Call, LazyEncodings
 from fastbpe.transformers.engine import ENGINE, Engine
 from fastbpe.transformers.plans import make_offsets, make_plan
+from fastbpe.transformers.readings import batch_encoding
 from fastbpe.transformers.watching import EPOCH
 
 #: Keyword arguments of `_encode_plus` in transformers 5.24 with their defaults. A call with others is handed over.
@@ -73,14 +73,6 @@ class _Local(threading.local):
 _local = _Local()
 
 
-@cache
-def batch_encoding() -> Any:
-    """Return transformers' class BatchEncoding. (An import statement in each call takes longer.)"""
-    from transformers.tokenization_utils_base import BatchEncoding
-
-    return BatchEncoding
-
-
 def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
     """Handle a call of `_encode_plus`.
 
@@ -112,10 +104,13 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     inputs = sort_inputs(text, text_pair, is_split_into_words=words)
     if inputs is None:
         raise HandOver("an empty batch, a mix of texts and pairs, or a text that is not a str of valid Unicode")
-    epoch = EPOCH[0]
     with engine.settings_lock:
         set_up(hf, engine.original, call)
-        plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
+        for _ in range(2):  # making tables and trying a post-processor set components, which changes EPOCH
+            epoch = EPOCH[0]
+            plan = make_plan(engine, pair=inputs.seconds is not None, add_special_tokens=adds_special)
+            if EPOCH[0] is epoch:
+                break
     overflowing, wanted = bool(call["return_overflowing_tokens"]), _wanted(hf, call)
     asks_types_of_parts = overflowing and wanted.type_ids and plan.truncation is not None
     if asks_types_of_parts and not engine.numbers_parts(plan.frame, add_special_tokens=adds_special):
@@ -145,9 +140,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
     if call["max_length"] is None and longest > hf.model_max_length:
         warn_of_long(hf, columns["input_ids"], None, call["verbose"])
-    options = {"add_special_tokens": adds_special, "is_pretokenized": words}
-    twin = engine.twin()
-    made = Call(twin, inputs.batch, options, plan.settings, plan.padding, plan.splits_special, overflowing)
+    made = Call(engine, epoch, engine.twin(), plan, inputs, words, adds_special, overflowing)
     encodings = LazyEncodings(made, n_rows)
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
 

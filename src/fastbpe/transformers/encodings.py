@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.huggingface.inputs import Inputs
+from fastbpe.huggingface.rows import Plan
+from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.panics import as_errors
+from fastbpe.transformers.readings import readings_of
 from fastbpe.transformers.snapshot import Twin
+from fastbpe.transformers.watching import EPOCH
 
-_PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
 _lock = threading.Lock()  # twins are shared, and their settings change from call to call
 
 
 class Call(NamedTuple):
-    """A call of `encode_batch`, with the settings of the original at that time.
+    """A call that fastbpe has handled.
 
+    engine: engine of the original.
+    epoch: EPOCH[0] at the call.
     twin: copy of the original.
-    batch: texts, pairs or lists of words.
-    options: keyword arguments of `encode_batch`.
-    truncation, padding: values of the original's properties.
-    splits_special: value of the original's `encode_special_tokens`.
+    plan, inputs: settings and texts of the call.
+    words: the texts are lists of words.
+    adds_special: add_special_tokens of the call.
     overflowing: list the parts that truncation cut off as separate encodings.
     """
 
+    engine: Engine
+    epoch: object
     twin: Twin
-    batch: list[Any]
-    options: dict[str, Any]
-    truncation: Mapping[str, Any] | None
-    padding: Mapping[str, Any] | None
-    splits_special: bool
+    plan: Plan
+    inputs: Inputs
+    words: bool
+    adds_special: bool
     overflowing: bool
 
     def encode(self) -> list[Any]:
@@ -38,44 +45,72 @@ class Call(NamedTuple):
 
         Raises BackendPanic if tokenizers panics: the ids of the call have already been returned.
         """
+        plan = self.plan
         with _lock, as_errors():
             tokenizer = self.twin.get()
-            tokenizer.encode_special_tokens = self.splits_special
-            if self.truncation is None:
+            tokenizer.encode_special_tokens = plan.splits_special
+            if plan.settings is None:
                 tokenizer.no_truncation()
             else:
-                tokenizer.enable_truncation(**self.truncation)
-            if self.padding is None:
+                tokenizer.enable_truncation(**plan.settings)
+            if plan.padding is None:
                 tokenizer.no_padding()
             else:
-                tokenizer.enable_padding(**self.padding)
-            made = tokenizer.encode_batch(self.batch, **self.options)
+                tokenizer.enable_padding(**plan.padding)
+            made = tokenizer.encode_batch(
+                self.inputs.batch, add_special_tokens=self.adds_special, is_pretokenized=self.words
+            )
         if not self.overflowing:
             return list(made)
         return [part for encoding in made for part in (encoding, *encoding.overflowing)]
+
+
+_Texts = tuple[Engine, object, Twin, Plan, list[str], bool]  # fields of a Call of single texts, and adds_special
+
+
+def _whole(call: Call | _Texts) -> Call:
+    if isinstance(call, Call):
+        return call
+    engine, epoch, twin, plan, texts, adds_special = call
+    return Call(engine, epoch, twin, plan, Inputs(texts, None, texts, True), False, adds_special, False)
 
 
 class LazyEncodings(list[Any]):
     """List of `tokenizers.Encoding`, filled at its first use; pickled as a plain list.
 
     Args:
-        call: the call whose encodings are listed; for single texts without settings, only the twin and the texts.
+        call: the call whose encodings are listed; for single texts, only what `_whole` needs.
         n: number of encodings.
     """
 
-    __slots__ = ("_call", "_n")
+    __slots__ = ("_call", "_n", "_own")
 
-    def __init__(self, call: Call | tuple[Twin, list[Any]], n: int) -> None:
-        self._call: Call | tuple[Twin, list[Any]] | None = call
+    def __init__(self, call: Call | _Texts, n: int) -> None:
+        self._call: Call | _Texts | None = call
         self._n = n
+        self._own: list[Encoding] | None = None
+
+    def own(self) -> list[Encoding] | None:
+        """Return encodings of fastbpe for a program that only reads them.
+
+        They have no parts that truncation cut off, and raise HandOver for a column that fastbpe does not compute.
+
+        Returns None if the program may have changed the list or its items, or the original since the call.
+        """
+        call = self._call
+        if call is None or call[1] is not EPOCH[0]:
+            return None
+        if self._own is None:
+            self._own = readings_of(_whole(call))
+        return self._own
 
     def _fill(self) -> None:
         call = self._call
         if call is not None:
-            made = (call if isinstance(call, Call) else Call(*call, _PLAIN, None, None, False, False)).encode()
+            made = _whole(call).encode()
             if self._call is not None:  # no other thread has filled the list
                 list.extend(self, made)
-                self._call = None
+                self._call = self._own = None
 
     def __len__(self) -> int:
         return self._n if self._call is not None else super().__len__()

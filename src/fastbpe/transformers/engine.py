@@ -12,6 +12,7 @@ from typing import Any
 from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import FastbpeError
 from fastbpe.huggingface.frames import Frame, frame_of
+from fastbpe.huggingface.rows import Plan
 from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 from fastbpe.transformers._original import tokenizers
@@ -64,6 +65,18 @@ class Tokens(dict[int, str]):
         return token
 
 
+class Names(dict[int, str]):
+    """Token of each id, as a tokenizer spells it now; filled when a token is first read."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+
+    def __missing__(self, token_id: int) -> str:
+        token: str = self._original.id_to_token(token_id)
+        self[token_id] = token
+        return token
+
+
 class Engine:
     """fastbpe's counterpart of one `tokenizers.Tokenizer`.
 
@@ -84,7 +97,8 @@ class Engine:
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
         plain: EPOCH[0], and for one text at that time, by add_special_tokens, the results of `ready` and `frame`,
-            and the tokens.
+            the tokens, the plan of a call without settings, and EPOCH[0] again.
+        names: token of each id.
         repeats: facts that calls of `_encode_plus` with one text have found; see `encode_plus.Repeat`.
         whole_calls: the same for calls of the tokenizer itself; see `encode_plus.remembering`.
         n_plain: number of calls that `_quick` handled. `calls` does not include them, because counting there is
@@ -108,9 +122,10 @@ class Engine:
         self._ready_at: object = None  # EPOCH[0] at the last check of the state
         self._post: Any = _NOT_READ
         self._read: tuple[object, Any] = None, None  # EPOCH[0] and the post-processor's state
+        self.names = Names(original)
         self.repeats: dict[Any, Any] = {}
         self.whole_calls: dict[Any, Any] = {}
-        self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame, Tokens]]] = None, {}
+        self.plain: tuple[object, dict[bool, tuple[Tokenizer, Frame, Tokens, Plan, object]]] = None, {}
         self._built_post: Any = _NOT_READ
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
@@ -269,6 +284,7 @@ class Engine:
         self._ready_at, self._tokenizer, self._twin = None, None, None
         self._frames, self._post = {}, _NOT_READ
         self.repeats, self.whole_calls, self.plain = {}, {}, (None, {})  # they refer to the tables before
+        self.names = Names(original)
         self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
             if type(original.model).__name__ not in MODEL_OPTIONS:

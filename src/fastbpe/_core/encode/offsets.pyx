@@ -257,6 +257,17 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
         pipeline.pool.give(scratch)
 
 
+def numbers_of_words(list ends not None):
+    """Return the number of its piece for each id. ends: number of ids up to the end of each piece."""
+    cdef list numbers = []
+    cdef Py_ssize_t number, start = 0, end
+    for number, end in enumerate(ends):
+        for _ in range(start, end):
+            numbers.append(number)
+        start = end
+    return numbers
+
+
 def traced_piece(Pipeline pipeline not None, str piece not None):
     """Return (id, start, end) of each token of a piece, in bytes of UTF-8; the piece is not split further.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.offsets import word_ends
+from fastbpe._core.encode.offsets import numbers_of_words, word_ends
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.model import METASPACE, CodePointModel, Conventions, PieceType
 from fastbpe.tokenizer.special_token_rules import SpecialTokens
@@ -37,7 +37,7 @@ def words_of_pieces(
         allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
-    return Words(_numbers(ends, None), dict(found))
+    return Words(numbers_of_words(ends), dict(found))
 
 
 def words_of_code_points(
@@ -46,7 +46,7 @@ def words_of_code_points(
     model: CodePointModel,
     text: str,
     ids: Sequence[int],
-    tokens: Sequence[str],
+    names: Mapping[int, str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
     """Find the words of a text in code-point mode.
@@ -55,7 +55,7 @@ def words_of_code_points(
         encoder, special, text, allowed_special: as in `words_of_pieces`.
         model: the model, of a tokenizer.json.
         ids: ids of the text.
-        tokens: the tokens of these ids, spelled as in the vocabulary.
+        names: the token of each id, spelled as in the vocabulary.
 
     Returns:
         None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or
@@ -71,10 +71,12 @@ def words_of_code_points(
     if conventions.symbols:
         added = {token.id for token in special.added}
         symbols = _symbols(model, added, ids, named)
-        if _holds_name(model, tokens, ends, symbols):
+        if _holds_name(model, [names[one] for one in ids], ends, symbols):
             return None
         return Words(_numbers(ends, lambda i: i in symbols or i - 1 in symbols), named)
-    return Words(_numbers(ends, lambda i: conventions.splits and tokens[i].startswith(METASPACE)), named)
+    if conventions.splits:
+        return Words(_numbers(ends, lambda i: names[ids[i]].startswith(METASPACE)), named)
+    return Words(numbers_of_words(ends), named)
 
 
 def _symbols(
@@ -106,21 +108,18 @@ def _holds_name(
     return False
 
 
-def _numbers(ends: Sequence[int], begins: Callable[[int], bool] | None) -> list[int]:
+def _numbers(ends: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
     """Number words.
 
     Args:
         ends: for each section, the number of tokens up to its end.
-        begins: function that tells whether a token begins a new word of its section; None: no token does.
+        begins: function that tells whether a token begins a new word of its section.
     """
     numbers: list[int] = []
     number = start = 0
     for end in ends:
-        if begins is None:
-            numbers += [number] * (end - start)
-        else:
-            for i in range(start, end):
-                number += i > start and begins(i)
-                numbers.append(number)
+        for i in range(start, end):
+            number += i > start and begins(i)
+            numbers.append(number)
         number, start = number + 1, end
     return numbers

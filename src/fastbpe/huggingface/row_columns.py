@@ -1,0 +1,146 @@
+"""Columns of rows besides their ids (tokens, words, offsets, masks), each computed when a program reads it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from itertools import chain, islice
+
+from fastbpe.huggingface.columns import Encoded, Layout, Span, cuts_of
+from fastbpe.huggingface.inputs import Inputs
+from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_ids, encode_rows
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from fastbpe.tokenizer.families.words import Words
+
+
+class RowColumns:
+    """Source of the columns of a call's rows.
+
+    Args:
+        plan, inputs: as for `encode_rows`.
+        layout: origin of the ids of each row.
+        samples: for each row, the number of its input; None: each input is one row. Later rows of an input are the
+            parts that truncation cut off.
+        of_words: the inputs are lists of words.
+        offsets: function that returns the source of offsets.
+        words_of: function from a text and its ids to its words.
+        names: token of each id.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        inputs: Inputs,
+        layout: Layout,
+        samples: list[int] | None,
+        *,
+        of_words: bool,
+        offsets: Callable[[], Offsets],
+        words_of: Callable[[str, list[int]], Words],
+        names: Mapping[int, str],
+    ) -> None:
+        self._plan, self._inputs, self._layout, self._samples = plan, inputs, layout, samples
+        self._of_words, self._source, self._words_of, self._names = of_words, offsets, words_of, names
+        self._traced: list[Encoded] | None = None
+        self._numbers: list[list[list[int]]] | None = None  # word numbers of the lists of words
+        self._last: tuple[int, list[tuple[list[int], Words]]] | None = None  # input, ids and words of its texts
+
+    def column(self, name: str, i: int, ids: list[int]) -> list[Any] | None:
+        """Return a column of row i; None: only encoding the row by itself can compute it.
+
+        name: name of a property of `Encoding`, or "sequences" or "words".
+        ids: the ids of the row.
+        """
+        make = _OF_LAYOUT.get(name)
+        if make is not None:
+            found: list[Any] = make(self._layout, i)
+            return found
+        if name == "offsets":
+            return self._offsets(i)
+        place = self._layout.tokens if name == "tokens" else self._layout.words
+        return place(i, self._of_texts(name, i, ids))
+
+    def _offsets(self, i: int) -> list[Span] | None:
+        """Return the offsets of row i. The first call encodes all rows again, with offsets."""
+        if self._traced is None:
+            try:
+                self._traced, _ = encode_rows(
+                    self._plan,
+                    self._inputs,
+                    words=self._of_words,
+                    overflowing=self._samples is not None,
+                    offsets=self._source(),
+                )
+            except HandOver:
+                return None
+        return self._layout.spans(i, self._traced[i].spans or ())
+
+    def _of_texts(self, name: str, i: int, ids: list[int]) -> list[list[Any]]:
+        """Return the tokens or the word numbers of each text of row i."""
+        sample = i if self._samples is None else self._samples[i]
+        if self._of_words:
+            whole = self._of_word_lists(name, sample)
+        else:
+            if self._last is None or self._last[0] != sample:
+                self._last = sample, self._find_words(sample, i, ids)
+            if name == "tokens":
+                whole = [tokens_of(self._names, its, words) for its, words in self._last[1]]
+            else:
+                whole = [words.numbers for _, words in self._last[1]]
+        if self._plan.truncation is None:
+            return whole
+        cuts = cuts_of([*map(len, whole)], self._plan.truncation)
+        assert cuts is not None  # otherwise the row would be an error
+        part = 0 if self._samples is None else i - bisect_left(self._samples, sample)
+        return [one[start:end] for one, (start, end) in zip(whole, cuts[part], strict=True)]
+
+    def _find_words(self, sample: int, i: int, ids: list[int]) -> list[tuple[list[int], Words]]:
+        texts = [one[sample] for one in self._inputs.texts]
+        if self._plan.truncation is None:
+            starts = [self._layout.start(i, sequence) for sequence in range(len(texts))]
+            whole = [ids[start : start + n] for start, n in zip(starts, self._layout.counts[i], strict=True)]
+        else:
+            whole = self._encode(texts)
+        return [(its, self._words_of(text, its)) for text, its in zip(texts, whole, strict=True)]
+
+    def _of_word_lists(self, name: str, sample: int) -> list[list[Any]]:
+        """Return the tokens or the word numbers of each list of words of an input, before truncation."""
+        if name == "tokens":
+            return [self._tokens_of_words(rows[sample]) for rows in self._inputs.texts]
+        if self._numbers is None:
+            self._numbers = [self._number(rows) for rows in self._inputs.texts]
+        return [numbers[sample] for numbers in self._numbers]
+
+    def _tokens_of_words(self, words: list[str]) -> list[str]:
+        encoded = zip(words, self._encode(words), strict=True)
+        return [*chain(*(tokens_of(self._names, ids, self._words_of(word, ids)) for word, ids in encoded))]
+
+    def _number(self, rows: list[list[str]]) -> list[list[int]]:
+        """Return the word number of each id of each list of words. One call encodes all lists."""
+        lengths = map(len, self._encode([*chain(*rows)]))
+        return [[n for n, length in enumerate(islice(lengths, len(row))) for _ in range(length)] for row in rows]
+
+    def _encode(self, texts: list[str]) -> list[list[int]]:
+        """Encode texts without truncation."""
+        return encode_ids(self._plan.tokenizer, texts, splits=self._plan.splits_special)[0]
+
+
+def tokens_of(names: Mapping[int, str], ids: list[int], words: Words) -> list[str]:
+    """Return the tokens of a text. names: token of each id."""
+    tokens = [names[i] for i in ids]
+    for i, found in words.found.items():
+        tokens[i] = found
+    return tokens
+
+
+#: Columns that depend only on the layout of a batch.
+_OF_LAYOUT: dict[str, Any] = {
+    "type_ids": Layout.type_ids,
+    "attention_mask": Layout.attention_mask,
+    "special_tokens_mask": Layout.special_mask,
+    "sequences": Layout.sequences,
+}

@@ -1,0 +1,114 @@
+"""Readings: what `tokens()`, `word_ids()` and the like of a BatchEncoding return, computed by fastbpe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fastbpe.huggingface.columns import Layout, lay_out
+from fastbpe.huggingface.row_columns import RowColumns
+from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
+from fastbpe.tokenizer.families.words import Words
+from fastbpe.tokenizer.internals import find_words
+from fastbpe.tokenizers.encoding import Encoding, of_columns
+from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.plans import make_offsets
+
+if TYPE_CHECKING:
+    from fastbpe.transformers.encodings import Call
+
+#: Methods of BatchEncoding that only read its encodings.
+_METHODS = (
+    *("tokens", "sequence_ids", "word_ids", "token_to_sequence", "token_to_word", "word_to_tokens"),
+    *("token_to_chars", "char_to_token", "word_to_chars", "char_to_word"),
+)
+_READ = ("ids", "words", "offsets")  # columns that these methods read, besides tokens and sequences
+
+
+def readings_of(call: Call) -> list[Encoding]:
+    """Return an encoding for each row of a call, which computes its columns when a program reads them."""
+    plan, inputs = call.plan, call.inputs
+    rows, samples = encode_rows(plan, inputs, words=call.words, overflowing=call.overflowing)
+    layout = lay_out(rows, plan.frame, plan.padding)
+    columns = RowColumns(
+        plan,
+        inputs,
+        layout,
+        samples if call.overflowing else None,
+        of_words=call.words,
+        offsets=functools.partial(make_offsets, call.engine, plan),
+        words_of=functools.partial(_words_of, call.engine, plan),
+        names=call.engine.names,
+    )
+    source = _Source(columns, layout, len(inputs.texts))
+    return [Encoding.of_source(source, i, layout.ids(i, [*row.ids])) for i, row in enumerate(rows)]
+
+
+class _Source:
+    """Source of encodings. See `tokenizers.encoding.Source`."""
+
+    may_overflow = False
+
+    def __init__(self, columns: RowColumns, layout: Layout, n_sequences: int) -> None:
+        self._columns, self._layout, self.n_sequences = columns, layout, n_sequences
+
+    def column(self, encoding: Encoding, name: str, i: int) -> list[Any]:
+        found = self._columns.column(name, i, encoding.ids)
+        if found is None:
+            raise HandOver("a column that fastbpe does not compute")
+        return found
+
+    def whole(self, encoding: Encoding, i: int) -> Encoding:
+        columns = {name: encoding.ids if name == "ids" else self.column(encoding, name, i) for name in _READ}
+        return of_columns(columns, self._layout.ranges(i))
+
+
+def _words_of(engine: Engine, plan: Plan, text: str, ids: list[int]) -> Words:
+    allowed = frozenset() if plan.splits_special else "all"
+    words = find_words(plan.tokenizer, text, ids, engine.names, allowed)
+    if words is None:
+        raise HandOver("words of a text with the name of a control symbol between user-defined symbols")
+    return words
+
+
+@functools.cache
+def batch_encoding() -> Any:
+    """Return the class of results: a subclass of transformers' BatchEncoding, pickled and copied as that class.
+
+    Its methods read fastbpe's columns. `encodings` and `[i]` still are objects of tokenizers, which a program may
+    change.
+    """
+    from transformers.tokenization_utils_base import BatchEncoding
+
+    def __reduce_ex__(self: Any, protocol: Any) -> tuple[Any, ...]:
+        return object.__new__, (BatchEncoding,), self.__getstate__()
+
+    body: dict[str, Any] = {
+        "__module__": BatchEncoding.__module__,
+        "__qualname__": BatchEncoding.__qualname__,
+        "__doc__": BatchEncoding.__doc__,
+        "__reduce_ex__": __reduce_ex__,
+    }
+    body |= {name: _reading(BatchEncoding, name) for name in _METHODS if hasattr(BatchEncoding, name)}
+    return type(BatchEncoding.__name__, (BatchEncoding,), body)
+
+
+def _reading(base: Any, name: str) -> Callable[..., Any]:
+    """Return a method that does what the method of `base` does, with fastbpe's encodings if there are any."""
+    original = getattr(base, name)
+
+    @functools.wraps(original)
+    def read(self: Any, *args: Any, **options: Any) -> Any:
+        own = getattr(self._encodings, "own", None)
+        found = None if own is None else own()
+        if found is not None:
+            view = object.__new__(base)
+            view.data, view._encodings, view._n_sequences = self.data, found, self._n_sequences
+            try:
+                return original(view, *args, **options)
+            except HandOver:
+                pass
+        return original(self, *args, **options)
+
+    return read
