@@ -171,8 +171,8 @@ def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
 def _is_whole(file: IO[bytes]) -> bool:
     """Tell whether a zstd file is not cut off within a frame; the package zstandard reads such a file silently.
 
-    Reads only the headers of frames and blocks, and seeks past the content. Decompression reports damage
-    elsewhere, and bytes that are not a frame; four or more of these after a frame are taken as whole.
+    Reads only the headers of frames and blocks, and seeks past the content. Decompression reports other damage. It
+    also reports bytes that are not a frame, so True is returned for four or more such bytes after a frame.
     """
     size = file.seek(0, os.SEEK_END)
     at = file.seek(0)

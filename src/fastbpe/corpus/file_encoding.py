@@ -152,7 +152,7 @@ def _batches(
     batch = Batch()
 
     def skip(error: FormatError) -> None:
-        batch.skipped(error)  # the batch of the documents around it
+        batch.skipped(error)  # the present batch, which gets the documents around this one
 
     for index in range(first, len(files)):
         stretches = read(

@@ -44,7 +44,7 @@ Source = Path_ | Iterable[Path_ | Document]
 Block = TextBlock | Lines
 
 BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are in memory at once
-SMALL_BLOCK = 1 << 16  # bytes: the documents of shorter blocks share a turn of a thread with others
+SMALL_BLOCK = 1 << 16  # bytes; the documents of shorter blocks are put into batches with others
 
 
 class ResolvedSource(NamedTuple):

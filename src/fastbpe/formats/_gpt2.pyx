@@ -1,8 +1,8 @@
 """Reader of plain `vocab.json` and `merges.txt` files: the fast twin of `gpt2.read_slowly`.
 
 It reads an object with distinct texts and ids, and lines with two tokens that form a third which no other line
-forms. At anything else it gives up without a message: the slow twin then reads the files, or reports the error and
-its position.
+forms. If a file has anything else, this reader gives up without a message: the slow twin then reads the files, or
+reports the error and its position.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -39,7 +39,7 @@ cdef struct Files:
     uint32_t* by_id  # index in `tokens` plus one; 0: no token has the id
     uint32_t* slots  # hash table of the tokens' bytes (open addressing); index in `tokens` plus one; 0: empty
     size_t mask  # number of slots - 1
-    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file whose tokens collide
     uint8_t* line  # bytes of the token that a line forms
     uint32_t* merges  # left id, right id, merged id
     size_t n_merges

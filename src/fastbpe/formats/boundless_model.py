@@ -21,7 +21,7 @@ from fastbpe.model import Buffer, Model, Supermerges, pack_merges
 MAGIC = b"BoundlessBPE v2 "
 _KINDS = ("word", "boundless", "superbpe")
 _LETTER = r"\p{L}"  # pattern of the words that superwords consist of, unless a model has another
-_UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # the reference's base; no UTF-8 has the other bytes
+_UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # the reference's base; UTF-8 never has the other bytes
 _MAX_CONFIG = 1 << 20  # characters of a JSON object
 
 Triple = tuple[int, int, int]  # left id, right id, merged id
@@ -186,7 +186,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
 
 
 def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) -> None:
-    """Raise FormatError if a merge joins a token that only a later one makes: the reference does not go back."""
+    """Raise FormatError if a merge joins a token that only a later one makes: the reference never applies it."""
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(

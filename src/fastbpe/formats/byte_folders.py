@@ -1,7 +1,7 @@
 """Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
-The tokens of some roles have the first ids, the bytes the next ones. In Dia, both begin at 0, and a
-byte is decoded as the character with this number. transformers runs the classes in Python; see `python_backend`.
+The tokens of some roles have the first ids, and the bytes the next ones. In Dia, both begin at 0, and the byte n
+is decoded as chr(n). transformers runs the classes in Python; see `python_backend`.
 tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 
@@ -115,7 +115,7 @@ def read(
 
 
 def _read_dia(folder: str, config: Mapping[str, Any], fail: Callable[[str], NoReturn]) -> Model | CodePointModel:
-    """Make the model of a folder of Dia: symbols are bytes, and tokens what the class decodes."""
+    """Make the model of a folder of Dia: symbols are bytes, and tokens are the texts to which ids decode."""
     offset = config.get("offset", 0)
     if type(offset) is not int or not 0 <= offset <= len(_OF_DIA):
         fail(f"offset must be an integer up to {len(_OF_DIA)}, not {offset!r:.60}")

@@ -75,10 +75,10 @@ def prepare(
         path: its tokenizer.json.
         config: content of its tokenizer_config.json.
         class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
-        names_count: the tokens that the other files name are added.
+        names_count: write the tokens that the other files name into the tokenizer.json.
 
     Returns:
-        None if the file's own steps count.
+        None if transformers uses the file's own steps.
 
     Raises:
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
@@ -150,7 +150,7 @@ def _built(
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
-    """Read a tokenizer.json; None if its own steps count.
+    """Read a tokenizer.json; None if transformers uses its own steps.
 
     expected: type of the model that the class makes; "": any.
     """
@@ -279,7 +279,7 @@ class _OfPieces(OfPieces):
         return {**self._steps(), "post_processor": self._processor(file, find), "model": model}
 
     def relisted(self, file: _File) -> list[list[Any]]:
-        """Return the pieces by id if the class adds some; [] if the file's pieces count.
+        """Return the pieces by id if the class adds some; [] if it uses the file's pieces.
 
         MBart50Tokenizer adds the codes of all languages to a file without such codes.
         """
@@ -352,10 +352,10 @@ class _OfBuilt:
         return content, token_id
 
     def _with_ends(self, token: Token) -> dict[str, Any]:
-        """Return the post-processor that has only two tokens."""
+        """Return the post-processor that puts two tokens, cls and sep, around texts."""
         built, config = self.built, self.config
         cls, sep = (list(token(role)) for role in built.ends)
-        if built.processor == "BertProcessing":  # HerBERT's, with ids that do not depend on the vocabulary
+        if built.processor == "BertProcessing":  # HerBERT's; its ids do not depend on the vocabulary
             return {"type": built.processor, "sep": [sep[0], 2], "cls": [cls[0], 0]}
         trims, prefixes = built.trims, built.prefixes
         if trims is None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fastbpe.formats.huggingface.named_tokens import NamedTokens
     from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 
-_BOUNDLESS = b"BoundlessBPE v2 "  # its .model file begins so; `boundless_model` is imported for such files only
+_BOUNDLESS = b"BoundlessBPE v2 "  # start of its .model files; `boundless_model` is imported only for them
 _CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = (
     ".fbpe, .tiktoken, tokenizer.json, tekken.json, vocab.json with merges.txt, .gguf, and .model of "
@@ -113,7 +113,7 @@ def _read_folder(
             return esm_vocabulary.read(where, paths[0], special_tokens)
         return bert_vocabulary.read(where, paths[0], config, name, special_tokens)
     name = (class_settings.class_of_parts if len(paths) == 2 else class_settings.class_of)(config, model_config)
-    is_json = os.path.basename(paths[0]) == folder.ALONE[0]  # which has its own rules, also in transformers
+    is_json = os.path.basename(paths[0]) == folder.ALONE[0]  # such a file has its own steps
     settings = None if is_json else class_settings.CLASSES.get(name)
     is_pieces = _is_sentencepiece(map_file(paths[0]))
     if is_pieces and class_settings.takes_two_files(name) and (pair := folder.find_pair(where)):
@@ -269,7 +269,7 @@ def _parse(
     special_tokens: Mapping[str, int] | None,
     named: NamedTokens | None = None,
 ) -> Model | CodePointModel:
-    """Read the bytes of a file. named: tokens that other files of its folder name, for a tokenizer.json."""
+    """Read the bytes of a file. named: tokens that the other files of its folder name."""
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         _check_no_pattern(pattern, where)
         model = native.parse(data, where)

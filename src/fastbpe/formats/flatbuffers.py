@@ -15,7 +15,7 @@ class Field:
 
     Args:
         number: place of the field in the schema, from 0.
-        code: struct's code of its type, such as "b" or "i"; "": a reference to a string, vector or table.
+        code: code of its type in `struct`, such as "b" or "i"; "": a reference to a string, vector or table.
         value: the value; for a reference, the position of the object.
     """
 

@@ -1,4 +1,4 @@
-"""Folders of models: finds the files of the tokenizer, judging only by file names."""
+"""Find the files of a tokenizer in a model's folder, by file names only."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import re
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
-_HEAD_BYTES = 4096  # looked at
+_HEAD_BYTES = 4096  # bytes at the start of a file that are examined
 _MAX_MESSAGE_BYTES = 1 << 16  # of a JSON message from a server
 _POINTER = b"version https://git-lfs"
 _OID = rb"(?m)^oid sha256:([0-9a-f]{64})$"

@@ -48,8 +48,8 @@ _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
 _SINGLE = re.compile(rb'"(?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+)"\s*:')
 _MARKED = re.compile(rb'"((?:[^"\\\\]|\\\\.|[\xc2-\xf4][\x80-\xbf]+))</w>"\s*:')
-# A token that no merge makes is special if it looks like this. Others fill a vocabulary, or lost their merges when
-# it was cut: no text becomes them.
+# A token that no merge makes is special if it looks like this. Other tokens without a merge fill up a vocabulary,
+# or lost their merges when it was cut: no text becomes them.
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 

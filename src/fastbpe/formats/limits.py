@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
-MAX_ENTRIES = 1 << 22  # tokens or merges; sixteen times the largest vocabulary known
+MAX_ENTRIES = 1 << 22  # tokens or merges; four times the largest vocabulary known
 MAX_SPECIAL_TOKENS = 1 << 20
 MAX_FIELDS = 1 << 16  # of a protobuf message, without the pieces that piece_messages reads: bounds the time
 MAX_ADDED_TOKENS = 1 << 19  # in a tokenizer.json or a native file
-#: Maximum of unused ids below the greatest: this plus UNUSED_PER_TOKEN per token. Published files have thousands.
+#: A file may have this many unused ids, plus UNUSED_PER_TOKEN for each token. Published files have thousands.
 MAX_UNUSED_IDS = 1 << 18
 UNUSED_PER_TOKEN = 16
 HEAD_BYTES = 1 << 20  # the beginning of a larger file is checked before all of it is read

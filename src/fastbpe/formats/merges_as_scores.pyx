@@ -1,4 +1,4 @@
-"""Finds sentencepiece scores that give the same ids as a list of merges, and pieces that no scores can express.
+"""Find sentencepiece scores that give the same ids as a list of merges, and pieces that no scores can express.
 
 A list of merges contains the pairs that may merge; sentencepiece gives each piece a score and merges any two
 symbols that form a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
@@ -146,7 +146,7 @@ def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
 def unmade(piece_bytes, piece_ends, types, merges, seed):
     """Return the ids of the pieces that the merges do not form from the piece's own text.
 
-    None if a piece is longer than MAX_CHARACTERS. It takes the arguments of `judge` but `splits`.
+    None if a piece is longer than MAX_CHARACTERS. Accepts the arguments of `judge` except `splits`.
     """
     cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, False, seed)
     cdef uint32_t i, n_left, last = 0
@@ -165,7 +165,7 @@ def unmade(piece_bytes, piece_ends, types, merges, seed):
 def first_bad(bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges):
     """Return the index of the first merge whose two pieces do not spell the piece that it makes; None if all do.
 
-    -1 if `piece_ends` does not cut `piece_bytes` into pieces. Arguments have the meaning that they have in `judge`.
+    -1 if `piece_ends` does not cut `piece_bytes` into pieces. Arguments are as in `judge`.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)

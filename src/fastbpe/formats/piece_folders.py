@@ -70,7 +70,7 @@ class OfPieces:
         pieces: pieces of the model with their scores, by id.
         charsmap: normalization rules of the model as a normalizer; []: none.
         unknown_piece: id of the unknown token in the model.
-        extra: special tokens that have no role, of the model.
+        extra: special tokens of the model that have no role.
         named: tokens that the other files of the folder name, and those that the class adds.
     """
 
@@ -113,7 +113,7 @@ class OfPieces:
         ids = {**vocab, **{token.content: token.id for token in added}}
         if rules.is_early:
             for role in ("cls", "sep"):
-                self._token(role, lambda name: vocab.get(name, -1))  # raises if it is no piece
+                self._token(role, lambda name: vocab.get(name, -1))  # raises if the token is not a piece
         return {
             "version": "1.0",
             "added_tokens": as_json(added),
@@ -216,7 +216,7 @@ class OfPieces:
         return [*head, *self.pieces[rules.n_replaced :], *((name, 0.0) for name in tail)]
 
     def _numbered(self) -> dict[str, int]:
-        """Return piece → id, for a class that merges: the others follow those that the class puts first."""
+        """Return piece → id, for a class that merges: first the tokens of `head`, then the other pieces."""
         if not self.rules.head:
             return {piece: i for i, (piece, _) in enumerate(self.pieces)}
         found = {self._text(name): i for i, name in enumerate(self.rules.head)}
@@ -239,7 +239,7 @@ class OfPieces:
         return [(f"<extra_id_{i}>", 0.0) for i in reversed(range(self._number("extra_ids", _N_EXTRA)))]
 
     def _pegasus_head(self) -> _Scored:
-        """Return the pieces before the model's own. transformers swaps the masks' defaults here."""
+        """Return the pieces before the model's own. transformers swaps the two mask tokens' defaults here."""
         mask = self.named.roles.get("mask", "None") if self.states_mask else "<mask_1>"
         sentence = self._sentence_mask("<mask_2>")
         masks = [mask] if mask != "None" else []
@@ -275,7 +275,7 @@ class OfPieces:
         return unknown
 
     def _merging(self, vocab: Mapping[str, int]) -> dict[str, Any]:
-        """Return the "model" for a class that merges: every pair of pieces that form a piece, in its order."""
+        """Return the "model" for a class that merges: all pairs of pieces that form a piece, by its id."""
         ids = {piece for piece, _ in self.pieces}
         merges = [
             (piece[:cut], piece[cut:])

@@ -1,7 +1,7 @@
 """Reader of plain `.tiktoken` lines: the fast twin of `tiktoken.parse_ranks`.
 
-A plain line is a new token in base64, one space and a new rank. At anything else this reader gives up without a
-message: the slow twin then reads the file, or reports the error and its position.
+A plain line is a new token in base64, one space and a new rank. If a file has any other line, this reader gives up
+without a message: the slow twin then reads the file, or reports the error and its position.
 """
 
 from fastbpe._core.common.hashing cimport hash_bytes
@@ -47,7 +47,7 @@ cdef struct Lines:
     Token* by_rank
     uint32_t n  # number of tokens
     uint32_t max_rank
-    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file whose tokens collide
 
 
 def parse(const uint8_t[::1] data not None):

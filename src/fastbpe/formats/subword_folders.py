@@ -1,9 +1,9 @@
-"""Folders of BERTweet, Blenderbot Small, CTRL and PhoBERT: merges of words, as of subword-nmt and fastBPE.
+"""Folders of BERTweet, Blenderbot Small, CTRL and PhoBERT: merges within words, as in subword-nmt and fastBPE.
 
-While it merges, a word is characters, the last one with `</w>`. Afterwards, the last symbol of the word is looked
-up without `</w>`, each other one with `@@` behind it. A symbol that the vocabulary lacks becomes the unknown token
-but takes part in merges, too. transformers runs these classes in Python; for added tokens, see `python_backend`.
-tests/conformance/test_subword_folders.py compares folders with transformers 5.24.
+Merging begins with the characters of a word; `</w>` follows the last one. Afterwards, the last symbol of the word
+is looked up without `</w>`, and each other symbol with `@@` after it. A symbol that the vocabulary lacks becomes
+the unknown token, but until then it merges like any other. transformers runs these classes in Python; for added
+tokens, see `python_backend`. tests/conformance/test_subword_folders.py compares folders with transformers 5.24.
 """
 
 from __future__ import annotations
@@ -117,12 +117,12 @@ def read(
 
 
 def _read_merges(path: str, is_fairseq: bool) -> Iterable[tuple[str, ...]]:
-    """Read the merges, best first. As in the classes, the text behind the last line ending is no merge."""
+    """Read the merges, best first. As in the classes, text after the last line ending is not a merge."""
     lines = [line for line in python_backend.read_lines(path) if line.endswith("\n")]
     found: dict[tuple[str, ...], None] = {}
     for line in lines if is_fairseq else lines[1:]:  # without the line of the version
         pair = tuple(line.split())[: -1 if is_fairseq else None]
-        found.pop(pair, None)  # of equal ones, the last counts
+        found.pop(pair, None)  # of equal merges, the last counts
         found[pair] = None
     return found
 
@@ -130,13 +130,13 @@ def _read_merges(path: str, is_fairseq: bool) -> Iterable[tuple[str, ...]]:
 def _numbered(
     ids: Mapping[str, int], pairs: Iterable[tuple[str, ...]], where: str
 ) -> tuple[list[str], list[tuple[int, int, int]]]:
-    """Return the symbols, and the merges with their numbers."""
+    """Return the symbols, and the merges as (left, right, merged) indices of symbols."""
     symbols: dict[str, int] = {}
 
     def number(text: str) -> int:
         return symbols.setdefault(text, len(symbols))
 
-    for token in ids:  # those that are a symbol without any merge
+    for token in ids:  # number the symbols that exist before any merge
         if len(token) == 1:
             number(token + _END)
         elif token[1:] == _GOES_ON:
@@ -144,7 +144,7 @@ def _numbered(
     merges = []
     for pair in pairs:
         if len(pair) != 2 or pair[0].endswith(_END):
-            continue  # no word has such a pair
+            continue  # such a pair occurs in no word
         left, right = pair
         if (left + right).endswith(_END) and not right.endswith(_END):
             raise FormatError(
@@ -156,7 +156,7 @@ def _numbered(
 
 
 def _token(symbol: str) -> str:
-    """Return the token as which a symbol is looked up."""
+    """Return the token for a symbol, as the vocabulary spells it."""
     return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + _GOES_ON
 
 
@@ -165,7 +165,7 @@ def _replace(kind: str, text: str, content: str = "") -> dict[str, Any]:
 
 
 def _normalizers() -> list[dict[str, Any]]:
-    """Return the steps of Blenderbot Small. It drops a line ending behind an apostrophe or white space."""
+    """Return the steps of Blenderbot Small. It drops a line ending after an apostrophe or white space."""
     marks = [_replace("String", mark, f" {mark}") for mark in ".,!?()"]
     return [_replace("Regex", r"(?<=[^\s'])\n", " __newln__ "), *marks, _replace("String", "'", " ' ")]
 

@@ -1,4 +1,4 @@
-"""Folders of GPT-SW3: a sentencepiece model with byte fallback, and rules of the class for texts around it.
+"""Folders of GPT-SW3: a sentencepiece model with byte fallback, and the class's own rules for texts.
 
 transformers runs this class in Python: it looks for special tokens in the original text, changes the text between
 them (`normalization.gpt_sw3_texts`), and lets sentencepiece encode the result. For added tokens, see
@@ -68,7 +68,7 @@ def read(
 
 
 def _with_roles(named: NamedTokens, is_7b: bool) -> NamedTokens:
-    """Add the tokens of roles that no file names. The model gpt-sw3-7b, known by its path, has others."""
+    """Add the tokens of roles that no file names. The model gpt-sw3-7b, known by its path, has other tokens."""
     found = {"eos_token": "<|endoftext|>", "unk_token": "<unk>"}
     found |= {name: token.content for name, token in named.named.items() if name in found}
     found = {

@@ -46,7 +46,7 @@ class _Kind(NamedTuple):
 
     Attributes:
         roles: role → token that no file names.
-        files: files that the folder must have; the first one encodes.
+        files: files that the folder must have; the first one is the `.model`.
     """
 
     roles: Mapping[str, str]
@@ -253,7 +253,7 @@ class _Folder:
             self.named,
             self._vocab,
             self._fail,
-            may_strip=self._class_name != "PLBart",  # which may lose the flags of a token whose id it gives twice
+            may_strip=self._class_name != "PLBart",  # PLBART may assign an id twice, and lose its token's flags
             shared={_MASK: self._vocab[unknown]} if lacks_mask else None,
         )
         if is_siglip:
@@ -274,7 +274,7 @@ class _Folder:
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
         joins = self._class_name != "PLBart" or self._config.get("clean_up_tokenization_spaces", True)
-        decoder = self._class_name if joins else "Bartpho"  # PLBART's rules but that for spaces before punctuation
+        decoder = self._class_name if joins else "Bartpho"  # which keeps spaces before punctuation
         # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; A B </s> of the others.
         n_between = {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
@@ -308,7 +308,7 @@ class _Folder:
         )
 
     def _check_siglip(self, added: Sequence[AddedToken]) -> None:
-        """Raise FormatError for options and tokens with which SigLIP's class changes texts in another way."""
+        """Raise FormatError for options and tokens with which SigLIP's class changes texts as fastbpe does not."""
         if not self._config.get("do_lower_case", True):
             self._fail("without do_lower_case, the class does not make texts lower case")
         if not self._pieces.normalizer["remove_extra_whitespaces"]:

@@ -23,7 +23,7 @@ from fastbpe.patterns import Pattern, as_regex
 
 _HEAD_BYTES, _TAIL_BYTES = 1 << 12, 1 << 16  # places of the settings: before the tokens, or after them
 _WAY_OUT = "export this tokenizer as native or huggingface"  # advice in errors
-_PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # in a tokenizer.json the value is an object, of a token a number
+_PATTERN = re.compile(rb'"pattern"\s*:\s*"')  # unlike a tokenizer.json, where an object or a number follows
 _FILLER = "<SPECIAL_{}>"
 # Special tokens of files that list none, in the order of their ids.
 _FIRST_SPECIAL = (
@@ -32,7 +32,7 @@ _FIRST_SPECIAL = (
     *("[PREFIX]", "[MIDDLE]", "[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]"),
 )
 _WITHOUT_LIST = ("v1", "v2", "v3", "v7")  # versions whose files may list no special tokens
-_VERSION = "v3"  # written: mistral-common reads it with any special tokens
+_VERSION = "v3"  # the version to write: mistral-common reads it with any special tokens
 _ROLES = {"bos": "<s>", "eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
 
 

@@ -153,7 +153,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
 
 
 def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:
-    """Return (tables without the tokens of the first n ids, these n tokens by name), because they are special."""
+    """Take the first n tokens, which are special, out of the tables. Returns (other tables, name → id)."""
     flat, ends = bytes(tables["token_bytes"]), array("I", bytes(tables["token_ends"]))
     first = ends[n - 1]
     names = {flat[ends[i - 1] if i else 0 : ends[i]].decode(): i for i in range(n)}

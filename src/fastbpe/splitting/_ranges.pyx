@@ -103,7 +103,7 @@ cdef inline int _digit(char c) noexcept:
 
 
 cdef int64_t _number(const char** at) noexcept:
-    """Read a number in base 36. at: moved behind it."""
+    """Read a number in base 36. at: its position; moved past the number."""
     cdef int64_t value = 0
     while _digit(at[0][0]) >= 0:
         value = 36 * value + _digit(at[0][0])

@@ -7,10 +7,10 @@ from typing import NoReturn
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharSet
 
-# Nested groups, at most: tiktoken's engine has the same limit; a recursive reader must have one.
+# Maximum depth of nested groups, as in tiktoken's engine; a recursive reader needs a limit.
 MAX_NESTING = 63
 MAX_PATTERN_CHARS = 65_536
-# Ranges of all classes of a pattern together, at most. o200k has 12,000; `regex` compiles some 60,000 a second.
+# Maximum number of ranges in all classes of a pattern. o200k has 12,000; `regex` compiles some 60,000 a second.
 MAX_RANGES = 50_000
 
 HEX_DIGITS = CharSet.of("0123456789abcdefABCDEF")

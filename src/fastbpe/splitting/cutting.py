@@ -41,7 +41,7 @@ def make_cutter(
 
 
 def _last_cut(data: bytes, crossed: bytes | None) -> int:
-    """Return the result of last_safe_cut. Search only the end of the text if that is enough, as nearly always."""
+    """Return the result of last_safe_cut. Search only the end of the text first, which is nearly always enough."""
     start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1

@@ -88,7 +88,7 @@ def first(node: Node, follow: First) -> First:
 
 def first_of_round(repeat: Repeat, follow: First) -> First:
     """Return the characters that can come next if one more round of a repetition begins."""
-    # A round lets what follows it through only if it may be empty. Another round may follow it.
+    # `follow` can come next only if the round may be empty. After a round, another one may begin: allow anything.
     return first(repeat.child, follow if repeat.maximum == 1 else ANYTHING)
 
 
@@ -120,5 +120,6 @@ def _first_of_look(node: Look) -> First:
     """Return the characters that a look-ahead allows next."""
     if not node.negative:
         return first(node.child, ANYTHING)
-    # A negative look-ahead excludes characters only if it is a single one: then its first character is all of it.
+    # A negative look-ahead excludes a next character only if its child is a single character: a longer child may
+    # still fail after its first character.
     return First(~node.child.characters, True) if isinstance(node.child, Chars) else ANYTHING

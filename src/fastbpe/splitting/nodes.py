@@ -189,9 +189,11 @@ def always_matches(node: Node) -> bool:
 
 
 def _holds(node: Node, of_leaf: Callable[[Node], bool]) -> bool:
-    """Tell whether a node matches in some way that each part of it must, and that no rounds of a repetition do.
+    """Tell whether a node has a property that follows from its parts.
 
-    of_leaf: function that tells this of a node without parts, or of a look-around.
+    A sequence needs it in all parts, an alternation in one branch, a repetition in its child or no minimum.
+
+    of_leaf: function that tells whether a node without parts, or a look-around, has the property.
     """
     if isinstance(node, Concat):
         return all(_holds(part, of_leaf) for part in node.parts)

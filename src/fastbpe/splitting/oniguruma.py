@@ -373,7 +373,7 @@ class _Translation:
         self.give(opening, given + ":")
 
     def close(self) -> None:
-        """Leave the innermost group. A look-around may forget what it captured, and a group that ignores case."""
+        """Leave the innermost group. Back-references may name it unless it ignores case or is in a look-around."""
         captures = not self.ignore_case.pop() and not any(opening in _LOOK_AROUND for opening in self.opened)
         number = self.numbers.pop()
         self.opened.pop()

@@ -110,7 +110,7 @@ class _Branch:
 class _Automaton:
     """Deterministic automaton of the pieces of one pattern. State 0 is the start of a piece.
 
-    nexts: by state and class of characters: the next state; -1: no piece continues so.
+    nexts: by state and class of characters: the next state; -1: no piece continues with such a character.
     accepted: states in which a piece may end.
     useful: states from which a piece can still end.
     """

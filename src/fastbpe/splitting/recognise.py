@@ -44,7 +44,7 @@ _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 @lru_cache(maxsize=64)
 def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
-    r"""Return the arguments of the scanner equivalent to a pattern, or to several in order; None: no scanner is.
+    r"""Return the arguments of the scanner equivalent to a pattern, or to several in order; None: no such scanner.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
@@ -67,7 +67,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
 
 
 def _looks_around(node: Node) -> bool:
-    """Tell whether a pattern has a look-around, as all known patterns have. Their forms take 20 ms to build."""
+    """Tell whether a pattern has a look-around. All known patterns have one; without one, build no forms."""
     return isinstance(node, Look) or any(map(_looks_around, children(node)))
 
 
@@ -80,7 +80,7 @@ def _known_forms() -> dict[Form, ScannerSpec]:
 
 def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
     """Yield the branches of each known pattern, in all spellings that `_form` does not make equal."""
-    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # the same here: only one character is left
+    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # equal: `\s+(?!\S)` leaves at most one character
     other, contraction = r" ?[^\s\p{L}\p{N}]+", r"'(?i:[sdmt]|ll|ve|re)"
     ends: tuple[list[str], ...] = ([], [r"\s+$"])
     for tail, end in product(last, ends):

@@ -12,7 +12,7 @@ from array import array
 from fastbpe.splitting import _ranges
 from fastbpe.splitting.charset import MAX_CODE_POINT, CharSet
 
-#: Sets of a program, at most; each takes 9 KB.
+#: Maximum number of sets of a program; each takes 9 KB.
 MAX_SETS = 256
 N_BLOCKS = (MAX_CODE_POINT >> 8) + 1
 

@@ -256,7 +256,7 @@ def _splitter(step: Step) -> Splitter:
 
 
 def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitter:
-    if behavior == "isolated":  # either way round
+    if behavior == "isolated":  # `invert` changes nothing
         return make_splitter(pattern)
     if behavior not in get_args(Behavior):
         raise PatternError(choose_one_of("behavior", behavior, get_args(Behavior)))

@@ -63,9 +63,9 @@ class AddedTokens:
         return len(tokens) - n_ignored
 
     def skips_by_id(self, model: Model) -> bool:
-        """Tell whether the special tokens are those of certain ids.
+        """Tell whether decoding can skip special tokens by the ids of the added tokens.
 
-        If training gives a special content another id in the model, tokenizers skips that id, too.
+        It cannot if training gave a special token another id in the model: tokenizers then skips that id, too.
         """
         in_model = self.special & model.vocab.keys()
         return all(

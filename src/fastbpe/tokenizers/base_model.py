@@ -45,7 +45,7 @@ class Model(Component):
     names: dict[int, str]
     merges: Any = ()
     entries: Entries | None = None
-    #: State of the model, and a tokenizer of it alone, which cuts pieces.
+    #: JSON of the model, and the tokenizer that `tokenize` made from it.
     _runner: tuple[dict[str, Any], Native] | None = None
 
     def options(self) -> dict[str, Any]:
@@ -62,11 +62,11 @@ class Model(Component):
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:
-        """Return the option for random segmentations that is set and that fastbpe cannot run, or ""."""
+        """Name an option for random segmentation that is set and that fastbpe cannot run; "": none."""
         return ""
 
     def no_unknown_token(self) -> str:
-        """Return what tokenizers says of a text that needs an unknown token which the model lacks."""
+        """Return tokenizers' error message for a text that needs an unknown token which the model lacks."""
         return f"{self.kind} error: Missing [UNK] token from the vocabulary"
 
     def size(self) -> int:
@@ -119,7 +119,7 @@ class Model(Component):
 
         self.check_ids()
         made = native_of({"version": "1.0", "added_tokens": [], "model": self._run_state()}, self.kind)
-        made.encode("")  # which makes the pipeline
+        made.encode("")  # builds the pipeline now
         return made
 
     def _run_state(self) -> dict[str, Any]:

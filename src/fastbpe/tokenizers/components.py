@@ -38,7 +38,7 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: Numbers in Python's JSON that tokenizers writes otherwise; a string (which is skipped) or such a number.
+#: Part of a number in Python's JSON that tokenizers writes differently; and a string, which stays, or the number.
 _NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
 _STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 #: Greatest id.

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Name of a component → the function that finds it for its JSON, and its class.
+#: Name of a component → the function that creates it from its JSON, and its class.
 _KINDS: dict[str, tuple[Any, type]] = {
     "normalizer": (normalizers.find, normalizers.Normalizer),
     "pre_tokenizer": (pre_tokenizers.find, pre_tokenizers.PreTokenizer),
@@ -89,7 +89,7 @@ class Definition:
         made.added = self.added.renumbered(made.model)
         made.truncation = None if self.truncation is None else {**self.truncation}
         made.padding = None if self.padding is None else {**self.padding}
-        if self._built is not None and isinstance(self._built.native, Native):  # else it runs the model itself
+        if self._built is not None and isinstance(self._built.native, Native):  # an engine runs `self.model`
             made._built = self._built
         return made
 

@@ -41,7 +41,7 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     from fastbpe.formats.huggingface.read import checked_top, read_json
     from fastbpe.formats.huggingface.read_segmented import read_apart, scored
     from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
-    from fastbpe.formats.huggingface.step_parts import Part  # here: they bring all of the format
+    from fastbpe.formats.huggingface.step_parts import Part  # here: they import the whole format
 
     whole, apart = read_apart(data, _FILE)
     document: dict[str, Any] = checked_top(whole, _FILE).value
@@ -119,7 +119,7 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
         if orjson is not None:
             return bytes(orjson.dumps(document))
     except TypeError:
-        orjson = None  # the slow twin says why
+        orjson = None  # `dump` raises the error that says why
     return dump(document, pretty=False).encode()
 
 

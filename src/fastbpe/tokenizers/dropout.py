@@ -8,7 +8,7 @@ from random import SystemRandom
 
 from fastbpe.tokenizers.token import Token
 
-_RNG = SystemRandom()  # forked processes draw other numbers
+_RNG = SystemRandom()  # so that forked processes draw different numbers
 #: Pair of ids → rank of the merge, and the id that it produces.
 Merges = Mapping[tuple[int, int], tuple[int, int]]
 

@@ -16,7 +16,7 @@ from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 
 _UNLIMITED = 1 << 62
 _MAX_IDS = (1 << 31) - 2
-_COUNTS = 1 << 64  # a negative count wraps around to a great one, as in tokenizers
+_COUNTS = 1 << 64  # a negative count wraps around to a large one, as in tokenizers
 
 
 class Affixing(Protocol):
@@ -91,7 +91,7 @@ def _joined(left: str, right: str, trainer: Affixing) -> str:
 
 
 def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: Affixing) -> list[list[str]]:
-    """Return the token of each merge of ids; each merge makes the next id."""
+    """Return the two tokens of each merge. merges: pairs of ids; each merge makes the next id."""
     spelled, known = [], [*names]
     for left, right in merges:
         spelled.append([known[left], known[right]])

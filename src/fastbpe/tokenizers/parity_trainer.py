@@ -56,7 +56,7 @@ class ParityBpeTrainer:
         total_symbols: `num_merges` is the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
         end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
-        does not count.
+        is ignored.
 
     Raises:
         TypeError, OverflowError: an argument has the wrong type, or a number is negative.
@@ -150,7 +150,7 @@ class ParityBpeTrainer:
                 to its number, gets the next merge; None: the trainer's ratio. Has no effect with dev_iterators.
 
         Raises:
-            ValueError: there is no language, or the number of dev_iterators differs.
+            ValueError: there is no language, or there are not as many dev_iterators as train_iterators.
             RuntimeError: a ratio, the window or alpha is not above 0, or there is not one ratio for each language.
             TypeError: an argument, or an item of an iterable, has the wrong type.
             ImportError: fastbpe cannot run the normalizer or pre-tokenizer.

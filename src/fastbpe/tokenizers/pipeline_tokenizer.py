@@ -1,6 +1,6 @@
 """Tokenizer: the class of tokenizers 0.23, run by fastbpe's core.
 
-Its methods are here; what it consists of, and fastbpe's tokenizer that runs it, is its `Definition`.
+Its methods are here; its `Definition` has its parts, and fastbpe's tokenizer that runs them.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class Tokenizer:
         model = self._definition.model
         added = self._definition.added.ids if of_type(with_added_tokens, bool) else ()
         n_tokens: int = model.size()
-        return n_tokens + sum(token not in model.vocab for token in added)  # no set: the vocabulary is larger
+        return n_tokens + sum(token not in model.vocab for token in added)  # a set of all tokens takes longer
 
     def get_added_tokens_decoder(self) -> dict[int, Any]:
         """Return a dict from id to `AddedToken`."""
@@ -406,7 +406,7 @@ class Tokenizer:
             direction: side on which padding is added: "right" or "left".
             pad_id, pad_type_id, pad_token: id, type id and token of padding.
             length: number of ids; None: the length of the longest encoding in the batch. Old name: max_length.
-            pad_to_multiple_of: round the length up to a multiple of it.
+            pad_to_multiple_of: round the length up to a multiple of this number.
             Other options have no effect, and cause a warning.
 
         Raises:

@@ -224,7 +224,7 @@ def _one_space() -> normalizers.Normalizer:
 
 
 def _put_components(tokenizer: Tokenizer, steps: list[Any], replacement: str, add_prefix_space: bool) -> None:
-    """Set a tokenizer's normalizer to these steps, and its components that replace spaces."""
+    """Set a tokenizer's normalizer to these steps, and its pre-tokenizer and decoder to a Metaspace."""
     scheme = "always" if add_prefix_space else "never"
     tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=replacement, prepend_scheme=scheme)

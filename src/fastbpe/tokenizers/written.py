@@ -119,7 +119,7 @@ class _Finder:
         texts: dict[str, Mapping[str, Any]] = {}
         for token, content in sorted(tokens, key=lambda found: not found[0]["special"]):
             if content:
-                texts.setdefault(content, token)  # of equal ones, tokenizers takes any
+                texts.setdefault(content, token)  # of equal texts, tokenizers takes any token
         following = len(_CHARACTERS)
         self._ids: dict[int, int] = {}
         carried = []
@@ -153,7 +153,7 @@ class _Finder:
         """Yield the added tokens of a text, and the stretches between them."""
         ids, spans = self._carrier.encode_with_offsets(text, allowed_special=allowed, disallowed_special=())
         words = find_words(self._carrier, text, ids, {}, allowed)
-        assert words is not None  # it is a byte-level one
+        assert words is not None  # the carrier is byte-level
         at = 0
         for _, group in groupby(words.numbers):  # an added token is a separate word
             end = at + sum(1 for _ in group)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fastbpe._core.train.parity_learner import ParityLearner
     from fastbpe.training.parity import Parity
 
-_NO_WINDOW = 1 << 62  # more choices than there can be
+_NO_WINDOW = 1 << 62  # the learner's greatest window in merges, longer than any run
 _CALLER = 5  # stacklevel of warnings from `_warn_of_few`: the line that calls `train`
 
 

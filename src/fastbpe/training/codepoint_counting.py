@@ -39,7 +39,7 @@ _INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
 _UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
 _IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)
 _METASPACE_CODE_POINT = 0x2581  # "▁": a space in a piece
-_SEED = 1  # seed of random samples: so that the same text results in the same model
+_SEED = 1  # seed of random samples: the same text results in the same model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,7 +361,7 @@ class _SentenceFilter:
     """Takes a sample of input_sentence_size sentences, and counts the sentences that cannot be used.
 
     With shuffle_input_sentence the sample is random (reservoir sampling: Vitter 1985, algorithm R), otherwise it
-    is the first sentences.
+    consists of the first sentences.
     """
 
     def __init__(self, options: CodePointOptions) -> None:

@@ -80,11 +80,11 @@ def check_same_splitting(
 
 
 def check_neighbours_known(argument: str, source: object) -> None:
-    """Check that superwords can be learned from a source, one of several or the only one.
+    """Check that superwords can be learned from a source. The caller handles counts of runs as the only source.
 
     Args:
         argument: the argument that asks for superwords, for the error.
-        source: texts, paths or counts; not the only source if these are counts of runs.
+        source: texts, paths or counts.
 
     Raises:
         TrainingError: the source is counts.
@@ -101,7 +101,7 @@ def check_neighbours_known(argument: str, source: object) -> None:
 def check_complete(runs_of: str | None, n_pruned: int) -> None:
     """Raise TrainingError if these are counts of neighbours, and rare ones were left out.
 
-    Neighbours must be complete before they are added up, since the sum is the limit of what may be cut.
+    A pair that is rare in each of two texts may be frequent in both: only the sum tells where runs may be cut.
     """
     if n_pruned and runs_of is not None and runs_of.endswith(NEIGHBOURS):
         raise TrainingError(

@@ -186,7 +186,7 @@ class CountingThreads(Generic[C]):
             try:
                 raise error
             finally:
-                del error  # this frame is in its traceback: they would be a cycle
+                del error  # its traceback contains this frame: together they would form a cycle
 
     def _new_counter(self) -> C:
         counter = self._make_counter()

@@ -73,7 +73,7 @@ def learn_frequent(
 
 
 def _for_all(vocab_size: int, options: CodePointOptions) -> CodePointOptions:
-    """Return the options of a run whose pieces decide vocab_size. A symbol with an id beyond it gets no id."""
+    """Return the options with another vocab_size, for use_all_vocab. A symbol with an id beyond it gets no id."""
     return replace(
         options,
         trainer=specs.make(specs.TRAINER, {**options.trainer.values, "vocab_size": vocab_size}),

@@ -6,8 +6,8 @@ There are three passes, each over a part of the pieces at a time:
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
    all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
 2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
-3. Read one stretch of places from all runs, sort it, and write it after the last. A place belongs to one row, so
-   the places of a stretch bound its pieces.
+3. Read one stretch of places from all runs, sort it, and write it after the previous stretch. Each place belongs to
+   at most one piece, so a stretch has no more pieces than places.
 
 Tried and rejected: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file
 would first have to be sorted by text, and the result by position again.
@@ -41,7 +41,7 @@ SUFFIX = ".pieces"  # of the files that a folder is searched for
 _ROWS = 1 << 16  # rows of a file that are added at a time
 # maximum bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
 _TABLE_BYTES = 8
-# 512 temporary files are open at once: half as many as systems allow a process.
+# Up to 2**9 temporary files are open at once: half as many as systems usually allow a process.
 _HASH_BITS = (2, 9)
 _STRETCHES_PER_PART = 8
 _EVERYTHING = 1  # min_count that drops no piece

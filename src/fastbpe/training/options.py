@@ -381,9 +381,9 @@ def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, s
     """Return the text of the warning that fewer merges were learned than requested.
 
     Args:
-        options: the options, with vocab_size, min_count and a limit of the length of tokens.
-        length: name of that limit.
-        met: whether the learner met min_count, and the limit of the length.
+        options: the options, with vocab_size, min_count and a maximum length of tokens.
+        length: name of the option for that length.
+        met: whether min_count kept the learner from a merge, and whether the maximum length did.
         n_ids: number of entries of the vocabulary.
         source: what to train on.
     """

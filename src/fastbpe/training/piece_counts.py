@@ -300,7 +300,7 @@ class PieceCounts(Mapping[bytes, int]):
             paths: the files; or a folder, which means its files with the extension .pieces, sorted by name.
             out: str or PathLike – the file to write; an older one is replaced.
             min_count: int – minimum number of occurrences, in all files together, of a piece that is kept; the
-                summary has the number of the others. 1: keep all.
+                summary has the number of the pieces left out. 1: keep all.
             max_memory_bytes: int – maximum number of bytes for tables; beyond it, counts go to temporary files (in
                 TMPDIR), about twice the size of the input files. If no piece is in two files, the
                 tables need up to a 64th of the size of the input files, even beyond the limit.
@@ -412,9 +412,8 @@ def counts_of_table(
         n_bytes: int – bytes of the text that was counted.
         n_skipped: int – documents that could not be read and were left out.
         n_pruned: int – sum of the counts of the pieces that were pruned.
-        words: the description of the words in code-point or unigram mode; None: byte mode.
-        runs_of: fingerprint of the word tokenizer whose runs of ids the pieces are; None: they are ordinary
-            pieces.
+        words: facts about the words in code-point or unigram mode; None: byte mode.
+        runs_of: as in `PieceCounts.runs_of`, if the pieces are runs of ids; None: they are ordinary pieces.
     """
     made = PieceCounts.__new__(PieceCounts)
     made._table, made._pattern, made._special_tokens, made._words = table, pattern, special_tokens, words
@@ -433,7 +432,7 @@ def is_file_of_counts(path: str | os.PathLike[str]) -> bool:
 
 
 def facts_of(counts: PieceCounts) -> WordFacts | None:
-    """Return the description of the words of code-point or unigram mode; None for pieces of byte mode."""
+    """Return the facts about the words of code-point or unigram mode; None for pieces of byte mode."""
     return counts._words
 
 

@@ -51,7 +51,7 @@ class KeptSentences:
 
 
 class LastWords:
-    """Collector of the last words of as many sentences as may become the last one.
+    """Collector of the last word of each sentence that may become the last sentence.
 
     Let n be the number of sentences that are not empty. sentencepiece treats as the last one the n-th of all
     sentences, or if that is empty the next one that is not (see `SentenceStore.drop_empty`). So this collector
@@ -62,7 +62,8 @@ class LastWords:
 
     def __init__(self) -> None:
         self._stores: deque[SentenceStore] = deque()
-        self._n_before = self._n_full = self._n_bytes = 0  # sentences before the stores; all that are not empty
+        #: Numbers of sentences dropped from the stores, of all sentences that are not empty, and of their bytes.
+        self._n_before = self._n_full = self._n_bytes = 0
 
     def take(self, kept: SentenceStore, n_bytes: int) -> None:
         """Store the last words of the next batch, and drop those that are too far back."""
@@ -71,7 +72,7 @@ class LastWords:
         self._n_bytes += n_bytes
         while self._stores and (
             self._n_before + self._stores[0].n < self._n_full
-            # The seeds of a text of several chunks depend on more than this: bound the memory.
+            # Training refuses counts of a text of several chunks, so its last word does not matter: free memory.
             or (self._n_bytes > _ONE_CHUNK_BYTES and len(self._stores) > 1)
         ):
             self._n_before += self._stores.popleft().n

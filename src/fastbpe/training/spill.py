@@ -17,8 +17,8 @@ from fastbpe._core.train.piece_table import PieceTable
 MIN_TABLE_BYTES = 1 << 18
 # A file holds, unsorted, the pieces whose hashes begin with the same bits. So a table for one file at a time can
 # add up its counts, as fast as text is counted.
-# Tried and rejected: sorted runs with a k-way merge: slower, since
-# it sorts each run and then compares piece by piece.
+# Tried and rejected: sorted runs with a k-way merge, which is slower, since it sorts each run and then compares
+# piece by piece.
 _HASH_BITS = 6  # bits of the hash that choose the file: 64 files, each with 1/64 of the pieces
 _READ_BYTES = 1 << 20  # bytes read from a file at a time
 

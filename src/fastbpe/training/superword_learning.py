@@ -54,7 +54,7 @@ from fastbpe.training.token_runs import (
 )
 from fastbpe.training.word_runs import neighbours_in, runs_of_sum
 
-_TEXT_BYTES = 1 << 30  # bytes of a text whose size is not known
+_TEXT_BYTES = 1 << 30  # bytes that a text of unknown size is assumed to have
 _CALLER = 3  # stacklevel of warnings from `train_superwords`: the line that calls `train`
 
 Merge = tuple[int, int, int]  # left id, right id, count

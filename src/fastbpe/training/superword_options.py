@@ -13,7 +13,7 @@ from fastbpe.model import N_BYTES
 from fastbpe.patterns import PatternLike, resolve_pattern
 
 BOUNDLESS: Literal["boundless"] = "boundless"  # in place of options: words and superwords are learned together
-WORDS: Literal["words"] = "words"  # only the words of these, of which runs can be counted on many machines
+WORDS: Literal["words"] = "words"  # learn only the words; many machines can then count runs of them
 Documents = Literal["lines", "whole"]
 DOCUMENTS = ("lines", "whole")
 

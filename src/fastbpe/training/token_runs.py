@@ -1,5 +1,7 @@
-"""Runs of tokens: the ids into which the first phase encodes longer pieces. Superwords are learned from them; see
-`superword_learning`."""
+"""Runs of tokens: the ids into which the first stage encodes longer pieces.
+
+Superwords are learned from them; see `superword_learning`.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,7 @@ def count_token_runs(
 
 
 def name_of_runs(base: Tokenizer, superwords: Superwords) -> str:
-    """Return what whole runs must have in common besides the pattern, so that they can be added up."""
+    """Name the facts that whole runs must have in common, besides the pattern, so that they can be added up."""
     return f"{base.fingerprint} {superwords.documents}"
 
 
@@ -120,7 +122,7 @@ def _facts(neighbours: PieceCounts) -> str:
 
 
 def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int:
-    """Return the least count of neighbours, after a check that they belong to the runs with a name."""
+    """Return the lowest count of neighbours. Raises TrainingError unless they belong to the runs with a name."""
     if neighbours.runs_of != name + NEIGHBOURS or neighbours.pattern != superwords.pattern:
         raise TrainingError(
             'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'

@@ -53,7 +53,7 @@ _SPACE = "\u2581"  # with which words begin
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of two characters that are no pieces after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
-_PARTS = 4  # parts of the search for strings for each thread: they take unequal times
+_PARTS = 4  # parts per thread of the search for strings: parts take unequal times
 _BLOCK = 1 << 12  # pieces that a thread examines at once
 #: Options of a model that `_learn_pieces` reads.
 _READ = (
@@ -254,7 +254,7 @@ def _learn_pieces(
         with ThreadPoolExecutor(n_threads) if n_threads > 1 else nullcontext() as pool:
             run: _Map = map if pool is None else pool.map
             n_parts = 1 if pool is None else _PARTS * n_threads
-            # Words are sorted at the same time as the search.
+            # A thread sorts words while others search for strings.
             is_cut = isinstance(store, CountedSentences) or options["split_by_whitespace"]
             sorting = run(lambda sentences: sorted_words(sentences.words()) if is_cut else sentences, [store])
             pieces, scores = _seeds(store, counts, classes, options, n_seeds, seeds_file, run, n_parts)
@@ -389,7 +389,7 @@ def _learn(
             blocks = run(
                 lambda first: learner.alternatives(first, first + _BLOCK), range(0, learner.n_pieces, _BLOCK)
             )
-            counts = sum_of_slots(learner.count_best)  # at the same time as the blocks
+            counts = sum_of_slots(learner.count_best)  # while other threads work on the blocks
             learner.prune(
                 counts,
                 list(blocks),

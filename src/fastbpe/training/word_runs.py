@@ -140,7 +140,7 @@ def members_of(tokenizer: Tokenizer) -> bytes:
         try:
             text = token.decode()
         except UnicodeDecodeError:
-            continue  # no piece of a text
+            continue  # a piece of a text is UTF-8
         if any(character in letters for character in text):
             texts[i] = text
     for i, ids in zip(texts, tokenizer.encode_ordinary_batch([*texts.values()]), strict=True):

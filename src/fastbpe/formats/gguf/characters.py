@@ -22,7 +22,7 @@ GEMMA = "gemma4"
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
 _ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
 _BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
-_MAX_LINES = 256  # line ends in a token: checking a longer run takes too long
+_MAX_LINES = 256  # line feeds in a token: checking a longer run takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
@@ -97,7 +97,7 @@ def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
 def _check_lines(
     keys: Keys, vocabulary: Mapping[str, int], merges: Sequence[str], added: Sequence[AddedToken]
 ) -> None:
-    """Fail if a token consists of line feeds, which llama.cpp encodes as a whole, but merging does not make it.
+    """Fail if merging does not make a token of line feeds: llama.cpp encodes such a token as a whole.
 
     A token whose text contains an added token need not be checked: such a text is cut before merging. A special
     token does not cut text that does not allow it.

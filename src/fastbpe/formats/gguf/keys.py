@@ -64,7 +64,7 @@ class Keys:
         return value
 
     def check_unequal(self, tokens: Sequence[bytes]) -> None:
-        """Fail if two tokens are equal: llama.cpp, which names empty tokens, does not load such a file."""
+        """Fail if two tokens are equal, as llama.cpp does. It gives each empty token a name first."""
         seen: dict[bytes, int] = {}
         for i, text in enumerate(tokens):
             token = text or b"[EMPTY_%d]" % i

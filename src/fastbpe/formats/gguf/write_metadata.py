@@ -1,4 +1,4 @@
-"""Write a tokenizer as a GGUF file with only metadata, which gguf-new-metadata and others copy into a model."""
+"""Write a tokenizer as a GGUF file with only metadata, which tools such as gguf-new-metadata copy into a model."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def dump_byte_level(
 
 
 def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str, int]) -> None:
-    """Raise FormatError if anything but its text decides where an added token is found.
+    """Raise FormatError if an added token has a flag that affects where it is found.
 
-    Without a normalizer, `normalized` only means that a token is searched after those without it. This makes no
-    difference if no token with it shares a character with one without it.
+    Without a normalizer, the flag `normalized` only means that a token is searched after the tokens without this
+    flag. That makes no difference if no token with the flag shares a character with a token without it.
     """
     after = {token.content for token in added_tokens if token.normalized}
     before = {token.content for token in added_tokens if not token.normalized} | (special_tokens.keys() - after)

@@ -28,7 +28,7 @@ cdef struct Table:
     VocabEntry* entries
     Slot* slots
     size_t mask  # number of slots - 1
-    uint64_t seed  # seed of the hash; random, so that nobody can make a file that collides
+    uint64_t seed  # seed of the hash; random, so that nobody can make a file whose tokens collide
 
 
 cdef struct Wanted:

@@ -1,4 +1,4 @@
-"""Keys, items and values of JSON objects and arrays, between those that the reader of vocabularies needs.
+"""Steps from key to key and item to item of JSON objects and arrays, for the readers of vocabularies.
 
 The functions return positions like those of json_lexer.
 """

@@ -1,8 +1,7 @@
-"""Reader of a plain vocabulary, and of merges, of a tokenizer.json: the fast twin of
-`byte_vocabulary`.
+"""Reader of a plain vocabulary and its merges in a tokenizer.json: the fast twin of `byte_vocabulary`.
 
-They make up nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without
-a message: the slow twin then reads the file, or reports the error and its position.
+They make up nearly all of such a file. Python's json reads the rest. If a file has anything unusual, this reader
+gives up without a message: the slow twin then reads the file, or reports the error and its position.
 """
 
 cimport cython

@@ -131,7 +131,7 @@ IN_PYTHON = tuple(_PYTHON_NAMES.split())
 WITH_TABLES = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
-#: Classes that merge words, whose parts end with @@; `subword_folders` has them.
+#: Classes that merge within words, and write @@ after each token inside a word; `subword_folders` has them.
 OF_SUBWORDS = ("Bertweet", "BlenderbotSmall", "CTRL", "Phobert")
 #: Classes whose rules fastbpe does not have → what such a class does.
 _REASONS: Mapping[str, str] = {
@@ -179,7 +179,7 @@ def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any
 
     Args:
         tokenizer_config: content of tokenizer_config.json.
-        model_config: content of config.json; its model_type counts if no class is named, or a wrong one.
+        model_config: content of config.json; its model_type decides if no class is named, or a wrong one.
     """
     model_type = model_config.get("model_type")
     by_type = model_types.class_of(model_type) or ""

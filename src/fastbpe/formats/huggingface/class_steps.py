@@ -27,7 +27,7 @@ _WORD_END = "</w>"
 _CLIP_WORDS = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 _SIGNS = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
 _BERT_TEMPLATE = ("cls $A sep", "cls $A sep $B:1 sep:1")
-#: Templates that put nothing around texts. add_bos_token and add_eos_token do not count beside a tokenizer.json.
+#: Templates that put nothing around texts. With a tokenizer.json, add_bos_token and add_eos_token are ignored.
 PLAIN = ("$A", "$A $B:1")
 #: Templates of Splinter if the padding is on the left.
 SPLINTER_LEFT = ("cls $A sep", "cls $A sep $B:1 question_token:1 .:1 sep:1")
@@ -41,9 +41,9 @@ class Built(NamedTuple):
         kind: type of its model; "": any.
         settings: settings of the class for the other files of the folder.
         steps: function from (tokenizer_config.json, role → token, rules of the file's Precompiled, or []) to
-            normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps count.
+            normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps are used.
         template: templates for a text and for two: roles, texts and tokens, each with a type id after ":" unless
-            it is 0. (): the file's post-processor counts.
+            it is 0. (): the file's post-processor is used.
         processor: type of the post-processor if it is no template; "ByteLevel": only if the file lacks one.
         ends: roles of the tokens that this post-processor has as cls and sep.
         trims, prefixes: its trim_offsets and add_prefix_space; None: tokenizer_config.json may set it.
@@ -65,7 +65,7 @@ def _sequence(steps: list[Step], key: str) -> Step | None:
 
 
 def merging(**options: Any) -> Step:
-    """Return the options of a BPE model. The options in the file do not count."""
+    """Return the options of a BPE model. They replace the options in the file."""
     return {**BPE_DEFAULTS, **options}
 
 
@@ -108,7 +108,7 @@ def _bert(
 
 
 def _dpr(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
-    return _bert({**config, "do_lower_case": True}, roles, charsmap)  # the class does not pass it on
+    return _bert({**config, "do_lower_case": True}, roles, charsmap)  # the class ignores the configured value
 
 
 def _funnel(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
@@ -373,12 +373,12 @@ CLASSES: Mapping[str, Built] = {
     "Siglip2": Built("BPE", Settings(_GEMMA_ROLES, pattern=""), partial(_gemma, lowers=True)),
     "Tipsv2": Built("BPE", Settings({"unk": "<unk>", "pad": "<pad>"}, pattern=""), _tips),
 }
-#: Classes that read a vocab.txt of WordPiece → tokenizer. ConvBERT's steps count for such a file.
+#: Classes that read a vocab.txt of WordPiece → tokenizer. ConvBERT builds its steps only for such a file.
 WORDS: Mapping[str, Built] = {
     **{name: built for name, built in CLASSES.items() if built.kind == "WordPiece"},
     "ConvBert": CLASSES["Bert"],
 }
-#: Classes whose steps also count for a vocab.json with a merges.txt; `class_settings` has others.
+#: Classes that build the same steps for a vocab.json with a merges.txt; `class_settings` has others.
 PAIRS = ("LayoutLMv3", "MarkupLM", "Nougat")
 #: Classes whose steps fastbpe does not build, with the reason.
 UNKNOWN: Mapping[str, str] = {

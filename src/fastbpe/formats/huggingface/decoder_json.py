@@ -26,7 +26,7 @@ OPTIONS: Mapping[str, Mapping[str, str]] = {
 SCHEMES = ("always", "first", "never")
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 _NAMES = {"scheme": SCHEMES, "behavior": BEHAVIORS}
-_UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # kinds that tokenizers knows by their options
+_UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # tokenizers recognises these by their options
 #: Description of the values of a kind, for errors.
 VALUES_OF = {
     "text": "text",
@@ -129,7 +129,7 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Find the first kind that needs no type and has all its options here."""
+    """Find the first kind that needs no type and whose options are all here."""
     for kind in _UNTYPED:
         options = OPTIONS[kind]
         if all(is_value(option, described.get(name)) for name, option in options.items()):
@@ -148,7 +148,7 @@ def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
 
 
 def is_value(kind: str, value: Any) -> bool:
-    """Tell whether a value is of a kind: "flag", "number", "pattern", "token", "text", "character", "scheme", …"""
+    """Tell whether a value is of a kind: flag, number, pattern, token, text, character, or a key of _NAMES."""
     if kind == "flag":
         return isinstance(value, bool)
     if kind == "number":

@@ -1,6 +1,6 @@
 """White space in a tokenizer.json of the Llama kind: the normalizers for each of sentencepiece's options.
 
-The normalizers use regexes, because Strip of tokenizers removes all white space and sentencepiece only spaces.
+The normalizers use regexes, because tokenizers' Strip removes all white space, and sentencepiece only spaces.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """User-defined pieces of a sentencepiece model in a tokenizer.json that puts U+2581 before texts.
 
-Added tokens would not work: tokenizers puts no U+2581 before a text that begins with one. So a Split separates the
-pieces from the text, and ignore_merges turns each part that is a token into that token. But the names of control
-symbols and bytes are also tokens, although no merges make them. A second Split cuts such a name at a place that
-merging never crosses.
+Added tokens would not work: tokenizers puts no U+2581 before a text that begins with an added token. So a Split
+separates the pieces from the text, and ignore_merges turns each part that is a token into that token. But the
+names of control symbols and bytes are also tokens, although no merges make them. A second Split cuts such a name
+at a place that merging never crosses.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def find_cuts(
         names: tokens that text must not become.
         merges: pair of tokens → its index in the list of merges.
         characters: single characters that are tokens.
-        apart: names that must not be a part.
+        apart: texts that must not remain as a part after a cut.
         fuses: unknown characters in a row become one token, and cannot be cut apart.
 
     Returns:

@@ -61,7 +61,7 @@ _OTHERS = {
     "olmohybrid omniasr opencua openvla paddleocrvl pegasusx persimmon phi3 phi3v phimoe pix2struct pixtral "
     "pockettts smolvlm stablelm step3vl umt5 vipllava voxtral voxtralrealtime xlmrobertaxl",
 }
-# Types whose class counts even if tokenizer_config.json names another: published files name wrong ones.
+# Types whose class is used even if tokenizer_config.json names another: published files name wrong classes.
 _CLASS_COUNTS = ("hyperclovaxvisionv2", "qwen2", "qwen35", "qwen35moe", "qwen35moetext", "qwen4exp", "siglip2")
 
 

@@ -147,7 +147,7 @@ class NamedTokens(NamedTuple):
                 yield AddedToken(content, special=True)
 
     def _again(self, defined: Mapping[int, Definition]) -> Iterator[AddedToken]:
-        """Yield the named and the other tokens, as a class that adds them twice has them the second time.
+        """Yield the named and the other tokens as some classes add them a second time.
 
         The token of a role that a file names keeps its flags; a token that is only text loses them.
         """
@@ -285,7 +285,7 @@ class _Values:
             if key == _EXTRA and isinstance(value, list):
                 before = self.values.get(_EXTRA) or []
                 before = before if isinstance(before, list) else [before]
-                texts = {token for token in before if isinstance(token, str)}  # others never equal `_read_map`'s
+                texts = {token for token in before if isinstance(token, str)}  # objects never equal `_read_map`'s
                 value = [*before, *(token for token in value if not (isinstance(token, str) and token in texts))]
             if key == _EXTRA:
                 self.extra_key = _EXTRA
@@ -303,7 +303,7 @@ class _Values:
     def join_extra(self) -> None:
         """Append additional_special_tokens to extra_special_tokens, as classes with such tokens of their own do.
 
-        Their objects need no "__type".
+        Tokens that are objects need no "__type" here.
         """
         lists = [self.values[key] for key in (_EXTRA, _ADDITIONAL) if isinstance(self.values.get(key), list)]
         if lists:

@@ -76,7 +76,7 @@ class Rules(NamedTuple):
         ends_with_mask: the token of the role mask follows the codes.
         language: the language if `language_key` in tokenizer_config.json names none.
         language_key: the key in tokenizer_config.json that names the language.
-        merges: the model merges, in the order of ids.
+        merges: the tokenizer merges pieces; the merge that makes the piece with the lowest id comes first.
         falls_back: such a model has no unknown token, but bytes for unknown characters.
         splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
@@ -318,7 +318,7 @@ WITH_JSON: Mapping[str, Rules] = {
 }
 #: Classes that add the tokens <extra_id_0> ….
 WITH_SENTINELS = ("T5", "Lasr", "VideoPrism")
-#: Special tokens without a role that a class adds if no file names such tokens, beside a tokenizer.json.
+#: Special tokens without a role that a class adds to a tokenizer.json if no other file names such tokens.
 DEFAULT_EXTRA: Mapping[str, tuple[str, ...]] = {
     "Camembert": ("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"),
     "XLNet": ("<eop>", "<eod>"),

@@ -90,7 +90,7 @@ def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) 
 
 
 def read_vocabulary(path: str) -> dict[str, int]:
-    """Read a vocab.json: the tokens by id."""
+    """Return token → id of a vocab.json, in the order of the ids."""
     limits.check_entries(map_file(path), path, b":")
     found = read_object(path)
     ids = [i for i in found.values() if type(i) is int]

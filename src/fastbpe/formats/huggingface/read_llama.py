@@ -314,7 +314,7 @@ def _types(
 
 
 def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges: bytes) -> None:
-    """Refuse merges of the unknown token or of byte tokens, which tokenizers does but the core never does.
+    """Refuse merges of the unknown token or of byte tokens: tokenizers merges these tokens, the core never does.
 
     Args:
         model: the model.

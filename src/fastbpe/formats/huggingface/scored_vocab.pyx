@@ -1,7 +1,7 @@
 """Reader of the pieces and scores of a Unigram in a tokenizer.json: the fast twin of `read_segmented.scored`.
 
-They are nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without a
-message: the slow twin then reads the file, or says what is wrong and where.
+They make up nearly all of such a file. Python's json reads the rest. If a file has anything unusual, this reader
+gives up without a message: the slow twin then reads the file, or reports the error and its position.
 """
 
 cimport cython
@@ -125,7 +125,7 @@ cdef const uint8_t* _value_of(const uint8_t* at, const uint8_t* end, const char*
 
     NULL: the member is missing or repeated, some key has an escape, or the object is damaged.
 
-    name: five bytes.
+    name: name of the member, five bytes long.
     """
     cdef const uint8_t* found = NULL
     cdef String key

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NEEDED = object()  # in the place of a default
-#: Members of each and their defaults, in the order in which tokenizers writes them.
+#: Members of "truncation" and "padding" with their defaults, in the order in which tokenizers writes them.
 _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "truncation": {"direction": "Right", "max_length": _NEEDED, "strategy": _NEEDED, "stride": _NEEDED},
     "padding": {
@@ -32,7 +32,7 @@ def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
 
     Args:
         name: "truncation" or "padding".
-        described: the JSON of it.
+        described: its JSON.
         where: name of the file, for errors.
 
     Raises:
@@ -58,7 +58,7 @@ def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
 
 
 def _flaw(name: str, key: str, value: Any) -> str:
-    """Return what a member must be, if it is not; "" otherwise."""
+    """Describe the values that are allowed for a member; "" if its value is allowed."""
     if name == "padding" and key == "strategy":
         is_fixed = isinstance(value, Mapping) and [*value] == ["Fixed"] and is_value("number", value["Fixed"])
         return "" if value == "BatchLongest" or is_fixed else '"BatchLongest" or {"Fixed": length}'

@@ -41,9 +41,9 @@ _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
     "Prepend": {"prepend": str},
     "Replace": {"pattern": dict, "content": str},
 }
-#: Those that need no type, in the order in which tokenizers tries them.
+#: Normalizers that need no type, in the order in which tokenizers tries them.
 _UNTYPED_NORMALIZERS = ("BertNormalizer", "Strip", "Sequence", "Replace", "Prepend")
-#: Members that each must have; `_completed` adds those with a default.
+#: Members that each pre-tokenizer must have; `_completed` adds those with a default.
 _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "ByteLevel": {"add_prefix_space": bool, "trim_offsets": bool},
     "Split": {"pattern": dict, "behavior": str, "invert": bool},
@@ -56,7 +56,7 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "UnicodeScripts": {},
     "FixedLength": {},
 }
-#: Those that byte-level vocabularies do not support.
+#: Pre-tokenizers that byte-level vocabularies do not support.
 _OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "Metaspace": {},
 }
@@ -262,7 +262,7 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
     for key, type_ in known[kind].items():
         if key == "pattern":
             out[key] = step.pattern()
-        elif key == "strip_accents" and step.value.get(key) is None:  # as `lowercase` says
+        elif key == "strip_accents" and step.value.get(key) is None:  # null: the value of `lowercase` applies
             out[key] = None
         else:
             out[key] = step.get(key, type_)

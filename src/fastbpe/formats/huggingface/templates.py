@@ -54,7 +54,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
 
     Args:
         described: the JSON of the post-processor.
-        place: file and place of it, for errors.
+        place: its file and place, for errors.
         depth: number of nested sequences around it.
 
     Raises:

@@ -31,8 +31,8 @@ def dump(
         merges: pairs of ids, best first.
         pre_tokenizers: steps that split text, including ByteLevel.
         made: ids that merges make.
-        all_made: merging makes every token, so ignore_merges is not needed. It is omitted if it would turn a piece
-            into a special token of the vocabulary.
+        all_made: merging makes every token, so ignore_merges is not needed. The file then omits it if
+            the vocabulary contains added tokens, because it would turn pieces into these.
 
     Raises:
         FormatError: two tokens would be written as one text, an id is missing, or ignore_merges would turn text
@@ -181,7 +181,7 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
     for name in names:
         piece = bytes_of(name)
         if not piece:
-            continue  # no piece is written so
+            continue  # the name cannot represent a piece
         text = piece.decode(errors="replace")
         is_found = text == name and not any(token.single_word for token in added)
         if "\ufffd" not in text and not (is_found and (normalizer is None or tokens[name].normalized)):

@@ -191,7 +191,7 @@ def _listed(groups: list[list[Merge]], pieces: list[str]) -> list[list[Merge]]:
 
     sentencepiece merges the leftmost of pairs with equal scores. A list cannot express that, except for runs of
     one character, such as Llama's spaces: there the longest comes first, because runs further left have grown
-    longer. While sentencepiece merges such runs, no better pair may appear; it would consist of a run and other
+    longer. While sentencepiece merges such runs, no better pair can appear: it would consist of a run and other
     characters, which do not change meanwhile. So only the length of a run matters, and `_check_runs` tries all
     lengths.
     """

@@ -1,9 +1,8 @@
 """Write a tokenizer.json for a unigram model of sentencepiece.
 
 tokenizers finds every entry of a Unigram vocabulary in text, but sentencepiece only normal and user-defined
-pieces.
-So a Split cuts the names of control symbols, bytes and the unknown piece between two characters that no piece
-contains side by side. This does not change the best path of other text, because no path crosses such a place.
+pieces. So a Split cuts the names of control symbols, bytes and the unknown piece between two characters that no
+piece contains side by side. This does not change the best path of other text: no path crosses such a place.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
     characters = {piece for piece in found if len(piece) == 1}
 
     def is_apart(left: str, right: str) -> bool:
-        """Tell whether a text may be cut between two characters: no piece, known or unknown, contains both."""
+        """Tell whether a text may be cut between two characters: no known or unknown piece crosses the cut."""
         return (left, right) not in joined and (falls_back or left in characters or right in characters)
 
     names = [piece for piece, kind in zip(listed, model.types, strict=False) if kind not in _FOUND]
@@ -89,7 +88,7 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
         if cut is not None:
             cuts.setdefault(cut[0], set()).add(cut[1])
         elif characters.isdisjoint(name) and joined.isdisjoint(pairwise(name)):
-            unknown_names.append(name)  # one unknown piece, as its first character is
+            unknown_names.append(name)  # all its characters are unknown, so it encodes as its first character does
         else:
             kind = TYPE_NAMES[model.types[listed.index(name)]]
             write_llama.cannot(f"the piece {name!r} of type {kind}, which a text may contain,")

@@ -13,7 +13,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType, pack_pieces
 
-_FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # pieces that transformers makes special tokens
+_FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # types of the pieces that transformers makes special tokens
 
 
 def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePointModel:

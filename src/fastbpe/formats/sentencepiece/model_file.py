@@ -28,7 +28,7 @@ from fastbpe.model import TEXT_TYPES, TYPE_NAMES, AddedToken, Buffer, CodePointM
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
-_IS_SPECIAL = protobuf.varint_field(200, 1)  # of the unknown piece: it is a special token
+_IS_SPECIAL = protobuf.varint_field(200, 1)  # field of an unknown piece that is a special token
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
 _HEAD_FIELDS = 64  # pieces of a large file that are looked at before it is read
 _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
@@ -58,7 +58,7 @@ def parse(
     try:
         if len(data) > limits.HEAD_BYTES:
             for _ in islice(protobuf.fields(memoryview(data), 0, len(data)), _HEAD_FIELDS):
-                pass  # junk ends here, before it is read
+                pass  # a file of junk raises here, before it is copied into memory
         data = bytes(data)
         model = _read(data, where, any_text)
     except protobuf.Damaged as damaged:

@@ -15,7 +15,7 @@ cdef enum:
     NORMAL = 1  # PieceType.NORMAL: the default type
     LAST_TYPE = 6  # the greatest PieceType
     MAX_PIECE_BYTES = 7999  # sentencepiece's limit
-    COPY_BYTES = 16  # always copied for a short piece, even if it is shorter
+    COPY_BYTES = 16  # a shorter piece is copied with the bytes that follow it, up to this length
     HASHED_BYTES = 16  # pieces up to this length are hashed as two words of 8 bytes
     TEXT_TAG = 0x0A  # field 1, bytes; also the tag of a piece in the file
     SCORE_TAG = 0x15  # field 2, fixed32

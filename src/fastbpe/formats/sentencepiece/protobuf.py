@@ -1,4 +1,4 @@
-"""Wire format of protobuf messages, to read and write one without the protobuf package.
+"""Wire format of protobuf messages, read and written without the protobuf package.
 
 A message is a sequence of fields. A field is a tag (its number and one of six wire types) and a value. The names
 and meanings of fields are left to the callers. Source: "Encoding" in the protobuf documentation.
