@@ -47,7 +47,7 @@ PROGRESS_INTERVAL = 5.0  # seconds between two notes of progress: a kill loses o
 BATCH_BYTES = 1 << 19
 BATCH_TEXTS = 1 << 16  # texts from which a batch is full
 _LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
-_WRITE_OUT_BYTES = 4 << 20  # bytes of ids after which they are written to the disk before the next note
+_WRITE_OUT_BYTES = 4 << 20  # once so many bytes of ids are appended, write them to the disk before the next note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +211,7 @@ class Run:
         total = sum(path.stat().st_size for path in files)
         with (
             reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,
-            closing(batches),  # with the file that it reads: the traceback of an error keeps the generator
+            closing(batches),  # closes its open file, too: the traceback of an error keeps the generator
             CallPool(1) as writer,
             CallPool(self._n_threads - 1) as pool,
         ):
@@ -225,7 +225,7 @@ class Run:
             try:
                 raise first_error
             finally:
-                del first_error  # this frame is in its traceback: they would be a cycle
+                del first_error  # its traceback contains this frame: together they would form a cycle
         return self._done
 
     def _encode(self, batches: Iterator[Batch], phase: Phase, writer: CallPool, pool: CallPool) -> None:

@@ -180,7 +180,7 @@ def _batches(
             is_start = stretch.ends
             batch.progress = {
                 "file": index
-                + (not stretch.offset),  # an empty file is over: it has no position behind its document
+                + (not stretch.offset),  # an empty file is finished: no position comes after its document
                 "offset": stretch.offset,
                 "in_document": not is_start,
             }

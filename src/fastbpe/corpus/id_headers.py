@@ -1,8 +1,8 @@
 """Headers in front of the ids of a file: numpy's, and llm.c's.
 
 llm.c's header (dev/data/data_common.py) has 256 int32: a magic number, a version that determines the dtype, and
-the number of ids; the others are 0. GPT-2 and Llama 3 have different magic numbers. modded-nanogpt uses the same
-header.
+the number of ids; the other numbers are 0. GPT-2 and Llama 3 have different magic numbers. modded-nanogpt uses the
+same header.
 """
 
 from __future__ import annotations

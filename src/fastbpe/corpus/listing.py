@@ -25,7 +25,7 @@ class Listing:
     .arrow, possibly followed by .gz or .zst, and .json files of JSON lines that have the field; sorted by name.
     With a format, it means the files whose names show that format, or show none. A pattern (`**` matches any
     folders) means the files that match, sorted by name. Both leave out hidden files: names that begin with a dot,
-    and all below such folders. A path like "s3://bucket/folder/" is remote, see `corpus.remote`.
+    and all below such folders. A path like "s3://bucket/folder/" is remote; see `corpus.remote`.
 
     Args:
         format: the caller's format, or None.

@@ -298,7 +298,7 @@ class Sink:
             return {}
         place = f"{self.folder / 'progress.json'}"
         for name, schema in (("earlier", PROGRESS), ("finishing", FINISHING), ("run", RUN)):
-            if progress.get(name) is not None:  # null is as good as missing
+            if progress.get(name) is not None:  # null means the same as a missing key
                 check_object(progress[name], schema, place, _AGAIN, f"{name}.")
         done = progress.get("finishing") or {"count": progress["n_ids"], "documents": progress["n_documents"]}
         if (done["count"], done["documents"]) != (progress["n_ids"], progress["n_documents"]):

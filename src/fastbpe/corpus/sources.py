@@ -294,7 +294,7 @@ class _Form:
         self._is_text = content.format == "text"
         self._separator = separator if self._is_text else b"\n"
         self._skip = skip if self._separator is not None else None
-        self._cut = cut if self._is_text and self._skip is None else None  # a document is left out whole
+        self._cut = cut if self._is_text and self._skip is None else None  # skip leaves out whole documents
         self._errors = errors
         self.is_replaced = self._is_text and errors != "strict"
 
@@ -304,7 +304,7 @@ class _Form:
         Closing the generator before its end closes the file: blocks can no longer be read.
         """
         first = offset or len(self._mark())
-        # At least 16 blocks per thread, unless they get small: then all threads end at almost the same time.
+        # At least 16 blocks per thread, so that all threads end at almost the same time, unless blocks get small.
         block = max(min(BLOCK, (file.size - first) // (16 * n_threads)), BLOCK >> 2, 1)
         try:
             for start, end, ends in ranges(file.read, first, file.size, block, self._separator, self._cut):

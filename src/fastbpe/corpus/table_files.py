@@ -15,7 +15,7 @@ from fastbpe.errors import FormatError
 AGAIN = "copy the file again or recreate it"  # advice in errors
 
 _BUFFER_BYTES = 1 << 20  # bytes read at a time
-_FILE_MAGIC = b"ARROW1"  # of an Arrow IPC file; without it, it is a stream
+_FILE_MAGIC = b"ARROW1"  # start of an Arrow IPC file; without it, the content is an Arrow IPC stream
 #: Types of a column of texts → the type that holds their bytes.
 _BYTES_OF = {
     "string": "binary",
@@ -49,14 +49,14 @@ def open_table(
     table: ParquetTable | ArrowTable | None = None
     try:
         with contextlib.ExitStack() as opened:
-            if not (is_parquet and isinstance(source, Path)):  # pyarrow opens these itself, which is faster
+            if not (is_parquet and isinstance(source, Path)):  # pyarrow opens a local parquet file itself: faster
                 source = opened.enter_context(_open(source))
             table = (ParquetTable if is_parquet else ArrowTable)(arrow, source, where, again, opened)
             yield table
     except FormatError:
         raise
     except Exception as error:  # for damaged files, pyarrow raises errors of many kinds
-        if isinstance(error, OSError) and error.errno:  # from the system: errors of pyarrow have no number
+        if isinstance(error, OSError) and error.errno:  # from the system: pyarrow's own errors have no number
             error.filename = error.filename or str(where)
             raise
         place = f" after row {table.row}" if table is not None and table.row else ""
@@ -122,7 +122,7 @@ class _Table:
     ) -> Iterator[tuple[Any, int]]:
         """Yield a column as arrays of up to n rows, with the bytes of the file up to there.
 
-        pyarrow trusts the offsets in a file, and a wrong one would end the process: here they are checked.
+        pyarrow trusts the offsets in a file, and a wrong offset would crash the process: so they are checked here.
 
         Args:
             way: names that lead to the column.

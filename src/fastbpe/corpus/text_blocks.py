@@ -104,7 +104,7 @@ def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     """Return the offset after the last separator, as bytes.split finds them from the left.
 
     Returns 0 if no end is certain, -1 if there is no end.
-    A separator may overlap itself, such as two line feeds. One that no earlier one overlaps is certain.
+    A separator may overlap itself, such as two line feeds. A separator that no earlier one overlaps is certain.
     """
     n = len(separator)
     at = data.rfind(separator)

@@ -93,7 +93,7 @@ def sibling(path: str, *, is_vocab: bool) -> str:
 
     Args:
         path: one of the two files.
-        is_vocab: `path` is the file of ids; else of merges.
+        is_vocab: True: `path` is the file of ids; False: it is the file of merges.
 
     Raises:
         FormatError: the other file does not exist.
@@ -304,7 +304,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
 def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
     """Read any two files, or raise an error for the first fault. The slow counterpart of `_gpt2.read`."""
     ids, names = _read_vocab(vocab, where[0])
-    empty = names.pop("", None)  # Whisper has one, which no text becomes
+    empty = names.pop("", None)  # Whisper has an empty token, which no text becomes
     triples = _read_merges(merges, ids, where[1])
     tokens = [b""] * (max((*ids.values(), *names.values()), default=-1) + 1)
     for token, token_id in ids.items():

@@ -10,7 +10,7 @@ from typing import Any
 from fastbpe.errors import FormatError
 
 _MAX_CONFIG_BYTES = 1 << 26
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # in each file with a lone surrogate
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # occurs in each file with a lone surrogate
 
 
 def loads(data: bytes, **options: Any) -> Any:

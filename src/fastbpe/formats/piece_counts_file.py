@@ -1,7 +1,7 @@
 """Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three or more sections.
 
 "pieces": the bytes of all pieces, concatenated. "lengths": number of bytes of each piece, uint32. "counts": number
-of occurrences of each piece, int64, 1 or more. No piece appears twice. They are in the order of their first
+of occurrences of each piece, int64, 1 or more. No piece appears twice. Pieces are in the order of their first
 appearance, which ties="first" needs. The header says how text was split, how many bytes were counted, and how much
 was left out.
 

@@ -46,7 +46,7 @@ class _Kind(NamedTuple):
 
     Attributes:
         roles: role → token that no file names.
-        files: files that the folder must have; the first one is the `.model`.
+        files: files that the folder must have; the first one is the sentencepiece model that encodes.
     """
 
     roles: Mapping[str, str]
@@ -62,8 +62,8 @@ CLASSES: Mapping[str, _Kind] = {
     "Marian": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "<pad>"}, ("source.spm", "target.spm", _VOCABULARY)),
     "Speech2Text": _Kind(_ROLES, ("sentencepiece.bpe.model", _VOCABULARY)),
     "Bartpho": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model", _DICTIONARY)),
-    "Siglip": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "</s>"}, ("spiece.model",)),  # as for SpeechT5
-    "SpeechT5": _Kind(_ROLES, ("spm_char.model",)),  # the model itself gives the ids
+    "Siglip": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "</s>"}, ("spiece.model",)),  # the model gives the ids
+    "SpeechT5": _Kind(_ROLES, ("spm_char.model",)),  # the model gives the ids
     "PLBart": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model",)),
 }
 _M2M100 = (
@@ -147,8 +147,8 @@ class _Folder:
     def _check_places(self) -> None:
         """Raise FormatError for tokens that the class of BARTpho loses.
 
-        It first numbers tokens by the `.model`, then moves each one in dict.txt to its id there. If an old id
-        equals an id of added_tokens_decoder, one token overwrites the other.
+        The class first numbers tokens by the `.model`, then moves each token of dict.txt to its id there. If an
+        old id equals an id of added_tokens_decoder, one token overwrites the other.
         """
         known = {token.content for token in self.named.decoder.values()}
         following = len({*self._vocab, *known})
@@ -274,8 +274,8 @@ class _Folder:
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
         joins = self._class_name != "PLBart" or self._config.get("clean_up_tokenization_spaces", True)
-        decoder = self._class_name if joins else "Bartpho"  # which keeps spaces before punctuation
-        # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; A B </s> of the others.
+        decoder = self._class_name if joins else "Bartpho"  # "Bartpho" keeps spaces before punctuation
+        # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; the other classes' A B </s>.
         n_between = {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
             piece_bytes=piece_bytes,

@@ -87,7 +87,7 @@ def parse(
         known_special = {}
     else:
         known_special = known.special_tokens()
-        # The caller's special tokens also replace the leading ones, which then stay ordinary.
+        # If the caller passes special tokens, the leading tokens of the file stay ordinary.
         if known.n_leading and tables is not None and special_tokens is None:
             tables, leading = _split_off(tables, known.n_leading)
             known_special |= leading
@@ -207,7 +207,7 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     import base64  # here: rank_lines decodes plain files
 
     try:
-        token = base64.b64decode(fields[0], validate=True) if fields[0] != b"=" else b""  # as in Whisper's file
+        token = base64.b64decode(fields[0], validate=True) if fields[0] != b"=" else b""  # "=" in Whisper's file
     except binascii.Error as error:
         raise FormatError(f"{where}: {fields[0]!r} is not base64: {error}") from None
     digits = fields[1].lstrip(b"0") or fields[1][-1:]

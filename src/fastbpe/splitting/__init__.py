@@ -5,17 +5,17 @@
 1. A scanner (`_core.split.scanner`) for a pattern of runs, or one that `recognise` knows, however it is written.
    It finds the starts of pieces in 64 bytes at once, by bit algebra over masks of character classes.
 2. The engine (`_core.split.regex_engine`) for any other pattern that `program` compiles. `syntax` parses,
-   `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and
-   look-arounds, `firsts` tells which characters can come next. It backtracks, leftmost first. Steps are limited
+   `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and look-arounds,
+   `firsts` tells which characters can come next. The engine backtracks, leftmost first. Its steps are limited
    (2**22, and 256 for each byte of text); beyond the limit it raises PatternError with the place. An attempt of
-   more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after
-   a polynomial number of steps.
-3. The `regex` package, which takes the GIL: look-behind without a fixed width, some back-references, programs too
-   large. A text may take 3 seconds of processor time plus 10 microseconds per byte; beyond that it also
-   raises PatternError.
+   more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after a
+   polynomial number of steps.
+3. The `regex` package, which takes the GIL, for the rest: look-behind without a fixed width, some back-references,
+   programs that are too large. A text may take 3 seconds of processor time plus 10 microseconds per byte; beyond
+   that the splitter also raises PatternError.
 
 `steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns and
-refuses the rest. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).
+refuses those without a translation. Classes come from Unicode 16.0.0 (`unicode_tables`, generated).
 """
 
 from fastbpe.splitting.make import MAX_STEPS, chain, engine_of, make_splitter

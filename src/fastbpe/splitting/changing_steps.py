@@ -24,7 +24,7 @@ def make_stages(
 
     Args:
         described: the steps as described in a tokenizer.json, with all members.
-        mark: a character that begins words: no merge makes a token with this character after another one.
+        mark: a character that begins words: no merge makes a token with this character after another character.
 
     Returns:
         The splitter; the stages, or None if no step changes text; the same stages with an additional cut before

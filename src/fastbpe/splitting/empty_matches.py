@@ -76,7 +76,7 @@ def split_spans(
     return _joined(parts, _JOINS[behavior])
 
 
-#: Behavior → whether a part joins the next one, by whether each is a match.
+#: Behavior → function from (a part is a match, the next part is a match) to whether the two are joined.
 _JOINS: dict[str, Callable[[bool, bool], bool]] = {
     "merged_with_previous": lambda is_match, next_is_match: next_is_match and not is_match,
     "merged_with_next": lambda is_match, next_is_match: is_match and not next_is_match,

@@ -76,8 +76,8 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched, shown=pattern)
 
 
-# Parser, compiler and `regex` are imported where they are used: they take as long as all the rest of fastbpe, and
-# a named pattern does not need them.
+# Parser, compiler and `regex` are imported where they are used: importing them takes as long as importing all the
+# rest of fastbpe, and a named pattern does not need them.
 
 
 def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:

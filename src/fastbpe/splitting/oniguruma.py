@@ -14,7 +14,7 @@ The two syntaxes are mostly the same. These parts look alike but differ in meani
 
 Parts without a translation, and some that are too rare to translate, raise PatternError (docs/formats.md lists
 them): among others `--` within brackets, back-references into look-arounds or to groups that are not complete;
-and, if case is ignored, back-references, classes of letters, and all that matches characters such as ß and
+and, if case is ignored, back-references, classes of letters, and everything that matches characters such as ß and
 ligatures, which become several letters in another case.
 """
 

@@ -2,7 +2,7 @@ r"""Automaton that accepts every piece that a split pattern can make, to prove t
 
 The automaton may accept texts that are not pieces, but never rejects a piece. It is exact for characters,
 sequences, alternations and up to 32 repetitions. Look-arounds, possessive repetitions and atomic groups only make
-a pattern match less, so it ignores them; a back-reference counts as any text. The first branch that matches wins:
+a pattern match less, so it ignores them; a back-reference is read as any text. The first branch that matches wins:
 if an exact branch (`_Branch.is_exact`) matches the beginning of a text, no later branch matches there. Text
 between two matches may be a piece, too (see `make_splitter`), but does not begin there either.
 """
@@ -219,7 +219,7 @@ def _gap(branches: Iterable[_Branch]) -> _Branch:
 
 
 def _single_characters(branch: _Branch) -> Iterator[CharSet]:
-    """Yield the sets of characters that the branch matches alone."""
+    """Yield the sets of characters that are each a whole match of the branch."""
 
     def reached(state: int) -> set[int]:
         found, todo = {state}, [state]

@@ -3,9 +3,9 @@ r"""Recognise patterns that have a scanner, by their meaning and not by their sp
 A pattern is brought to a normal form, in which equivalent spellings are equal, and looked up among the forms of
 the known patterns:
 
-- groups disappear, `x{1}` is `x`, branches of branches are branches;
-- alternatives that are strings are a set of strings, so that `'(?:[sdmt]|ll)` is `'s|'d|'m|'t|'ll`;
-- a possessive repetition of a set is greedy if backtracking could never help: nothing follows, or only
+- groups disappear, `x{1}` becomes `x`, nested alternations become one alternation;
+- alternatives that are strings become a set of strings, so that `'(?:[sdmt]|ll)` equals `'s|'d|'m|'t|'ll`;
+- a possessive repetition of a set becomes a greedy one if backtracking could never help: nothing follows, or only
   characters outside the set, or the end of the text.
 """
 

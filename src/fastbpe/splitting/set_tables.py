@@ -1,8 +1,8 @@
 """Layout of character sets as the tables that `_core.split.charsets` reads.
 
-A set has 256 bytes, one per possible first byte of a character. 0: no character with it is a member; 1 to 4: all
-are members, and have this number of bytes; 5: this byte does not decide. Then an index leads to a block of 256
-characters with one bit per character. All sets share blocks.
+A set has 256 bytes, one per possible first byte of a character. 0: no character with this first byte is a member;
+1 to 4: all are members, and have this number of bytes; 5: the first byte does not decide, and an index leads to a
+block of 256 characters with one bit per character. All sets share blocks.
 """
 
 from __future__ import annotations

@@ -279,8 +279,8 @@ class _Parser:
     def _inside(self, start: int, flags_end: bool = False) -> Node:
         """Read up to the closing parenthesis; if `flags_end`, flags set inside end there.
 
-        In tiktoken's engine this is so only for (?:...) and (?i:...). Flags set in other groups stay active after
-        them, unlike in any other engine; there they raise PatternError.
+        In tiktoken's engine, flags end with their group only in (?:...) and (?i:...). Flags set in other groups
+        stay active after the group, unlike in any other engine; here they raise PatternError.
         """
         cursor = self.cursor
         outer = self.flags

@@ -85,7 +85,7 @@ class AddedTokens:
         return listed
 
     def renumbered(self, model: Model) -> AddedTokens:
-        """Return what a file with these tokens and a model would hold; tokens of the model have its ids."""
+        """Return the added tokens of a file with these tokens and a model, whose tokens keep the model's ids."""
         made = AddedTokens()
         made.add([self.tokens[i] for i in sorted(self.tokens)], model)
         return made

@@ -38,7 +38,7 @@ class Model(Component):
         vocab: token → id.
         names: id → token.
         merges: merges of a BPE model; () for other models.
-        entries: vocabulary and merges as the fast reader of tokenizer.json found them; None: they are not from it.
+        entries: vocabulary and merges as the fast reader of tokenizer.json found them; None: it did not read them.
     """
 
     vocab: dict[str, int]

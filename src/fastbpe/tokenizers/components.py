@@ -38,7 +38,7 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: Part of a number in Python's JSON that tokenizers writes differently; and a string, which stays, or the number.
+#: A number that Python's JSON writes unlike tokenizers. The second regex also matches strings, which stay.
 _NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
 _STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 #: Greatest id.
@@ -79,7 +79,7 @@ class Component:
     checked: ClassVar[Mapping[str, str]] = {}
     #: Object written in Python that does the work; None: the component is one of the subclasses.
     written: Any = None
-    written_name: ClassVar[str] = ""  # in tokenizers' error
+    written_name: ClassVar[str] = ""  # name of this class in tokenizers' error
 
     def __init__(self) -> None:
         raise TypeError(f"{type(self).__name__} is a base class: use one of its subclasses")

@@ -1,7 +1,7 @@
 """Decoders, as plain objects, and DecodeStream.
 
-A decoder joins tokens, spelled as in the vocabulary. The tokenizer needs it only if fastbpe's decoding cannot be
-used; the results are the same.
+A decoder joins tokens, spelled as in the vocabulary. A tokenizer calls its decoder only if fastbpe's decoding
+cannot be used; the results are the same.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Sequence(Steps, Decoder):
 
     def __init__(self, decoders_py: list[Any]) -> None:
         self._take(decoders_py)
-        if self._depth > MAX_DEPTH:  # of a file
+        if self._depth > MAX_DEPTH:  # a file cannot express it
             self._flatten()
         if any(step.written is not None for step in self._steps):
             raise ValueError("a decoder written in Python cannot be a step of a Sequence")

@@ -48,10 +48,10 @@ class Encoding:
 
     def __init__(self) -> None:
         self._columns: dict[str, list[Any]] | None = {name: [] for name in COLUMNS}
-        self._parts: list[Encoding] = []  # that truncation cut off
+        self._parts: list[Encoding] = []  # parts that truncation cut off
         self._ranges: dict[int, tuple[int, int]] = {}  # start and end of each text
         self._ids: list[int] = self._columns["ids"]
-        self._source: Source | None = None  # of the columns that are not made yet
+        self._source: Source | None = None  # source of the columns that are not made yet
         self._row = 0
 
     @classmethod

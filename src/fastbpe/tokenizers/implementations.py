@@ -104,7 +104,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         show_progress: bool = True,
         special_tokens: list[Any] = _NONE,
     ) -> None:
-        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`."""
         self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
 
     def train_from_iterator(
@@ -200,7 +200,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
         initial_alphabet: Sequence[str] = (),
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`."""
+        """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
         self._train(files, dict(zip(_OPTIONS, first, strict=True)))
 
@@ -299,7 +299,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: str | None = "</w>",
         show_progress: bool = True,
     ) -> None:
-        """Train on a file, or on several files. Its options mean the same as in `trainers.BpeTrainer`.
+        """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`.
 
         suffix: the trainer's end_of_word_suffix.
         """

@@ -72,7 +72,7 @@ class BPE(CachingModel):
     kind = "BPE"
     #: Merges, and rank and result of each.
     _ranks: tuple[Any, dict[tuple[int, int], tuple[int, int]]] | None = None
-    #: The merges; None: they are in `entries`, and nobody has asked for them.
+    #: The merges; None: they are still in `entries`, because no caller has needed them.
     _merges: list[list[str]] | None
 
     def __init__(
@@ -158,7 +158,7 @@ class BPE(CachingModel):
                 raise TypeError(f"a merge must be a tuple of two tokens, not {merge!r:.60}")
         if self._n_prefix:
             return self._checked_with_prefix(merges)
-        from fastbpe.formats.huggingface.byte_vocabulary import read_merges  # here: it brings half of the format
+        from fastbpe.formats.huggingface.byte_vocabulary import read_merges  # here: it imports half of the format
 
         listed = read_merges(Part({"merges": merges}, "BPE", "model"), self.vocab)
         return [[self.names[left], self.names[right]] for left, right, _ in listed]
@@ -344,7 +344,7 @@ def checked(value: Any) -> Any:
     if not is_theirs(value):
         return of_type(value, Model)
     made = find(json.loads(value.__getstate__()))
-    for name in ("alpha", "nbest_size"):  # of a Unigram; its state lacks them
+    for name in ("alpha", "nbest_size"):  # options of a Unigram that its state lacks
         if getattr(value, name, None) is not None:
             setattr(made, name, getattr(value, name))
     return made

@@ -316,7 +316,7 @@ class NormalizedString:
             if places_in_whole is None:
                 places_in_whole = places_of(self._whole)
                 before = len(self._whole[: self._span[0]].encode())
-            shift = before if start == end else 0  # as tokenizers counts it
+            shift = before if start == end else 0  # as in tokenizers
             made.append(characters_of(places_in_whole, shift + start, shift + end))
         return made
 

@@ -247,7 +247,7 @@ class Precompiled(Normalizer):
         made = super().from_state(described)
         from fastbpe.normalization.huggingface import make_change  # here: few programs need it
 
-        make_change([made.state()])  # which checks the charsmap
+        make_change([made.state()])  # checks the charsmap
         return made
 
 

@@ -221,7 +221,7 @@ class Tokenizer:
             skip_special_tokens: leave special tokens out.
 
         Raises:
-            TypeError, OverflowError: an id is not an int, or beyond 32 bits.
+            TypeError, OverflowError: an id is not an int, or does not fit in 32 bits.
         """
         skips, native = of_type(skip_special_tokens, bool), self._definition.decoding()
         if native is not None and type(ids) is list:

@@ -59,7 +59,7 @@ class PreTokenizedString:
             func, "`split` expects a callable with the signature: `fn(index: int, normalized: NormalizedString)`"
         )
         made: list[tuple[NormalizedString, list[Token] | None]] = []
-        splits, self._splits = self._splits, []  # which stays empty if `func` fails, as in tokenizers
+        splits, self._splits = self._splits, []  # no pieces are left if `func` fails, as in tokenizers
         for i, (piece, tokens) in enumerate(splits):
             if tokens is not None:
                 made.append((piece, tokens))
@@ -127,7 +127,7 @@ class PreTokenizedString:
         """Return the pieces, each as its text, start and end, and tokens.
 
         Args:
-            offset_referential: "original" or "normalized", the text in which start and end count.
+            offset_referential: "original" or "normalized", the text that start and end refer to.
             offset_type: "char" or "byte".
 
         Raises:

@@ -89,7 +89,7 @@ def process(post: PostProcessor | None, encodings: list[Encoding], adds_special:
 def _trim(encoding: Encoding, prefixed: bool) -> None:
     """Exclude white space at the ends of tokens from the offsets.
 
-    prefixed: the first space of a text was added, not part of the text.
+    prefixed: the first space of a text was added; it is not part of the text.
     """
     from fastbpe.splitting.charset import blanks  # here: few programs need it
 
@@ -398,7 +398,7 @@ def _piece(item: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> int | None:
-    """Return the number of 32 bits that a text stands for, or None."""
+    """Return the 32-bit number that a text spells; None: it spells no such number."""
     digits = text.removeprefix("+")
     return found if digits.isascii() and digits.isdigit() and (found := decimal(digits)) <= MAX_ID else None
 

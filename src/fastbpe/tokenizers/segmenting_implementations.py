@@ -110,7 +110,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         show_progress: bool = True,
         wordpieces_prefix: str = "##",
     ) -> None:
-        """Train on a file, or on several files. It takes the options of `trainers.WordPieceTrainer`.
+        """Train on a file, or on several files. The options are as in `trainers.WordPieceTrainer`.
 
         wordpieces_prefix: the trainer's continuing_subword_prefix.
         """
@@ -171,7 +171,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         initial_alphabet: Sequence[str] | None = None,
         unk_token: str | None = None,
     ) -> None:
-        """Train on a file, or on several files. It takes the options of `trainers.UnigramTrainer`."""
+        """Train on a file, or on several files. The options are as in `trainers.UnigramTrainer`."""
         self._train(files, _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token))
 
     def train_from_iterator(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import List, Tuple, Union  # noqa: UP035  # their objects are what programs compare with
+from typing import List, Tuple, Union  # noqa: UP035  # programs compare with these objects
 
 Offsets = Tuple[int, int]  # noqa: UP006
 TextInputSequence = str

@@ -150,6 +150,6 @@ def _final(learner: DoubleUnigramLearner, characters: list[str], n_free: int) ->
         if token in final or token == _UNKNOWN:
             continue
         final[token] = score
-        if len(final) == n_free:  # not more than that: tokenizers keeps all tokens if the characters are too many
+        if len(final) == n_free:  # `==`: tokenizers keeps all tokens if there are more characters than n_free
             break
     return sorted(final.items(), key=lambda item: -item[1])

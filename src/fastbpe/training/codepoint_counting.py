@@ -34,7 +34,7 @@ _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width
 # Classes of code points, numbered as in _core/train/scripts.pxd. INHERITED: has the script of the character before
 # it. ALONE: is never in a piece with other characters. ANY_SCRIPT: may be next to any script. FIRST_SCRIPT and
-# more: one number for each script.
+# above: one number for each script.
 _INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
 _UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
 _IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)

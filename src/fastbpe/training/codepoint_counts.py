@@ -37,7 +37,7 @@ _NORMALIZING = ({*specs.NORMALIZER} - {"precompiled_charsmap"}) | {"normalizatio
 #: Options that `count_pieces(mode="codepoint")` accepts.
 COUNTING_NAMES = {*_READ, *_NAMING, *_NORMALIZING}
 _SAMPLING = "input_sentence_size"
-_N_SYMBOLS_SHOWN = 5  # in an error
+_N_SYMBOLS_SHOWN = 5  # symbols that an error lists
 
 
 @dataclass(frozen=True, kw_only=True)

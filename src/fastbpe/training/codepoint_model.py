@@ -29,7 +29,7 @@ def make_model(learned: Sequence[str], scores_of: Sequence[float], options: Code
     pieces: list[bytes] = []
     scores = array("f")
     types = bytearray()
-    rank = 0  # of the next learned piece
+    rank = 0  # index of the next learned piece
     for symbol_id, (name, type_) in sorted(options.metas.items()):
         end = rank + symbol_id - len(pieces)
         if end > len(learned):

@@ -20,9 +20,9 @@ from fastbpe.model import PieceType, Spec
 from fastbpe.normalization import sentencepiece_rules
 
 DEFAULT_RULES = "nmt_nfkc"
-NO_PRETOKENIZER = "PretokenizerForTraining is only supported in UNIGRAM or BPE mode."  # for other types of models
+NO_PRETOKENIZER = "PretokenizerForTraining is only supported in UNIGRAM or BPE mode."  # for other types
 FORMATS = ("", "text", "tsv")
-_MODES = {"bpe": "codepoint", "unigram": "unigram"}  # of `train`, by the type of model that it trains
+_MODES = {"bpe": "codepoint", "unigram": "unigram"}  # type of model → mode of `train`
 
 # Smallest and largest value of each numeric option, both allowed.
 _RANGES: dict[str, tuple[float, float]] = {

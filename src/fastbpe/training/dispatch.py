@@ -275,7 +275,7 @@ def train(
         check_not_named(source)
     run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
     if mode == "ids":
-        from fastbpe.training.ids import train_ids  # here, as the others: a program needs one mode
+        from fastbpe.training.ids import train_ids  # here, like the other modes: a program needs only one
 
         if roles is not None:
             raise TrainingError(

@@ -1,13 +1,13 @@
 """Merging of files of counts in bounded memory: `PieceCounts.merge`.
 
 The result equals, byte for byte, the file of the added-up counts: distinct pieces, in order of first appearance.
-There are three passes, each over a part of the pieces at a time:
+There are three passes; each holds only a part of the pieces in memory at a time:
 
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
    all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
 2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
-3. Read one stretch of places from all runs, sort it, and write it after the previous stretch. Each place belongs to
-   at most one piece, so a stretch has no more pieces than places.
+3. Read one stretch of places from all runs, sort it, and write it after the previous stretch. Each place belongs
+   to at most one piece, so a stretch has no more pieces than places.
 
 Tried and rejected: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file
 would first have to be sorted by text, and the result by position again.
@@ -37,7 +37,7 @@ from fastbpe.training.codepoint_counts import WordFacts
 from fastbpe.training.count_checks import check_complete, check_same_runs, check_same_splitting, unit_of
 from fastbpe.training.spill import MIN_TABLE_BYTES, Spill
 
-SUFFIX = ".pieces"  # of the files that a folder is searched for
+SUFFIX = ".pieces"  # extension of the files of counts in a folder
 _ROWS = 1 << 16  # rows of a file that are added at a time
 # maximum bytes of the table for each byte of a file: a row of 13 bytes becomes an entry of about 100
 _TABLE_BYTES = 8
@@ -254,7 +254,7 @@ class _Runs:
 
     def __init__(self, file: IO[bytes], n_stretches: int) -> None:
         self._file, self._n_stretches = file, n_stretches
-        self._sizes: list[array[int]] = []  # of each run, the bytes of each stretch
+        self._sizes: list[array[int]] = []  # for each run, the bytes of each stretch
         self._starts: list[int] = []
 
     def begin(self) -> Callable[[int, bytes], None]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from fastbpe._core.train.sentence_store import SentenceStore
 
-CHUNK_BYTES = 500 << 20  # of normalized text that sentencepiece searches for strings at once
+CHUNK_BYTES = 500 << 20  # bytes of normalized text that sentencepiece searches for strings at once
 # Longer texts have several chunks even if each character (4 bytes at most) becomes U+2585 (3 bytes).
 _ONE_CHUNK_BYTES = CHUNK_BYTES // 3 * 4
 

@@ -49,7 +49,7 @@ from fastbpe.training.word_counting import counted_words, sentences_of, with_for
 
 _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 _UNKNOWN_CHARACTER = 0x2585
-_SPACE = "\u2581"  # with which words begin
+_SPACE = "\u2581"  # first character of words
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
 _DELTA = float32(0.0001)  # difference between the scores of two characters that are no pieces after pruning
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
@@ -410,7 +410,7 @@ def _in_slot(work: Callable[[int, int], array[float]], n_slots: int, slot: int) 
 
 
 def _final(pieces: list[tuple[bytes, float]], required: list[tuple[bytes, int]], n_free: int) -> _Scored:
-    """Choose n_free pieces: all characters of the alphabet (even if more), then those with the highest scores.
+    """Choose n_free pieces: first all characters of the alphabet, even if they are more, then the best pieces.
 
     The piece with the highest score comes first.
     """

@@ -99,8 +99,8 @@ def _check_lines(
 ) -> None:
     """Fail if merging does not make a token of line feeds: llama.cpp encodes such a token as a whole.
 
-    A token whose text contains an added token need not be checked: such a text is cut before merging. A special
-    token does not cut text that does not allow it.
+    A token whose text contains an added token need not be checked, because such a text is cut before merging. This
+    is not true of special tokens: they cut a text only if the caller allows them.
     """
     found = [token.content for token in added if not token.special]
     of_lines = [line.split(" ") for line in merges if not line.strip("\n ")]

@@ -79,7 +79,7 @@ class _Reader:
                 f"{self._where}: GGUF: {kind}; fastbpe reads the versions 2 and 3 in little-endian order: convert "
                 "the model again"
             )
-        self._number("Q")  # of tensors
+        self._number("Q")  # number of tensors, not needed
         n_keys = self._number("Q")
         if n_keys > MAX_FIELDS:
             self._fail(f"{n_keys} keys; the limit is {MAX_FIELDS}")

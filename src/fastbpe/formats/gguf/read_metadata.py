@@ -123,7 +123,8 @@ def _tokens(
 ) -> tuple[list[bytes], dict[str, int], list[AddedToken], dict[bytes, int]]:
     """Return (ordinary tokens by id, special tokens, added tokens, text → id of each ordinary token).
 
-    skips_merges: a whole piece becomes its token without merges, so a token that no text becomes is left out.
+    skips_merges: a whole piece becomes its token without merges, so tokens that llama.cpp never finds in text are
+        left out.
     """
     tokens: list[bytes] = []
     special: dict[str, int] = {}
@@ -140,7 +141,7 @@ def _tokens(
                 ids[text] = i
             elif (
                 not skips_merges
-            ):  # no text becomes it: llama.cpp looks for stand-ins of bytes (Command R's emoji)
+            ):  # llama.cpp never finds it in text: it looks for GPT-2's byte characters (Command R's emoji)
                 token = name.encode()
             tokens.append(token or b"")
             continue

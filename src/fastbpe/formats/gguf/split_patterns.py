@@ -52,12 +52,12 @@ _NAMES = {
     "llama4": "llama4",
 }
 
-#: Name → what it means. The first name of a pattern is the one that is written.
+#: Name → steps and defaults. If a pattern has several names, files get the first.
 PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {
     name: PreTokenizer(PATTERNS[known], name in _WHOLE.split(), name in _BOS.split())
     for name, known in _NAMES.items()
 } | {
-    # This is also the meaning of a file without a name.
+    # A file without a name also has these steps.
     DEFAULT: PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", str(PATTERNS["gpt2"]), r"\p{N}+", "[0-9][0-9][0-9]")),
 }
 

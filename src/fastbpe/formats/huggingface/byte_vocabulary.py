@@ -118,7 +118,7 @@ def read_added_tokens(
     """Return the added tokens in the order of their ids, with those named in other files of the folder.
 
     Raises:
-        FormatError: an added token lacks a member, or one has a wrong type.
+        FormatError: an added token lacks a member, or a member has a wrong type.
 
     Warns:
         FormatWarning: a token gets another id than in the file, as in tokenizers.
@@ -139,7 +139,7 @@ def read_added_tokens(
                 following = _take(top, number, value, vocabulary, ids, following)
                 kept.append(value)
     # As in tokenizers, a token outside a vocabulary with gaps may get the id of another, and a token may be listed
-    # again. The last of those with one id counts; a token that was ever special stays special.
+    # again. Of several with one id, the last applies; a token that was ever special stays special.
     last_of = {ids[value["content"]]: value for value in kept}
     made = [
         AddedToken._make((value["content"], token_id, *_flags_of(value))) for token_id, value in last_of.items()

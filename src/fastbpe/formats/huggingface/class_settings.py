@@ -114,12 +114,12 @@ CLASSES: Mapping[str, Settings] = {
     "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
     "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),
 }
-# Name as above → split pattern of ranks, for a model whose own code reads them.
+# Name of a class in a model's own code → name of the split pattern for its file of ranks.
 RANKS: Mapping[str, str] = {"TikToken": "kimi"}
 #: Names that say nothing about a tokenizer's rules.
 ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
-#: Classes that encode texts with a sentencepiece model as sentencepiece does. Llama's, Code Llama's and Gemma's of
-#: transformers 5 do so except in runs of spaces: they order merges by id instead of by score.
+#: Classes that encode texts with a sentencepiece model as sentencepiece does. The classes of Llama, Code Llama and
+#: Gemma in transformers 5 differ in runs of spaces: they order merges by id instead of by score.
 _AS_SENTENCEPIECE = (*ANY_CLASS, "BertGeneration", "CodeLlama", "FNet", "Gemma", "Llama", "Parakeet")
 _PYTHON_NAMES = (
     "Bartpho BertGeneration BertJapanese Bertweet BioGpt BlenderbotSmall CTRL Clvp Cpm CpmAnt Esm FSMT Flaubert "
@@ -160,7 +160,7 @@ WAY_OUT = (
 
 
 def reason(name: str) -> str:
-    """Return " (…)" with what a class does that fastbpe does not; "" if this is not known."""
+    """Return " (REASON)" for a class that fastbpe does not support; "" if the reason is not known."""
     return f" ({_REASONS[name]})" if name in _REASONS else ""
 
 
@@ -192,7 +192,8 @@ def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any
 def class_of_parts(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any]) -> str:
     """Return the class for a folder without a tokenizer.json, as `class_of` does.
 
-    If transformers would take a tokenizer.json as it is, only the named class has rules for such files.
+    If that is the class that takes a tokenizer.json as it is, return the class that the files name: only this one
+    has rules for other files.
     """
     found = class_of(tokenizer_config, model_config)
     return _named(tokenizer_config, model_config) if found == model_types.BACKEND else found

@@ -44,7 +44,8 @@ class Built(NamedTuple):
             normalizer, pre-tokenizer, decoder and options of the model; None: the file's steps are used.
         template: templates for a text and for two: roles, texts and tokens, each with a type id after ":" unless
             it is 0. (): the file's post-processor is used.
-        processor: type of the post-processor if it is no template; "ByteLevel": only if the file lacks one.
+        processor: type of the post-processor if it is not a template; "ByteLevel": only if the file has no
+            post-processor.
         ends: roles of the tokens that this post-processor has as cls and sep.
         trims, prefixes: its trim_offsets and add_prefix_space; None: tokenizer_config.json may set it.
     """

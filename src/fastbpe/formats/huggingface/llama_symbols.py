@@ -33,8 +33,8 @@ def pre_tokenizer(
         fuses: several unknown characters in a row become one token.
 
     Returns:
-        (pre-tokenizer, ""), or (None, piece) with a piece that must be cut but cannot. A piece of more than 256
-        characters counts as one that cannot.
+        (pre-tokenizer, ""), or (None, piece) with a piece that must be cut but cannot. No piece of more than 256
+        characters can be cut.
     """
     types = types[: len(pieces)]
     fuses = fuses and PieceType.BYTE not in types

@@ -118,7 +118,7 @@ class NamedTokens(NamedTuple):
             if token_id is None:
                 token_id = following
             following = max(following, token_id + 1)
-            # tokenizers leaves out of decoded text what was special once, whatever its new flags say.
+            # tokenizers leaves a token out of decoded text if it was ever special, whatever its new flags say.
             special = token.special or (known is not None and known.special)
             found[token.content] = token._replace(id=token_id, special=special)
         return sorted(found.values(), key=attrgetter("id"))
@@ -135,7 +135,7 @@ class NamedTokens(NamedTuple):
             yield token.token(token.content in special)
         others = [*self.named.values(), *self.extra]
         seen = set()
-        for token in others:  # of two definitions the last counts, but transformers passes equal ones once
+        for token in others:  # the last definition applies, but transformers passes equal ones once
             once = (token.is_text, token.token())
             if token.content and token.content not in taken and once not in seen:
                 seen.add(once)

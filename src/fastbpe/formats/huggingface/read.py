@@ -1,8 +1,8 @@
 """Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
 
-Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets all
-that decides ids; the rest of the file is kept so that it can be written again. Truncation, padding and dropout
-are not applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
+Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets
+everything that affects ids; the rest of the file is kept so that it can be written again. Truncation, padding and
+dropout are not applied, because they are settings of a program and not of a vocabulary; a FormatWarning says so.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def read_model(
         try:
             rest = read_json(entries.rest, where)
         except FormatError:
-            pass  # the error's place is in the rest, not in the file
+            pass  # the error has an offset in the rest; the slow reader finds its offset in the file
         else:
             top = checked_top(rest, where)
             model = make(top, with_padding(named, top), entries)

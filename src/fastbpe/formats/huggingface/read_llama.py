@@ -142,7 +142,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
         model.fail("an empty token is not supported where tokens are text", "vocab")
     if not vocabulary:
         model.fail("it has no tokens", "vocab")
-    if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so one below is missing
+    if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so a lower id is missing
         gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
         model.fail(f"no token has the id {gap}, though greater ids are used; renumber the vocabulary", "vocab")
     pieces = [""] * len(vocabulary)
@@ -302,7 +302,7 @@ def _types(
         model.fail("it is missing: without it and byte_fallback, characters would be lost", "unk_token")
     in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
     for token in added:
-        # The core finds spaces by the piece U+2581, even if no text keeps one.
+        # U+2581 stays a normal piece even if no text keeps one, because the core finds spaces by it.
         is_found = in_all_text and token.normalized and not token.single_word
         never_left = is_found and token.content != METASPACE
         if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):

@@ -131,7 +131,7 @@ def parse(
 def read_apart(data: bytes, where: str, *, may_score: bool = True) -> tuple[Any, ScoredVocab | Entries | None]:
     """Parse a tokenizer.json.
 
-    may_score: False if its pieces have no scores, which saves one fast reader.
+    may_score: False if its pieces have no scores: then the fast reader of scores is not tried.
 
     Returns:
         (document, None), or (document with empty vocabulary and merges, fast reader that has them).

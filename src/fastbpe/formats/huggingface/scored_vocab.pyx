@@ -38,7 +38,7 @@ cdef class ScoredVocab:
     cdef readonly bytes token_ends  # end of each piece in token_bytes: uint32
     cdef readonly bytes scores  # float64
     cdef readonly bytes rest
-    cdef public object ids  # dict from piece to id, for all who need one; None until it is made
+    cdef public object ids  # dict from piece to id, shared by all users; None until it is made
 
     cdef uint8_t* _token_bytes
     cdef uint32_t* _ends

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NEEDED = object()  # in the place of a default
+_NEEDED = object()  # marks a member without a default
 #: Members of "truncation" and "padding" with their defaults, in the order in which tokenizers writes them.
 _MEMBERS: Mapping[str, Mapping[str, Any]] = {
     "truncation": {"direction": "Right", "max_length": _NEEDED, "strategy": _NEEDED, "stride": _NEEDED},

@@ -60,7 +60,7 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
 _OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "Metaspace": {},
 }
-_USUAL_LENGTH, _MAX_LENGTH = 5, (1 << 64) - 1  # of the pieces of FixedLength
+_USUAL_LENGTH, _MAX_LENGTH = 5, (1 << 64) - 1  # length of FixedLength's pieces: default, maximum
 
 
 class Part:

@@ -29,8 +29,8 @@ def read(top: Part) -> Templates:
     """Return the templates that the chain of post-processors of a file makes.
 
     Raises:
-        FormatError: tokenizers would refuse the post-processors, or the template for one
-            text does not contain the text exactly once.
+        FormatError: tokenizers would refuse the post-processors, or the template for one text does not contain the
+            text exactly once.
     """
     steps = _chain(top)
     return Templates(_around(steps, ((TEXT,),)), _around(steps, ((TEXT,), (PAIR,))))
@@ -169,8 +169,8 @@ def _flat(step: Mapping[str, Any], place: str) -> Iterator[tuple[str, Mapping[st
 def _around(steps: Sequence[tuple[str, Mapping[str, Any]]], texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the template for some texts.
 
-    Each post-processor gets the parts that the one before has made. A template turns each of its items
-    into a part; the others return as many parts as they get. ByteLevel changes offsets only.
+    Each post-processor gets the parts that the previous one made. A template turns each of its items into a part;
+    other post-processors return as many parts as they get. ByteLevel changes offsets only.
     """
     made = [*texts]
     for place, step in steps:

@@ -37,7 +37,7 @@ def with_own_tokens(
 ) -> Model | CodePointModel:
     """Return a model from a folder, with the roles of tokens that the other files name.
 
-    Other roles come from the ids in a generation_config.json; of several eos ids, the first counts. add_bos_token
+    Other roles come from the ids in a generation_config.json; of several eos ids, the first is used. add_bos_token
     and add_eos_token are used only if no tokenizer.json defines the ids around texts.
 
     Args:

@@ -174,8 +174,8 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
     """Raise FormatError if a piece of text may equal a name that is in the vocabulary only to keep its id.
 
     tokenizers separates added tokens from the text before it splits. The rest can still contain a name: if a token
-    with single_word covers or touches it within a word, if the normalizer produces it, or if other text is written
-    in the same way.
+    with single_word covers or touches it within a word, if the normalizer produces it, or if it spells other text
+    in GPT-2's byte characters.
     """
     tokens = {token.content: token for token in added}
     for name in names:

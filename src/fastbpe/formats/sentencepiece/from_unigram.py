@@ -26,7 +26,7 @@ _STRIP = {"type": "Strip", "strip_left": False, "strip_right": True}
 _METASPACE = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "always", "split": True}
 _WORDS = {"type": "WhitespaceSplit"}
 _SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}}
-# Steps of converters, behind Precompiled, that trim white space and put a U+2581 before each word.
+# Steps of converters, after Precompiled, that trim white space and put a U+2581 before each word.
 _CONVERTERS: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
     ([_STRIP, {**_SPACES, "content": METASPACE}], [_METASPACE]),
     ([_STRIP, {**_SPACES, "content": " "}], [_METASPACE]),

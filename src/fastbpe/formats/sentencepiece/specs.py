@@ -89,8 +89,8 @@ NORMALIZER = {
 }
 
 _IGNORED = "sentencepiece 0.2.3 ignores it; leave it out"
-#: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
-#: `fastbpe.sentencepiece` takes them.
+#: Options of sentencepiece that affect no model that fastbpe learns → reason. `train` refuses them; the drop-in
+#: `fastbpe.sentencepiece` accepts them.
 WITHOUT_EFFECT = {
     "input": "the text is the first argument (FILE on the command line)",
     "model_prefix": "the tokenizer's export writes the model (-o OUT on the command line)",
