@@ -238,10 +238,10 @@ def generate() -> str:
         ),
         constant(
             "CASE_PAIRS",
-            "Characters alike but for case, two by two: first.count.step.distance between the two.",
+            "Pairs of characters that differ only in case: first.count.step.distance within a pair.",
             pairs,
         ),
-        constant("CASE_CLASSES", "The same for classes of three and more, in base 16.", larger),
+        constant("CASE_CLASSES", "Sets of three or more characters that differ only in case, in base 16.", larger),
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -134,7 +134,7 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
 
 
 class _GzipFile(gzip.GzipFile):
-    """Stream of a .gz. A read that meets damage returns the bytes before it; the next one raises the error."""
+    """Stream of a .gz. A read that meets damage returns the bytes before it; the next read raises the error."""
 
     _error: Exception | None = None
 

@@ -17,7 +17,7 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
         path: the file.
         format: its format; None: by name, or else by content.
         field: field that contains the text.
-        separator: text between the documents of a text file; None: it is one document.
+        separator: text between the documents of a text file; None: the file is one document.
         errors: as for `read`; "replace" could turn bytes that are not UTF-8 into a separator.
     """
     try:

@@ -28,7 +28,7 @@ Triple = tuple[int, int, int]  # left id, right id, merged id
 
 
 def recognise(data: Buffer) -> bool:
-    """Tell whether a file begins as a model of this format."""
+    """Tell whether a file begins like a model of this format."""
     return bytes(data[: len(MAGIC)]) == MAGIC
 
 

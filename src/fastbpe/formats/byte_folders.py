@@ -164,7 +164,7 @@ def _extra(
 
 
 def _decoder(named: NamedTokens, class_name: str, fail: Callable[[str], NoReturn]) -> dict[int, Definition]:
-    """Return id → token: the tokens of the files, and tokens of roles, without the flags of another definition."""
+    """Return id → token: the tokens of roles for the first ids, and the tokens of added_tokens_decoder."""
     found = {token.content: token for token in named.decoder.values()}
     first: dict[int, Definition] = {}
     kind = CLASSES[class_name]

@@ -331,7 +331,7 @@ class _OfBuilt:
         return as_template(class_steps.PLAIN, token) if own is None else own
 
     def _token(self, find: Find, name: str) -> tuple[str, int]:
-        """Return the text and the id of a token of a template: of a role, a token with a name, or a text."""
+        """Return the text and the id of a template's token. name: a role, another name in the files, or a text."""
         content = self.named.roles.get(name, "") if name in ROLES else name
         if found := self.named.named.get(name):
             content = found.content

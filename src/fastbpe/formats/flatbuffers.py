@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 class Field:
-    """A field of a table that is written.
+    """A field of a table to write.
 
     Args:
         number: place of the field in the schema, from 0.
@@ -30,7 +30,7 @@ class Builder:
     def __init__(self) -> None:
         self._parts: list[bytes] = []  # the last part comes first in the buffer
         self._n_bytes = 0
-        self._alignment = 1  # the largest that an object needs
+        self._alignment = 1  # bytes; the largest alignment that an object needs
 
     def vector(self, code: str, values: Sequence[float]) -> int:
         """Write a vector of scalars and return its position; 0 if it is empty."""

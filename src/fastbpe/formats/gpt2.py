@@ -160,7 +160,7 @@ def parse(
         merges: bytes of merges.txt.
         where: names of the two files in errors.
         pattern: split pattern; None: the pattern of the published vocabulary with these merges, or of the class.
-        special_tokens: name → id; they replace all that seem to be special in the files.
+        special_tokens: name → id; they replace the tokens of the files that seem special.
         named: tokens named in the other files of the folder.
         settings: settings of the class that the folder names. With them, only named tokens are special.
 
@@ -245,7 +245,7 @@ def _with_named(
     guessed = {} if settings is not None else _special_tokens(contents)
     own = [AddedToken(name, i, special=True) for name, i in guessed.items()]
     added = named.add(own, ids.get, len(ids) + (contents.empty is not None))
-    if settings is not None:  # a token that no text contains decodes to its own text
+    if settings is not None:  # a token that does not represent bytes decodes to its own text
         added += [
             AddedToken(name, i) for name, i in contents.names.items() if i not in {token.id for token in added}
         ]

@@ -8,7 +8,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import last_safe_cut
 
 _TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
-MAX_TOKEN_BYTES = 1 << 14  # of a special token; a cut is checked with as many bytes on either side, and no more
+MAX_TOKEN_BYTES = 1 << 14  # longest special token; a cut is checked with this many bytes on either side
 _MAX_TRIES = 16  # cuts to try, each by another search of the text; special tokens end to end may exclude many
 
 

@@ -313,7 +313,7 @@ BINARY_PROPERTIES = (
     "q.5 1d.g 3ck.1 14ez.g 6n.1 4g.1 27.9 119j.4 43z.8 h405.35s"
 )
 
-# Characters alike but for case, two by two: first.count.step.distance between the two.
+# Pairs of characters that differ only in case: first.count.step.distance within a pair.
 CASE_PAIRS = (
     "1t.a.1.w 24.7.1.w 2c.7.1.w 5c.5.1.w 5i.h.1.w 60.7.1.w 67.1.1.5vj 73.1.1.3d 74.o.2.1 8i.3.2.1 8p.8.2.1 "
     "96.n.2.1 ah.3.2.1 ao.1.1.5f ap.1.1.5u aq.2.2.1 au.1.1.5q av.1.1.1 ax.2.1.5p az.1.1.1 b2.1.1.27 "
@@ -338,7 +338,7 @@ CASE_PAIRS = (
     "1jfk.w.1.w 20cg.w.1.w 2olc.y.1.y"
 )
 
-# The same for classes of three and more, in base 16.
+# Sets of three or more characters that differ only in case, in base 16.
 CASE_CLASSES = (
     "4b+6b+212a 53+73+17f b5+39c+3bc c5+e5+212b 1c4+1c5+1c6 1c7+1c8+1c9 1ca+1cb+1cc 1f1+1f2+1f3 "
     "345+399+3b9+1fbe 392+3b2+3d0 395+3b5+3f5 398+3b8+3d1+3f4 39a+3ba+3f0 3a0+3c0+3d6 3a1+3c1+3f1 "

@@ -1,4 +1,4 @@
-"""Model: what all models have in common."""
+"""Model: the base of all models."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def read_vocab(path: Any) -> dict[str, int]:
-    """Read a vocab.json. Raises what `WordLevel.read_file` raises."""
+    """Read a vocab.json. Raises the errors of `WordLevel.read_file`."""
     from fastbpe.formats.huggingface.read import read_json  # here: few programs need it
 
     with open(of_type(path, str), "rb") as file:

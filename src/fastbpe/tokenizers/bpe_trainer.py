@@ -19,7 +19,7 @@ def _progress_format(value: Any) -> str:
     return found if found in ("json", "silent") else "indicatif"
 
 
-#: Options in the order of a state.
+#: Options in the order in which a pickled state lists them.
 _ORDER = (
     "min_frequency",
     "vocab_size",

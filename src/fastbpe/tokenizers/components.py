@@ -70,7 +70,7 @@ class Component:
         kind: "type" in the JSON.
         defaults: value of each field that a file may leave out.
         fields: names of the fields and their types, in order.
-        checked: name of a field that accepts only certain values in a file → kind of option, see `is_value`.
+        checked: name of a field that accepts only certain values in a file → kind of option; see `is_value`.
     """
 
     kind: ClassVar[str] = ""

@@ -203,7 +203,7 @@ class Sequence(Steps, Decoder):
     """Several decoders, applied in order.
 
     Args:
-        decoders_py: list of them.
+        decoders_py: list of decoders.
     """
 
     key = "decoders"
@@ -284,7 +284,7 @@ class _PlainStream:
     """Stream that decodes all ids it has kept at each step.
 
     Args:
-        ids: ids that came before.
+        ids: ids that come before the first step.
         skip_special_tokens: leave special tokens out.
     """
 
@@ -331,7 +331,7 @@ class DecodeStream(id_stream.DecodeStream):
     """Stream that decodes ids as they arrive.
 
     Args:
-        ids: ids that came before.
+        ids: ids that come before the first step.
         skip_special_tokens: leave special tokens out.
 
     >>> from fastbpe.tokenizers import Tokenizer, models, decoders

@@ -41,7 +41,7 @@ class NormalizedString:
     def __init__(self, sequence: str) -> None:
         self._whole: str = of_type(sequence, str)
         self._piece = Piece(self._whole, [(i, i + 1) for i in range(len(self._whole))])
-        #: Start and end of the part of the whole text that is its original.
+        #: Start and end of the original of this text in the whole text.
         self._span: Span = (0, len(self._whole))
 
     def part(self, piece: Piece, span: Span | None = None) -> NormalizedString:

@@ -255,7 +255,7 @@ class Sequence(Indexed, Normalizer):
     """Several normalizers, applied in order.
 
     Args:
-        normalizers: list of them.
+        normalizers: list of normalizers.
     """
 
     key = "normalizers"

@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 def places_of(text: str) -> Sequence[int]:
-    """Return the index of the character of each byte of a text."""
+    """Return, for each byte of a text, the index of its character."""
     if text.isascii():
         return range(len(text))
     return [i for i, character in enumerate(text) for _ in character.encode()]

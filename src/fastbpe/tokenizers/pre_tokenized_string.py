@@ -50,7 +50,7 @@ class PreTokenizedString:
         """Split each piece that has no tokens.
 
         Args:
-            func: function of the number of a piece and the piece; returns the pieces that replace it.
+            func: function that takes the number of a piece and the piece, and returns the pieces that replace it.
 
         Raises:
             TypeError: func cannot be called, or returns something else.
@@ -85,7 +85,7 @@ class PreTokenizedString:
         """Tokenize each piece that has no tokens.
 
         Args:
-            func: function of the text of a piece; returns its tokens, with offsets in bytes.
+            func: function that takes the text of a piece, and returns its tokens, with offsets in bytes.
 
         Raises:
             TypeError: func cannot be called, or returns something else.

@@ -273,7 +273,7 @@ class Sequence(Indexed, PreTokenizer):
     """Several pre-tokenizers, applied in order.
 
     Args:
-        pre_tokenizers: list of them.
+        pre_tokenizers: list of pre-tokenizers.
     """
 
     key = "pretokenizers"

@@ -407,7 +407,7 @@ class Sequence(Indexed, PostProcessor):
     """Several post-processors, applied in order.
 
     Args:
-        processors_py: list of them.
+        processors_py: list of post-processors.
     """
 
     key = "processors"

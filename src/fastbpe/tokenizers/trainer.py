@@ -1,4 +1,4 @@
-"""Trainer: what all trainers have in common."""
+"""Trainer: the base of all trainers."""
 
 from __future__ import annotations
 

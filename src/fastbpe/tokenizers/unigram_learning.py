@@ -27,7 +27,7 @@ _N_CODE_POINTS = 0x110000
 _WORD_END = b"\xfe"  # NO_SENTENCE of the core
 _UNKNOWN = "<UNK>"  # tokenizers' name of unknown characters while it learns; never in the result
 _DELTA = 0.0001  # difference between the scores of two characters that are no tokens after pruning
-_N_SLOTS = 16  # parts of the words in which sums are made
+_N_SLOTS = 16  # parts of the words that are summed separately
 _BLOCK = 1 << 12  # tokens that a thread examines at once
 
 _Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # Python's map, or a thread pool's

@@ -21,7 +21,7 @@ def check_named(source: Any, what: str) -> None:
         what: description of the value, for the error.
 
     Raises:
-        TrainingError: it is a source or counts, or it is empty.
+        TrainingError: the value is a source or counts instead, or it is empty.
         TypeError: a name is not a str.
     """
     if not isinstance(source, Mapping) or _are_counts(source):

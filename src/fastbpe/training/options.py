@@ -385,7 +385,7 @@ def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, s
         length: name of the option for that length.
         met: whether min_count kept the learner from a merge, and whether the maximum length did.
         n_ids: number of entries of the vocabulary.
-        source: what to train on.
+        source: word for the training data, such as "text".
     """
     limits = [
         f"{name}={getattr(options, name)}"

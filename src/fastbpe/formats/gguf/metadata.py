@@ -18,7 +18,7 @@ from fastbpe.model import Buffer
 MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
 _WRITTEN_VERSION = 3
-_ALIGNMENT = 32  # bytes; tensors begin at a multiple
+_ALIGNMENT = 32  # bytes; tensors begin at a multiple of this
 _MAX_KEY_BYTES = (1 << 16) - 1  # the format's own limit
 
 _LENGTH = struct.Struct("<Q")  # of a string

@@ -51,7 +51,7 @@ cdef class Entries:
     cdef uint32_t _n  # entries
     cdef uint32_t _max_id
     cdef uint8_t* _unescaped  # UTF-8 of the strings that have escapes
-    cdef size_t _n_unescaped  # bytes of it
+    cdef size_t _n_unescaped  # bytes in _unescaped
     cdef uint32_t* _by_id  # index of the entry, or NONE
     cdef uint8_t* _used  # by id: IN_MERGE, MADE
     cdef uint32_t* _merges  # left id, right id, merged id

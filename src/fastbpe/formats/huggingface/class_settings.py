@@ -152,7 +152,7 @@ _REASONS: Mapping[str, str] = {
     "Tapas": "it encodes a question with a table",
     "XGLM": "it ignores this model",
 }
-#: What a user can do with the files of another class.
+#: What a user can do with the files of a class that fastbpe does not support.
 WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
     "with transformers if it writes none"

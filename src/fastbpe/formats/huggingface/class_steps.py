@@ -381,7 +381,7 @@ WORDS: Mapping[str, Built] = {
 }
 #: Classes that build the same steps for a vocab.json with a merges.txt; `class_settings` has others.
 PAIRS = ("LayoutLMv3", "MarkupLM", "Nougat")
-#: Classes whose steps fastbpe does not build, with the reason.
+#: Classes whose steps fastbpe does not build → reason.
 UNKNOWN: Mapping[str, str] = {
     "RoFormer": "its pre-tokenizer finds Chinese words with rjieba",
     "Esmc": "its model has the amino acids instead of the file's vocabulary",

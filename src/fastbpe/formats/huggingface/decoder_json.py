@@ -27,7 +27,7 @@ SCHEMES = ("always", "first", "never")
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 _NAMES = {"scheme": SCHEMES, "behavior": BEHAVIORS}
 _UNTYPED = ("BPEDecoder", "WordPiece", "CTC", "Replace", "Strip")  # tokenizers recognises these by their options
-#: Description of the values of a kind, for errors.
+#: Kind of option → description of its values, for errors.
 VALUES_OF = {
     "text": "text",
     "flag": "true or false",

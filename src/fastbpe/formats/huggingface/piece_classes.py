@@ -77,7 +77,7 @@ class Rules(NamedTuple):
         language: the language if `language_key` in tokenizer_config.json names none.
         language_key: the key in tokenizer_config.json that names the language.
         merges: the tokenizer merges pieces; the merge that makes the piece with the lowest id comes first.
-        falls_back: such a model has no unknown token, but bytes for unknown characters.
+        falls_back: the tokenizer has no unknown token: unknown characters become byte tokens.
         splits_punctuation: split_by_punct in tokenizer_config.json separates punctuation.
         has_prefix: add_prefix_space in tokenizer_config.json decides whether words begin with U+2581.
         is_early: the class makes the template before it adds tokens, and replaces it if tokenizer_config.json sets

@@ -30,7 +30,7 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _IS_SPECIAL = protobuf.varint_field(200, 1)  # field of an unknown piece that is a special token
 _MAX_PIECE_BYTES = 7999  # sentencepiece's limit
-_HEAD_FIELDS = 64  # pieces of a large file that are looked at before it is read
+_HEAD_FIELDS = 64  # fields of a large file that are checked before all of it is read
 _MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
