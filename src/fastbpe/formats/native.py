@@ -1,6 +1,7 @@
 """The native format, `.fbpe`: a container (see container.py) of the core's tables, to be mapped and used in place.
 
-In mode "codepoint" it contains the `.model` file of the same vocabulary, with a name and a training report.
+In mode "codepoint" it contains the `.model` file of the same vocabulary, the merges if the model lists them, a
+name and a training report.
 
 The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
 listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
@@ -50,7 +51,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         model: its `tables` contain every table.
         look_ups: write the hash tables, too, unless the processor is big-endian; False: the reader builds them.
     """
-    from fastbpe.formats import native_extras  # here and below: most files have no extra tables
+    from fastbpe.formats import native_extras  # here and below: reading most files does not need it
 
     assert model.tables is not None
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}
@@ -100,7 +101,7 @@ def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
-    """Read the model in a file's bytes. Its tables are views of the data.
+    """Read the model in a file's bytes. The tables of a byte-level model are views of the data.
 
     Raises:
         FormatError: a damaged file, or one from a newer fastbpe.

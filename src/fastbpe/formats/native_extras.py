@@ -1,7 +1,7 @@
 """Optional parts of a native file's header: details from a tokenizer.json, under the key "extras", and others.
 
-The others are token roles, chat templates, spelling and superwords. Few files have any of these parts. The reader
-checks all of them, because a checksum does not prove who wrote a file.
+The others are token roles, chat templates, spelling, symbols, superwords and pieces without an id. Few files have
+any of these parts. The reader checks all of them, because a checksum does not prove who wrote a file.
 """
 
 from __future__ import annotations
