@@ -70,7 +70,8 @@ class OfPieces:
         pieces: pieces of the model with their scores, by id.
         charsmap: normalization rules of the model as a normalizer; []: none.
         unknown_piece: id of the unknown token in the model.
-        extra: special tokens of the model that have no role.
+        extra: tokens without a role: control symbols and user-defined pieces of the model; for a tokenizer.json,
+            special tokens of the other files.
         named: tokens that the other files of the folder name, and those that the class adds.
     """
 

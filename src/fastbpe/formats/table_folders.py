@@ -1,7 +1,7 @@
-"""Folders of M2M100, Marian and Speech2Text: a `.model`, and a vocab.json with the ids of its pieces.
+"""Folders of M2M100, Marian and Speech2Text: a sentencepiece model, and a vocab.json with the ids of its pieces.
 
-BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5 and PLBART have only a `.model`, but the
-same rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq does.
+BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5 and PLBART have only a model, but the same
+rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq does.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown

@@ -191,7 +191,7 @@ def always_matches(node: Node) -> bool:
 def _holds(node: Node, of_leaf: Callable[[Node], bool]) -> bool:
     """Tell whether a node has a property that follows from its parts.
 
-    A sequence needs it in all parts, an alternation in one branch, a repetition in its child or no minimum.
+    A sequence needs it in all parts, an alternation in one branch, a repetition in its child or a minimum of 0.
 
     of_leaf: function that tells whether a node without parts, or a look-around, has the property.
     """

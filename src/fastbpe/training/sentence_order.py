@@ -72,7 +72,7 @@ class LastWords:
         self._n_bytes += n_bytes
         while self._stores and (
             self._n_before + self._stores[0].n < self._n_full
-            # Training refuses counts of a text of several chunks, so its last word does not matter: free memory.
+            # Counts of a text of several chunks give only nearly the same model anyway: bound the memory.
             or (self._n_bytes > _ONE_CHUNK_BYTES and len(self._stores) > 1)
         ):
             self._n_before += self._stores.popleft().n

@@ -71,7 +71,7 @@ class Rules(NamedTuple):
         unknown: id of the unknown token; "piece": the id in the model; "listed": the place of the role's token, or
             else `unknown_else`; "scored": the same, for a token with the score 0.
         unknown_else: id of the unknown token if this place is not found; -1: the id in the model.
-        head: roles of the tokens that replace the first `n_replaced` pieces.
+        head: roles, or texts, of the tokens that replace the first `n_replaced` pieces.
         codes: codes of languages, after the pieces.
         ends_with_mask: the token of the role mask follows the codes.
         language: the language if `language_key` in tokenizer_config.json names none.
