@@ -16,7 +16,7 @@ cdef extern from "simd/entries.h" nogil:
         # its length in the last byte: exact, and never all zeros.
         uint64_t low
         uint64_t high
-        uint8_t ids[15]  # ids (see simd/entries.h); by n_ids also their index in the arena, or a pending number
+        uint8_t ids[15]  # ids (see simd/entries.h); n_ids may make them an index in the arena or a pending number
         uint8_t n_ids  # 0: the entry is empty; see IN_ARENA and PENDING
 
     ctypedef struct Probe "fb_probe":
@@ -33,7 +33,7 @@ cdef enum:  # values of Entry.n_ids
 
 cdef struct Gap:
     # A position in the output that depends on pending pieces.
-    size_t position  # ids in the output; gaps do not count
+    size_t position  # number of ids before it in the output, without those that gaps will get
     size_t* count_out  # where to store the number of ids before this position; NULL: a pending piece fills it
     size_t pending_piece  # number of that piece
 
@@ -73,7 +73,7 @@ cdef struct Cache:
     size_t arena_capacity  # words of 4 bytes
 
     uint8_t tail[32]  # zero-padded copy of a text's last 16 bytes: keys there read nothing past the text
-    bint turn  # place in a line, 0 or 1, whose entry was evicted last
+    bint turn  # place in its line, 0 or 1, of the entry that was evicted last
     bint defers  # gaps may stay open when a call returns; otherwise each call fills all of its gaps
     size_t n_pending
     size_t n_gaps

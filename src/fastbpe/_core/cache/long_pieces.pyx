@@ -54,7 +54,7 @@ cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexc
     """
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity, size
     cdef uint32_t* arena
-    n_words += SHORT_BYTES  # a look-up always copies this number of ids
+    n_words += SHORT_BYTES  # a look-up copies this number of ids, even if a piece has fewer
     if 2 * (cache.n_long + n_slots_more) > n_slots:
         n_slots = max(2 * n_slots, <size_t> MIN_SLOTS)
     while cache.arena_n + n_words > capacity:

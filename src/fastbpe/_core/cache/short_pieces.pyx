@@ -1,8 +1,8 @@
 """First table of the piece cache, for pieces of up to 15 bytes.
 
-A set-associative hash table. Each of its lines has two entries of 32 bytes, and fills one cache line. A piece is in its home line or in one
-of the three lines next to it. The four lines share their probe sequences, so entries may move among them. When all
-eight entries are in use, a new piece evicts one from its home line.
+This is a set-associative hash table. Each of its lines has two entries of 32 bytes, and fills one cache line. A
+piece is in its home line or in one of the three lines next to it. The four lines share their probe sequences, so
+entries may move among them. When all eight entries are in use, a new piece evicts one from its home line.
 """
 
 # Tried and dropped: a second, smaller table for pieces of up to 7 bytes: waits longer for memory than one table.
@@ -33,7 +33,7 @@ cdef enum:
 
 
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
-    """Tell whether the first table should grow: it is half full, or its size has cost as much as growing would.
+    """Tell whether the first table should grow: it is half full, or being small has cost as much as growing would.
 
     A large table grows only at 11/16, since fresh memory is slow. A table that is less than a quarter full never
     grows because of its cost: some frequent pieces share a line in a table of any size.
@@ -103,7 +103,7 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
     """Enlarge the first table, if the limit and memory allow it.
 
     The first table may take half of the cache's limit.
-    Ensures: there is a table afterwards; raises MemoryError if there is no memory for the first one.
+    Ensures: there is a table afterwards. Raises MemoryError if there is no table yet and no memory for one.
     """
     cdef size_t n_old = cache.n_entries, n_max = cache.limit // 2 // sizeof(Entry)
     cdef size_t n_reserved, n_new = max(

@@ -100,7 +100,7 @@ cdef class TwoPhases:
         return 0
 
     cdef int _add_members(self, members) except -1:
-        """Let all pairs join. Stretches get long, which is still exact; only their borders are known."""
+        """Let any two ids join, and record the borders between any two members. Long stretches are still exact."""
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i
         cdef const uint8_t* token

@@ -7,8 +7,8 @@ claim(flag)     set *flag to 1 and return whether it was 0: true for exactly one
 is_set(flag)    tell whether *flag is set
 yield_thread()  let the operating system schedule another thread
 
-All operations are sequentially consistent: if two threads each set one flag and then read the other's, at least
-one of them sees a flag set. Jobs._wait() relies on this.
+All operations are sequentially consistent: if each of two threads sets its own flag and then reads the flag of the
+other thread, at least one of them sees it set. Jobs._wait() relies on this.
 """
 
 cdef extern from *:

@@ -1,6 +1,6 @@
-"""Index of the lowest and of the highest set bit of a 64-bit word, 0 to 63; eight bytes as such a word.
+"""Index (0 to 63) of the lowest and of the highest set bit of a 64-bit word, and a load of eight bytes as a word.
 
-Requires: the word whose bit is looked for is not 0.
+Requires: a word whose set bit is searched for is not 0.
 """
 
 from libc.stdint cimport uint8_t, uint64_t

@@ -17,7 +17,7 @@ cdef void buffer_free(Buffer* buffer) noexcept nogil
 cdef inline int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
     """Append n bytes. The capacity doubles, so appending takes linear time.
 
-    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer unchanged.
+    Requires: data does not point into the buffer. If it raises MemoryError, the buffer is unchanged.
     """
     if n > buffer.capacity - buffer.n:
         buffer_reserve(buffer, n)

@@ -22,7 +22,7 @@ cdef int buffer_reserve(Buffer* buffer, size_t n) except -1 nogil:
 
 
 cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
-    """Empty the buffer, and make its capacity at least this number of bytes.
+    """Empty the buffer, and make its capacity at least `capacity` bytes.
 
     If memory runs out, raise MemoryError; the buffer is then empty.
     """

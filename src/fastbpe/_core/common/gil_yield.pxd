@@ -18,7 +18,7 @@ cdef inline int yield_gil_at(size_t i) except -1:
 
 
 cdef inline int yield_gil_after(size_t n, size_t* n_held) except -1:
-    """Do the same in a loop over lists or texts, after one that had n items.
+    """Call yield_gil_if_due() now and then in a loop over lists or texts. n: items of the last list or text.
 
     n_held: items since the last check; 0 at first.
     """

@@ -6,7 +6,7 @@ from fastbpe._core.common.memory cimport resized
 
 
 cdef inline int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
-    """Reallocate `items` for `capacity` items. Raises MemoryError and then leaves them unchanged."""
+    """Reallocate `items` for `capacity` items. If it raises MemoryError, they are unchanged."""
     cdef void* grown = realloc(items[0], capacity * item_size)
     if grown == NULL:
         with gil:
@@ -31,7 +31,7 @@ cdef inline int reserve(
 cdef inline int resize(void** items, size_t* capacity, size_t n, size_t item_size) except -1 nogil:
     """Give an array space for n items; 0 frees it. Large arrays have pages of their own: see `resized`.
 
-    Raises MemoryError and then leaves the array unchanged.
+    If it raises MemoryError, the array is unchanged.
 
     Requires: only `resized` and its callers allocate and free the array.
     """
@@ -47,7 +47,7 @@ cdef inline int resize(void** items, size_t* capacity, size_t n, size_t item_siz
 cdef inline int reserve_resized(
     void** items, size_t* capacity, size_t wanted, size_t item_size, size_t least
 ) except -1 nogil:
-    """Do the same as `reserve` for an array of `resize`."""
+    """Do the same as `reserve`, for an array that `resize` allocates."""
     if wanted <= capacity[0]:
         return 0
     return resize(items, capacity, max(wanted, 2 * capacity[0], least), item_size)

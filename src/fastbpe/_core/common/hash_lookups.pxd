@@ -11,7 +11,7 @@ from fastbpe._core.common.memory cimport likely
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
-    """Home slot of a pair in the ranked table. Prefetch its line."""
+    """Home slot of a pair in the ranked table. Callers prefetch its cache line."""
     return <size_t> ((<uint64_t> left << RANKED_BITS | right) * GOLDEN_RATIO >> shift)
 
 

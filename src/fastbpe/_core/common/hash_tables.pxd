@@ -42,7 +42,7 @@ cdef enum:
     RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
     MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # limit on ids for a ranked table; all ones is not an id
     LINE = 8  # slots of the ranked table in a cache line of 64 bytes
-    MAX_RUN = 4096  # longest run of full slots; Vocabulary refuses a longer one: it was made to collide
+    MAX_RUN = 4096  # longest run of full slots; Vocabulary refuses a longer one, which only an attack makes
     NO_KEY = 0x7FFFFFFF  # key of a pair that is not in the ranked table; greater than any other key
 
 

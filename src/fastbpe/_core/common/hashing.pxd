@@ -1,6 +1,6 @@
 """Hash functions of bytes and numbers, and the loads that they use.
 
-Apart from `hash_tables`, whose types most modules need: Cython translates a function again for each module.
+They are not in `hash_tables`: most modules need its types, and Cython would translate these functions for each.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -14,7 +14,7 @@ cdef enum:
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
     """Make the capacity at least n + n_more ids. It doubles, so appending takes linear time.
 
-    Raises MemoryError and then leaves the buffer unchanged.
+    If it raises MemoryError, the buffer is unchanged.
     """
     cdef size_t wanted = ids.n + n_more, capacity
     cdef uint32_t* items

@@ -1,4 +1,4 @@
-"""Monotonic clock, and the regular check of long work without the GIL for signals or an abandoned call."""
+"""Monotonic clock, and a check for signals or an abandoned call during long work without the GIL."""
 
 from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.python cimport PyErr_CheckSignals
@@ -39,7 +39,7 @@ cdef struct Watch:
 
 
 cdef inline int check_signals(Watch* watch) except -1 nogil:
-    """Run Python's signal handlers (Ctrl-C) if the last check was SIGNALS_EVERY ago. The first call sets the time.
+    """Run Python's signal handlers (Ctrl-C), at most once per SIGNALS_EVERY. The first call only starts the clock.
 
     Raises any exception of a handler, and RuntimeError once watch.abandoned is set.
     """

@@ -5,7 +5,7 @@ likely(x)                                 x, with a hint to the compiler that it
 use_huge_pages(memory, n_bytes)           ask the kernel for huge pages (2 MB); a hint, which cannot fail
 grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL if out of memory
 zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL if out of memory
-resized(memory, n_had, n_bytes)           reallocate on pages of its own, if it is large; NULL if out of memory
+resized(memory, n_had, n_bytes)           reallocate; a large array gets its own pages; NULL if out of memory
 """
 
 # Tried and dropped: calloc for large tables: it may clear recycled memory before madvise() asks for huge pages.
@@ -53,7 +53,7 @@ cdef extern from *:
     }
 
     /* Reallocate memory from n_had to n_bytes and keep the first n_used. Requires: n_used <= n_had < n_bytes.
-       Returns NULL if out of memory, and then leaves the old block unchanged. */
+       Returns NULL if out of memory; the old block is then unchanged. */
     static inline void *fastbpe_grown(void *memory, size_t n_used, size_t n_had, size_t n_bytes) {
         int copies = fastbpe_copies(n_had, n_bytes);
         void *grown = copies ? malloc(n_bytes) : realloc(memory, n_bytes);
@@ -73,7 +73,7 @@ cdef extern from *:
        block: receives the address for free().
 
        Returns an address that is a multiple of 64 (a cache line), or of 2 MB for tables of more than 512 KB; NULL
-       if out of memory. Bytes after FASTBPE_SMALL are on huge pages. */
+       if out of memory. Bytes after FASTBPE_SMALL are on huge pages if Linux provides them. */
     static inline void *fastbpe_zeros(size_t n_bytes, size_t capacity, void **block) {
         size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
         n_bytes = (n_bytes + unit - 1) / unit * unit;
@@ -99,7 +99,7 @@ cdef extern from *:
        n_had: bytes that the array has; 0 allocates a new array, and memory is ignored.
        n_bytes: bytes that it gets, uninitialized if new; 0 frees the array.
 
-       Returns NULL if out of memory, and then leaves the array unchanged; also NULL for 0 bytes. */
+       Returns NULL for 0 bytes, or if out of memory; in the second case the array is unchanged. */
     static inline void *fastbpe_resized(void *memory, size_t n_had, size_t n_bytes) {
         void *made = NULL;
         if (!n_had) memory = NULL;

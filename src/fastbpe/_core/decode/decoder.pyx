@@ -324,7 +324,7 @@ cdef class Decoder(IdReader):
     ):
         """Append the strs of all items to `out`; those to be filled by threads are still empty.
 
-        Stops at the first error and returns it, or None.
+        Stops at the first error and returns it. Returns None if there is no error.
         """
         cdef Ids values = Ids(NULL, 0, 0), ids
         cdef Item* item

@@ -77,7 +77,7 @@ cdef class IdReader:
     cdef object _unknown(self, object token_id, Py_ssize_t position):
         """Make the error for an id that is not a token."""
         cdef object value = operator.index(token_id)
-        cdef str gaps = ", with gaps" if 0 <= value < self._n_ids else ""  # this id is in one
+        cdef str gaps = ", with gaps" if 0 <= value < self._n_ids else ""  # this id is in a gap
         return InvalidTokenError(
             f"id {short_repr(value)} at position {position} is not a token of this vocabulary (its ids are between "
             f"0 and {<int64_t> self._n_ids - 1}{gaps})"
@@ -106,7 +106,7 @@ cdef class IdReader:
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
         """Read a list or tuple in its current state, even if it changes during the call. See _read().
 
-        Requires: no other thread changes it between two calls of Python code, under the GIL or in a critical section.
+        Requires: the GIL or a critical section, so that no other thread changes it between calls of Python code.
         """
         cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, n_others = 0, at
         cdef int64_t value

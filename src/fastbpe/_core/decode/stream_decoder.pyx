@@ -57,8 +57,7 @@ cdef class StreamDecoder:
         joins, leading, space_keepers: as in Decoder.
         byte_ids: frozenset of int – ids of byte tokens, decoded as in tokenizers: consecutive ones together; if
             their bytes are not UTF-8, each becomes U+FFFD. None: `errors` decides.
-        first_texts: dict of int to bytes – ids that have a different text at the beginning of a text, and that
-            text.
+        first_texts: dict of int to bytes – ids that have other bytes at the beginning of a text, and these bytes.
         steps: object with `push`, `finish` and `__copy__` that does all the work, for tokenizers' decoders that
             change more than single tokens; None: the stream decodes by itself.
 
@@ -109,7 +108,7 @@ cdef class StreamDecoder:
 
     @cython.critical_section
     def push(self, ids):
-        """Return the text that an id, or a sequence of ids, completes; "" if no text is complete.
+        """Return the text that an id, or a sequence of ids, completes; "" if it completes none.
 
         An error leaves the stream unchanged.
 

@@ -41,7 +41,7 @@ cdef int find_left_out(
 ) except -1:
     """Find the leading spaces that a decoder leaves out.
 
-    slots: its table. strips_all, space_keepers: its `leading` and `space_keepers`.
+    slots: the decoder's table. strips_all, space_keepers: the decoder's `leading` and `space_keepers`.
     beginning: receives the result. Requires: all its fields are 0, except `data`.
     """
     cdef const uint8_t* data
@@ -68,7 +68,7 @@ cdef int find_first_form(
 
     slots, n_slots: table of the decoder.
     firsts: forms of the first token. `beginning` points to its bytes.
-    sums: of the ids; their tags are corrected, but not their numbers.
+    sums: sums over the ids. The function corrects their tags, but not their numbers.
     beginning: as for find_left_out().
     """
     cdef TokenSlot slot

@@ -125,7 +125,8 @@ cdef uint64_t read_array(
 ) noexcept nogil:
     """Read all items of a one-dimensional array of integers, and add their tokens to the sums.
 
-    is_signed, swapped: of the items. slots, n_ids: the decoder's table.
+    is_signed: the items have a sign. swapped: their byte order is not the machine's.
+    slots, n_ids: the decoder's table.
 
     Stops at the first item that is not a token and returns it; out.n is then its index, and the sums are unchanged.
     Requires: out.n == 0, and space for all items in `out`.

@@ -22,7 +22,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import note_place
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for the array: reserves slightly more than English needs, less than some languages
+    UNITS_PER_ID = 3  # estimate for the array: slightly more than English needs, less than some languages need
 
 
 # Lists
@@ -42,7 +42,7 @@ cdef list lists_of_texts(
     cdef int n_threads
     cdef TextBatches batches = TextBatches(texts)
     if num_threads is not None:
-        usable_threads(num_threads)  # raises, even if there are no texts
+        usable_threads(num_threads)  # raises for an invalid number, even if there are no texts
     # Hidden until the end: otherwise the garbage collector would traverse the growing list again and again.
     hide(out)
     while batch := batches.next():
@@ -205,7 +205,7 @@ cdef int _count_batch(Pipeline pipeline, list batch, size_t n_units, int64_t* n_
     return 0
 
 
-# For all of them
+# Helpers
 
 cdef int _n_threads(Pipeline pipeline, size_t n_units, object num_threads) except -1:
     """Return the number of threads for a batch of n_units units."""

@@ -1,8 +1,8 @@
 """Encodes many texts without creating an object for each: for threads of the caller, and for the rows of a buffer.
 
 Threads of the caller encode without the GIL, however short the texts are. `encode_texts` and `encode_separated` need
-text that is known to be UTF-8; `encode_json_lines` checks it. In all three, special tokens are plain text, but added
-tokens that are found in any text are found. Rows are texts in one buffer, as in Arrow.
+text that is known to be UTF-8; `encode_json_lines` checks it. In all three, special tokens are plain text, but the
+added tokens of `Pipeline.always` become their ids. Rows are texts in one buffer, as in Arrow.
 """
 
 from libc.stdint cimport int64_t
@@ -24,7 +24,7 @@ from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._utils.threads import usable_threads
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
+    UNITS_PER_ID = 3  # estimate: slightly more than English needs, less than some languages need
     SIZE_STEP = 1 << 16  # blocks of a file differ by less, and so reuse each other's memory
 
 

@@ -3,7 +3,7 @@
 For each byte that it writes, the normalizer records the offset of its source in the text; then the piece cache
 encodes as always. Each id determines how many bytes of normalized text it stands for: the length of its piece. The
 unknown id stands for the bytes of one unknown character; the byte ids of a character are adjacent and together
-stand for its bytes. So no second way to merge is needed.
+stand for its bytes. So pieces and offsets need no merging of their own.
 """
 
 cimport cython
@@ -223,7 +223,7 @@ cdef class TokenEncoder:
         Raises ValueError for a model that merges, which has only one segmentation.
 
         n_best: if it is 1, the segmentation of encode(), with the total 0.
-        milliseconds: time after which only the best is returned; 0: never.
+        milliseconds: time limit, after which only the best is returned; 0: no limit.
         """
         cdef Tokens start = self._start(text, offsets)
         cdef Lattice lattice

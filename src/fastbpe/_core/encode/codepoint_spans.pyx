@@ -70,7 +70,7 @@ cdef int merge_characters_with_spans(
 
 
 cdef int add_bytes_with_spans(const uint32_t* ids, const uint8_t* data, size_t n, size_t at, Scratch* scratch) except -1 nogil:
-    """Append the ids of the n bytes from data[at] on, and their spans if needed: the last span is of all bytes."""
+    """Append the ids of the n bytes from data[at] on, and their spans if needed. Only the last is not empty."""
     cdef size_t i
     for i in range(at, at + n):
         add_id(scratch, ids[data[i]])
@@ -99,7 +99,7 @@ cdef inline size_t _source(const Places* places, size_t at, size_t n) noexcept n
 cdef void spans_at_sources(Spans* spans, size_t first, const Places* places, size_t n) noexcept nogil:
     """Convert spans of a changed text, from index first on, to spans of the text of n bytes that it comes from.
 
-    What the change removes belongs to the span before it.
+    Text that the change removes belongs to the span before it.
     """
     cdef size_t i
     cdef Span* span

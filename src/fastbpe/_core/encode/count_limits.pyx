@@ -153,7 +153,7 @@ cdef inline bint _is_pair(const Wide* second) noexcept nogil:
 
 
 cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
-    """View units start to end as a separate text, whose memory the text owns."""
+    """View units start to end as a text of its own, in the memory of the whole text."""
     cdef Text part = text[0]
     part.data = <const uint8_t*> text.data + start * text.unit
     part.n = end - start

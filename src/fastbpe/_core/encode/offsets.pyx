@@ -53,7 +53,7 @@ cdef int append_text_spans(
     cdef Spans added
     cdef list found = None if trimmer is None else []
     cdef PyObject* noted = NULL if trimmer is None else <PyObject*> found
-    # A space of normalized text may stand for a longer one of the text. In this case only characters can be
+    # A space of normalized text may come from a space of several bytes. Then only spans in characters can be
     # trimmed.
     cdef bint trims_characters = trimmer is not None and (
         pipeline.front is not None or pipeline.vocabulary.drops_bytes or pipeline.vocabulary.spelled is not None
@@ -127,7 +127,7 @@ cdef size_t _append_stretch(
         spans_as_tokenizers(spans, first, data, n, &scratch.trace, pipeline.normalizing.removes_spaces)
     whole = Span(0, n)
     if not is_ascii(data, n):
-        # The last span, of the whole stretch, has its length.
+        # An extra empty span at the end becomes the length of the stretch in the unit.
         add_span_of_id(spans, n, n)
         added = Spans(spans.items + first, spans.n - first, 0)
         if has_surrogate(&part):

@@ -1,7 +1,7 @@
 """Encodes many texts, or a long one, on several threads.
 
 The work is divided into jobs: small texts with JOB_UNITS units in total, or a part of a long text between two safe
-cuts. Threads take jobs in order, each the next one when it is free. Views of all texts are made once, with the
+cuts. A thread that is free takes the next job in order. Views of all texts are made once, with the
 GIL; then the threads work without it on the memory of the texts. The calling thread works too, so a busy thread
 pool makes a call slower, but cannot block it.
 """
@@ -37,7 +37,7 @@ cdef enum:
     SPARE_ITEMS = 1 << 10  # list items in addition to one per byte: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
     MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
-    UNITS_PER_ID = 3  # estimate: reserves slightly more than English needs, less than some languages
+    UNITS_PER_ID = 3  # estimate: slightly more than English needs, less than some languages need
 
 cdef double WAIT = 5e-5  # seconds between two checks whether other threads are done
 cdef double ITEMS_PER_ID = 1.05  # list items of a text per estimated id; the estimate is from its first part
@@ -456,7 +456,7 @@ cdef class Jobs:
         return 0
 
     cdef int _wait_for(self, size_t number, Scratch* scratch) except -1:
-        """Do jobs until a certain job is done, by whichever thread. Raises the job's error."""
+        """Do jobs until this or another thread has done job `number`. Raises the error of that job."""
         while not is_set(&self._jobs[number].done):
             if not self._do_jobs(scratch, 1):
                 with cython.critical_section(self):
@@ -481,7 +481,7 @@ cdef class Jobs:
         hide(made)
         made.extend(before)
         self._wait_for(number, scratch)
-        # Estimate by the first part, up to one item per byte: a list that is too short by one is copied.
+        # Estimate generously from the first part, up to one item per byte: a list with too little space is copied.
         n_items = <size_t> (min(ITEMS_PER_ID * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
         expect_items(made, n_items + SPARE_ITEMS)
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:

@@ -85,7 +85,7 @@ cdef class PieceSteps:
         cdef Match match
         scratch.total = 0
         if self.normalizing.normalizer is not None and not self.normalizing.normalizer.gives_utf8:
-            if self.is_sentence:  # its search reads any bytes like sentencepiece
+            if self.is_sentence:  # its search reads bytes that are not UTF-8 as sentencepiece does
                 scratch.base = scratch.ends.n = 0
                 ends_add(&scratch.ends, n)
                 return self._merge(data, n, 0, n, scratch)
@@ -100,7 +100,7 @@ cdef class PieceSteps:
         return self.split_and_merge(data + at, n - at, scratch)
 
     cdef int trace_symbols(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        """Do the work of find_symbols(), and record spans: also of U+2581 that no normalizer has changed."""
+        """Do the work of find_symbols(), and record spans. Without a normalizer, first make U+2581 a space."""
         cdef Normalized out
         cdef size_t first = scratch.spans.n
         if self.normalizing.normalizer is not None or not has_metaspace(data, n):
@@ -167,7 +167,7 @@ cdef class PieceSteps:
             return self._split_runs(data, n, scratch)
         if self.normalizing is not None and self.normalizing.table is not None:
             scratch.ends.n = 0
-            while start < n:  # all pieces at once: a group may end within a run of unknown characters, or ids to drop
+            while start < n:  # all pieces at once: a group could end within unknown characters or ids to drop
                 start = self.splitter.split(data, n, start, &scratch.ends)
                 check_signals(&scratch.watch)
             return self._merge(data, n, 0, n, scratch)
@@ -302,7 +302,7 @@ cdef int _add_symbol(Scratch* scratch, const Match* match) except -1 nogil:
 
 
 cdef void _drop(Scratch* scratch, size_t start, size_t n) noexcept nogil:
-    """Drop n ids, and their spans, from scratch.ids.items[start] on; do nothing if there are fewer."""
+    """Drop n ids, and their spans, from scratch.ids.items[start] on; do nothing if fewer ids are left."""
     cdef size_t n_ids = scratch.ids.n - start, first
     if n == 0 or n_ids < n:
         return

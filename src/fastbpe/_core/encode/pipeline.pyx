@@ -118,7 +118,7 @@ cdef class Pipeline:
         return self._may_cut_finding(allowed)
 
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
-        """Tell the same for a text in which tokens are found."""
+        """Do the work of may_cut() for a text in which `tokens` are found."""
         if self.front is not None and (self.form is None or self.front.prefix_space):
             return False
         if tokens is None:
@@ -130,8 +130,8 @@ cdef class Pipeline:
     cdef size_t cut(self, const Text* text, size_t start, size_t near) noexcept nogil:
         """Return the last safe cut in (start, near], or else the next one, or else the end.
 
-        In code-point mode it is before a space, where each piece of a vocabulary ends. Otherwise no Unicode form
-        of the front changes the text before it, and no superword crosses it.
+        In code-point mode the cut is before a space that begins a word. In byte mode it is a safe cut
+        for which keeps_cut() is true.
 
         Requires: may_cut().
         """
@@ -218,9 +218,9 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed, bint is_first,
         bint is_last, Scratch* scratch
     ) except -1 nogil:
-        """Do the work of encode() for UTF-8. is_first, is_last: data begins, ends where the whole text does."""
+        """Do the work of encode() for UTF-8. is_first, is_last: data begins and ends as the text does."""
         cdef Match match
-        scratch.ends.text = data  # for error messages, which only splitters without safe cuts raise
+        scratch.ends.text = data  # for errors, which only splitters without safe cuts raise
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode(), disallowed.every)
@@ -233,7 +233,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Append the ids of special and added tokens, and encode the text between them.
 
-        is_first, is_last: data begins, ends where the whole text does.
+        is_first, is_last: whether data begins where the whole text begins, and ends where it ends.
         """
         cdef size_t at = 0, first
         cdef Match match
@@ -261,7 +261,7 @@ cdef class Pipeline:
         """Normalize text between tokens.
 
         then: matcher of the added tokens to find in normalized text; None: no tokens.
-        is_first, is_last: data begins, ends where the whole text does or at a token; otherwise at a cut.
+        is_first, is_last: whether data begins, and ends, at a token or an end of the whole text, and not at a cut.
         """
         cdef size_t first
         if self.normalizing is not None:
@@ -312,7 +312,8 @@ cdef class Pipeline:
             return 0
         n_bytes = min(fb_char_bytes(data[0]), n)
         if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
-            while i < scratch.changed.n and scratch.staged.places.items[i] + 1 <= n_bytes:  # FB_NOWHERE, too
+            # True for FB_NOWHERE, too: the sum is 0.
+            while i < scratch.changed.n and scratch.staged.places.items[i] + 1 <= n_bytes:
                 i += 1
             scratch.n_first = i
         else:

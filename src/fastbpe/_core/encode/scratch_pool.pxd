@@ -30,7 +30,7 @@ cdef struct Scratch:
     bint notes_texts  # `words` gets the text of each token or piece instead, and `spans` stays empty
     # State of the steps of a text
     bint at_start  # the current text begins where the whole text does
-    bint begins_with_space  # the next text between tokens begins with a space that a step inserted; with spans
+    bint begins_with_space  # the next text between tokens begins with an inserted space; only set with spans
     size_t base  # in code-point mode, offset of the current text in the normalized text between tokens
     bint after_fused  # the last id is `Normalizing.fused`: several in a row become one
     float total  # total of the scores of the sentence so far, with SENTENCE
@@ -95,7 +95,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef inline void note_token(Scratch* scratch, size_t n) noexcept nogil:
-    """Record that n bytes of normalized text end with an added token; the rest may be from the first character."""
+    """Record the next n bytes of normalized text, up to the end of an added token, as encoded."""
     scratch.n_first -= min(scratch.n_first, n)
     scratch.at_start = scratch.at_start and scratch.n_first > 0
 

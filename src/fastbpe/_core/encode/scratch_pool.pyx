@@ -52,7 +52,8 @@ cdef class ScratchPool:
         self._phases = phases
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
-        self._kept.shared_bytes = cache_bytes // (1 if vocabulary.tables.spelling == NULL else 2)  # one is for traces
+        # Half of the memory is for caches of traces, if any.
+        self._kept.shared_bytes = cache_bytes // (1 if vocabulary.tables.spelling == NULL else 2)
         _list(&self._kept)
         self._is_listed = True
 

@@ -22,8 +22,8 @@ from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
 cdef enum:
     JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, or of the whole sequences of a job
     OVERLAP_SYMBOLS = 1 << 12  # smallest overlap of two parts, in symbols
-    OVERLAP_TOKENS = 32  # smallest overlap, in longest tokens
-    MIN_OVERLAPS = 16  # length of the shortest part, in overlaps
+    OVERLAP_TOKENS = 32  # smallest overlap, in lengths of the longest token
+    MIN_OVERLAPS = 16  # length of the shortest part, in lengths of an overlap
     NOGIL_SYMBOLS = 1 << 12  # number of symbols from which releasing the GIL pays
     CHECKED_SEQUENCES = 1 << 7  # sequences between two checks of the clock, for signals
 

@@ -85,7 +85,7 @@ cdef size_t move_to(const Text* text, Cursor* cursor, size_t byte) noexcept nogi
 
 
 cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for text given as UTF-8."""
+    """Do the work of _to_characters() for UTF-8."""
     cdef size_t i, byte = walk.cursor.byte, n_begun = walk.cursor.at, start, end
     cdef size_t first = walk.begun.byte, n_first = walk.begun.at
     for i in range(spans.n):
@@ -112,7 +112,7 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
 
 
 cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for spans that follow the spans of the previous call with this walk."""
+    """Do the work of to_characters() for spans after those of the previous call with this walk."""
     if text.is_utf8:
         _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 1:
@@ -252,7 +252,7 @@ cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
 
 
 cdef void _to_unit(const Unit* data, size_t n, Spans* spans, int unit) noexcept nogil:
-    """Do the same for a str. The walk goes back if a span begins before the end of the previous span."""
+    """Do the work of to_unit() for a str. It walks back if a span begins before the end of the previous one."""
     cdef size_t i, at = 0, counted = 0
     cdef Span* span
     if unit == UTF16 and Unit is not uint32_t:
@@ -291,7 +291,7 @@ cdef inline size_t _width(const Unit* data, size_t n, size_t at, int unit) noexc
 
 
 cdef void _utf8_to_unit(const uint8_t* data, Spans* spans, int unit) noexcept nogil:
-    """Do the same for text given as UTF-8."""
+    """Do the work of _to_unit() for UTF-8."""
     cdef size_t i, n_characters = 0, n_bytes = 0, counted = 0
     cdef Span* span
     for i in range(spans.n):

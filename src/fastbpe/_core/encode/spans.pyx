@@ -11,10 +11,10 @@ from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 
 cdef enum:
     FIRST_SPANS = 64  # initial capacity of spans
-    SHARED_STARTS = 1 << 13  # lists share the tuples of spans that start below it
-    SHARED_LENGTHS = 16  # and that are shorter than this
+    SHARED_STARTS = 1 << 13  # lists share the tuples of spans that start below this offset
+    SHARED_LENGTHS = 16  # and that are shorter than this length
     PLACES_AHEAD = 24  # distance, in spans, at which places are prefetched
-    TUPLES_AHEAD = 12  # distance, in spans, at which the tuples there are prefetched
+    TUPLES_AHEAD = 12  # distance, in spans, at which the tuples at these places are prefetched
 
 
 cdef void spans_free(Spans* spans) noexcept nogil:
@@ -24,7 +24,7 @@ cdef void spans_free(Spans* spans) noexcept nogil:
 
 
 cdef int spans_grow(Spans* spans) except -1 nogil:
-    """Double the capacity. Raises MemoryError, and then leaves the spans unchanged."""
+    """Double the capacity. If it raises MemoryError, the spans are unchanged."""
     cdef size_t capacity = max(2 * spans.capacity, <size_t> FIRST_SPANS)
     cdef Span* items = <Span*> grown(
         spans.items, spans.n * sizeof(Span), spans.n * sizeof(Span), capacity * sizeof(Span)
@@ -142,7 +142,7 @@ cdef object append_spans(list out, const Spans* spans, object end):
 
 
 cdef inline PyObject** _place(const Shared* shared, const Span* span) noexcept nogil:
-    """Return the place of a span's tuple; place 0 for a span without one."""
+    """Return the place of a span's tuple; place 0 for a span whose tuple is not shared."""
     cdef size_t n = span.end - span.start
     if span.start >= shared.n_starts or n >= SHARED_LENGTHS:
         return shared.places

@@ -78,7 +78,7 @@ cdef void _join_within_pieces(
 cdef void _join_pieces(
     const Phases* phases, size_t at, const size_t* ends, size_t n_ends, const Ids* ids, uint64_t* joins
 ) noexcept nogil:
-    """Do the same for superwords of whole pieces: bit i is set only if both ids are pieces."""
+    """Set bit i of `joins` if ids i - 1 and i are whole pieces that may be in the same superword."""
     cdef size_t k, end, i = 0
     cdef bint is_open = False  # id i - 1 is a piece that the next one may continue
     for k in range(n_ends):

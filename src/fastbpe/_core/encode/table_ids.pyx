@@ -9,7 +9,7 @@ from fastbpe._core.text.special_tokens cimport Match
 
 
 cdef void resolve(PieceIdTable table, Scratch* scratch, size_t first) noexcept nogil:
-    """Replace ids by those of the table, from scratch.ids.items[first] on; with spans, also these.
+    """Replace the ids from scratch.ids.items[first] on by ids of the table, and adapt spans if they are recorded.
 
     Requires: the ids are those of all pieces of a text, so that no run of unknown characters is cut.
     """

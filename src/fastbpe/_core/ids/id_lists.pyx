@@ -65,8 +65,8 @@ cdef extern from *:
     #endif
 
     /* Make an empty list with capacity for n items. PyList_New clears the memory, which takes measurable time for
-       a long list, so that is allocated here. A short list is better cleared: it is made while prefetched lines of
-       the piece cache arrive, and its memory is then in the processor's cache when the ids are written. */
+       a long list, so this function allocates that memory. Clearing a short list is better: that is done while
+       prefetched lines of the piece cache arrive, and brings the memory into the processor's cache. */
     static PyObject *fastbpe_list_with_capacity(size_t n) {
         int is_cleared = n <= 64 || !FASTBPE_LISTS_GROW;
         PyObject *list = PyList_New(is_cleared ? (Py_ssize_t)n : 0);
@@ -94,9 +94,9 @@ cdef enum:
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
     PART_IDS = 1024  # ids to write to a list before its size is set: it is then valid at an exception
-    MAX_SPARES = 32  # arrays of a kind whose memory is kept: with 16 threads, encode_files has 34 at a time
+    MAX_SPARES = 32  # dropped arrays of a kind to keep: encode_files with 16 threads has up to 34 at a time
     MIN_SPARE_BYTES = 1 << 18  # smallest array whose memory is kept; malloc reuses smaller ones well
-    MAX_SPARE_BYTES = 1 << 25  # of all arrays of a kind whose memory is kept
+    MAX_SPARE_BYTES = 1 << 25  # limit on the memory of all kept arrays of a kind
 
 cdef double TURN_SLEEP = 1e-4  # seconds; a waiting thread takes about half of it to wake up
 
@@ -109,7 +109,7 @@ cdef struct Spare:
 cdef struct Spares:
     Spare[MAX_SPARES] items  # in the order in which the arrays were dropped
     size_t n
-    size_t n_bytes  # of them all
+    size_t n_bytes  # memory of all items
 
 cdef Spares[2] _spares  # for arrays of ids and of spans; protected by _spares_lock
 cdef Lock _spares_lock
@@ -167,7 +167,7 @@ cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
 
 
 cdef void _keep_spare(Spares* spares, Spare spare, size_t item_size) noexcept:
-    """Keep the memory of a dropped array; free the oldest if they are too many or too large."""
+    """Keep the memory of a dropped array; free the oldest kept ones if that exceeds a limit."""
     lock(&_spares_lock)
     while spares.n == MAX_SPARES or spares.n_bytes + spare.capacity * item_size > MAX_SPARE_BYTES:
         free(_without(spares, 0, item_size).items)
@@ -221,15 +221,15 @@ cdef size_t _free_spares(Spares* spares) noexcept:
 
 
 cdef Array ids_array(Ids* ids, size_t n_units=0):
-    """Make an array of uint32 of the memory of `ids`, which are empty afterwards.
+    """Make a uint32 array from the memory of `ids`, which is empty afterwards.
 
-    n_units: length of the text that the ids are of, for take_spare(); 0: do not reuse the memory.
+    n_units: length of the text that has these ids, for take_spare(); 0: do not reuse the memory.
     """
     cdef Array array = Array.__new__(Array)
     cdef void* items
     array._items, array._capacity, array._n_units = ids.items, ids.capacity, n_units
     if not n_units or not ids.capacity or ids.capacity > ids.n + ids.n // 4:
-        # spare capacity, to reuse the memory for a similar text
+        # Keep an eighth more capacity, if the memory may be reused for a similar text.
         array._capacity = ids.n + ids.n // 8 if n_units else ids.n
         items = realloc(ids.items, max(array._capacity, <size_t> 1) * sizeof(uint32_t))
         array._items = ids.items if items == NULL else items  # failure to shrink is not an error
@@ -250,7 +250,7 @@ cdef Array int64_array(size_t n):
 
 
 cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_units=0):
-    """Make an array of n integers of memory that malloc gave.
+    """Make an array of n integers from memory that malloc returned.
 
     capacity: integers that fit into the memory; 0: unknown.
     n_units: length of the text, for take_spare_int64s(); 0: do not reuse the memory.
@@ -379,7 +379,7 @@ cdef list new_list(size_t n):
 def lists_in_turns(Array ids not None, Array offsets not None):
     """Make the lists of several texts, and let other threads run in between.
 
-    CPython hands the GIL to a waiting thread only if it is free when that thread has woken up: so this one sleeps.
+    A waiting thread gets the GIL only if the GIL is free when that thread has woken up. So this function sleeps.
 
     Args:
         ids: uint32 of all texts, end to end.

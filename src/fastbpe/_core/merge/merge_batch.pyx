@@ -3,7 +3,8 @@
 Merging one piece waits on memory: each merge looks up two new pairs, whose slots are anywhere in a table of
 several megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software
 pipelining by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn.
-simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module merges what it does not.
+simd/merging.h does the same with AVX2 or AVX-512, and is faster; this module serves other processors,
+code-point vocabularies and tied priorities.
 """
 
 # Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.

@@ -7,11 +7,11 @@ from fastbpe._core.merge.vocabulary cimport Tables
 cdef struct Waiting:
     # A pair in the priority queue.
     uint64_t key  # priority << 32 | position: the lowest is the best pair, leftmost on ties
-    uint32_t merged  # resulting symbol; two queued pairs at the same position never have the same
+    uint32_t merged  # resulting symbol, different for any two queued pairs at the same position
 
 
 cdef struct Link:
-    # A symbol in the linked list. Positions are offsets in the piece, in bytes.
+    # A symbol in the linked list. Positions are byte offsets in the piece, or indices in a piece of characters.
     uint32_t id  # NONE: merged into the symbol before it
     uint32_t previous  # position of the symbol before it; NONE: it is the first
     uint32_t next  # position of the symbol after it; NONE: it is the last

@@ -28,7 +28,7 @@ from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask
-    MAX_SCAN_SYMBOLS = 64  # the same for a token as symbols
+    MAX_SCAN_SYMBOLS = 64  # greatest number of symbols of a token for _merge_whole()
     VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays have whole vectors, and one key of padding at least
 
 
@@ -188,7 +188,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
                     tables.characters != NULL or find_merge(&tables.pairs, ids.items[0], ids.items[1]).id == i
                 ):
                     out[i] = (ids.items[0], ids.items[1])
-                # More than two: a part has a greater rank than the token. (Of code points `ids` are not symbols.)
+                # More than two: a part has a greater rank than the token. (Ids of code points are not symbols.)
                 elif ids.n > 2 and tables.characters == NULL:
                     last = _last_pair(tables, &ids)
                     if last is not None:

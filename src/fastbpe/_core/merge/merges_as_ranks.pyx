@@ -179,8 +179,8 @@ cdef bint _settle(const Ranking* ranking, list unmade) except -1:
     unsure token can happen, because its bytes do not occur inside them.
 
     Returns:
-        False if one of the tokens is made by another merge than the one of `_fill`, or if the tokens are too many
-        or too long.
+        False if a merge other than the one that `_fill` chose makes one of the tokens, or if the tokens are too
+        many or too long.
     """
     cdef uint32_t i
     cdef Parts last

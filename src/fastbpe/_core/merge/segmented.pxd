@@ -10,8 +10,8 @@ from fastbpe._core.segment.best_path cimport RESET, Step
 
 cdef enum:
     MAX_MARGIN_BYTES = 64  # longest piece that segment_piece() accepts with the method SENTENCE
-    # A head is the number of ids, and above it the exponent. It has 20 bits, so that an entry of the cache can
-    # pack it.
+    # A head has the number of ids in its COUNT_BITS low bits, and above them the exponent of the margin plus BIAS.
+    # It has 20 bits, so that an entry of the cache can pack it.
     COUNT_BITS = 11
     COUNT_MASK = (1 << COUNT_BITS) - 1
     BIAS = 200  # bias of the exponent
@@ -42,7 +42,7 @@ cdef inline bint is_sure(uint32_t head, float total, float greatest, size_t n) n
     greatest: greatest absolute score.
     n: bytes of the piece.
 
-    A total that might be reset is not sure.
+    Returns False if the total might be reset.
     """
     cdef float most = fabsf(total) + greatest * <float> n
     cdef uint32_t bits

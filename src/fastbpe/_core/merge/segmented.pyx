@@ -7,10 +7,11 @@ With sentencepiece's rules the best path through a piece may depend on the total
 decides between paths that are nearly equal. The cache stores the path P that is best without rounding, after a
 head that says how much better P is than any other path. Rounded addition never reverses the order of two sums, so
 the path Q that sentencepiece takes has a rounded total that is not less than P's. Each total differs from the
-exact one by half a unit in the last place per token, which is at most u. So Q is P if the margin is greater than u
-times the number of characters (the most tokens that Q may have) plus the number of tokens of P. The head contains
-the exponent of the margin divided by that number, rounded down; u is a power of two, so comparing exponents is the
-test. If it fails, the piece is searched again from its total: this happens for 0.01 to 1 % of the words of a text.
+exact one by at most u per token, where u is at least half a unit in the last place. So Q is P if the margin is
+greater than u times the number of characters (the most tokens that Q may have) plus the number of tokens of P. The
+head contains the exponent of the margin divided by that number, rounded down; u is a power of two, so comparing
+exponents is the test. If it fails, the piece is searched again from its total: this happens for 0.01 to 1 % of the
+words of a text.
 """
 
 from libc.math cimport frexp
@@ -144,7 +145,7 @@ cdef size_t _add_unigram(const Tables* tables, const uint8_t* piece, size_t n, I
 cdef size_t _add_steps(
     const Tables* tables, const uint8_t* piece, size_t n, const WideStep* steps, Ids* out
 ) except? <size_t> -1 nogil:
-    """Append the ids of a path. Consecutive unknown tokens are one text, looked up even if it was written out."""
+    """Append the ids of a path. Consecutive unknown characters and texts of the unknown token become one text."""
     cdef uint32_t unknown = tables.spelling.unknown_id, token
     cdef size_t at = 0, run = 0, end, n_ids = 0  # run: bytes of the unknown tokens that end at `at`
     while at < n:

@@ -8,7 +8,7 @@ cdef class SequenceVocabulary:
     cdef Tables tables  # uses n_ids, pairs and max_token_bytes, which counts symbols here; the rest is empty
     cdef readonly uint32_t base_size
     cdef readonly bytes packed_merges  # little-endian uint32 pairs (left id, right id), best first
-    cdef bytes _read_merges  # the same in the machine's byte order
+    cdef bytes _read_merges  # packed_merges in the machine's byte order
     cdef const uint32_t* _merges  # into _read_merges
     cdef uint32_t* lengths  # number of symbols of each id
     cdef size_t _max_depth  # greatest number of right halves that wait while a token is expanded

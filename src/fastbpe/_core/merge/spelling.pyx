@@ -55,7 +55,7 @@ cdef int merge_spelled(
 
 
 cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except -1 nogil:
-    """Do the same with memory of its own."""
+    """Do the work of merge_spelled() for more than MAX_SHORT symbols, with allocated memory."""
     cdef Ids ids = Ids(NULL, 0, 0), lengths = Ids(NULL, 0, 0), merged = Ids(NULL, 0, 0), parts = Ids(NULL, 0, 0)
     cdef size_t most = most_symbols(tables, n), i, k, at = 0
     cdef uint32_t length
@@ -143,7 +143,7 @@ cdef size_t spell_piece(
 ) except? <size_t> -1 nogil:
     """Write the ids of the base symbols of a piece, and their lengths in bytes; return their number.
 
-    As in tokenizers, a character in bytes is appended before an unknown one that waits to be fused.
+    As in tokenizers, the byte tokens of a character come before an unknown token that waits to be fused.
 
     Requires: UTF-8, and space for most_symbols().
     """

@@ -1,6 +1,6 @@
 """Look-ups of tokens by their bytes.
 
-Apart from `vocabulary`, whose types most modules need: Cython translates a function again for each module.
+They are not in `vocabulary`: most modules need its types, and Cython would translate these functions for each.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

@@ -73,7 +73,7 @@ cdef extern from *:
 
 
 cdef struct Spelling:
-    # How the tokens of a vocabulary of characters spell the base symbols of a piece.
+    # Rules by which the tokens of a vocabulary of characters spell the base symbols of a piece.
     const uint8_t* prefix  # of every character except the first of a piece
     size_t n_prefix
     const uint8_t* suffix  # of the last character of a piece
@@ -89,7 +89,7 @@ cdef struct Spelling:
 
 cdef class SpelledSymbols:
     cdef Spelling spelling
-    cdef Spelling tracing  # the same, with lengths
+    cdef Spelling tracing  # a copy of `spelling` with `traces` set
     cdef bytes _prefix
     cdef bytes _suffix
     cdef bytes _tokens

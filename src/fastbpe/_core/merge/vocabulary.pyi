@@ -20,7 +20,7 @@ class Vocabulary:
         pairs: Buffer | None = None,
         pair_lines: Buffer | None = None,
         whole_piece_first: bool = True,
-        # None, or CodePoints, SpelledSymbols and Segmenter; Any, because callers pass their tables by **
+        # None, or CodePoints, SpelledSymbols and Segmenter. They are Any because callers pass them with **.
         code_points: Any = None,
         spelled: Any = None,
         segmenter: Any = None,

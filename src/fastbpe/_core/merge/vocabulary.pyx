@@ -56,7 +56,7 @@ cdef class Vocabulary:
     pairs, pair_lines: hash table of pairs, wide or ranked; pass one of the two.
     whole_piece_first: a piece that is a token becomes that token without merging.
     code_points: symbols of a code-point vocabulary; None: base symbols are bytes.
-    spelled: options of a vocabulary whose base symbols are characters, with their own UTF-8; None: any other.
+    spelled: options of a vocabulary whose base symbols are characters and whose tokens are UTF-8; None: any other.
     segmenter: segments pieces without merging, into tokens of this vocabulary; None: pieces are merged.
     drops_bytes: bytes may lack a token; the caller must then remove such bytes from a piece before merging it.
 
@@ -301,8 +301,8 @@ cdef class Vocabulary:
 cdef class _Table:
     """Read-only buffer of one table. Keeps the vocabulary alive.
 
-    Without it, the memory views of all threads would share one count of views: CPython 3.13 and 3.14 change it
-    without a lock even if there is no GIL, and release the memory when it reaches 0.
+    Without it, the memory views of all threads would share one count of views. CPython 3.13 and 3.14 change that
+    count without a lock even if there is no GIL, and release the memory when it reaches 0.
     """
 
     cdef Vocabulary vocabulary

@@ -82,7 +82,7 @@ cdef class Rules:
         cdef uint32_t* following = <uint32_t*> calloc(n_bytes, 1)
         cdef uint32_t* seen = <uint32_t*> calloc(n_bytes, 1)  # state of each base: 0, ABOVE or DONE
         cdef uint32_t* bases = <uint32_t*> malloc(n_bytes)  # bases on the path from the root
-        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # for each of these, 1 + the next child
+        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # for each of these bases, 1 + the next child
         try:
             self.are_utf8 = first_invalid(self.replacements, self.n_replacements) == self.n_replacements
             if first == NULL or following == NULL or seen == NULL or bases == NULL or todo == NULL:
@@ -177,7 +177,7 @@ cdef class Rules:
     cdef uint8_t of_ascii(self, uint8_t c) noexcept nogil:
         """Return the ASCII character that replaces an ASCII character if ASCII or nothing follows.
 
-        LOOK: this alone does not decide, or the replacement is not a single ASCII character.
+        LOOK: the character alone does not decide, or the replacement is not a single ASCII character.
         """
         cdef size_t at, base, i
         cdef const uint8_t* to

@@ -1,4 +1,4 @@
-"""Precompiled of tokenizers, compiled: the rules of a charsmap, applied grapheme by grapheme.
+"""tokenizers' Precompiled in Cython: the rules of a charsmap, applied grapheme by grapheme.
 
 A grapheme of two or more characters and fewer than six bytes may be replaced as a whole; other characters are
 replaced one by one. Such a grapheme contains two neighbours that together have fewer than six bytes, and the second
@@ -25,9 +25,9 @@ cdef enum:
     # Classes of characters, by how they continue a grapheme.
     JOINING = 1  # belongs to the grapheme before
     PREPENDED = 2  # belongs to the grapheme after
-    JOINED = 4  # a joining character may tie it to the grapheme before: a consonant, a picture
+    JOINED = 4  # a consonant or pictograph: a joining character may tie it to the grapheme before
     HANGUL = 8  # two neighbours may be one grapheme
-    FLAG = 16  # the same
+    FLAG = 16  # two neighbours may be one grapheme
     RULED = 32  # a rule begins with it
     MAX_BYTES = 5  # of a grapheme that is replaced as a whole
 
@@ -38,7 +38,7 @@ cdef struct Written:
     Places* places  # NULL: not requested
     size_t kept  # text from here on is unchanged and not written yet
     size_t n_last  # bytes of the last character of `out`, if the rule's source had fewer characters; otherwise 0
-    bint is_shifted  # the first characters are removed: tokenizers does not count them, so the places are others
+    bint is_shifted  # the first characters are removed: tokenizers does not count them, which shifts the places
 
 
 @cython.final
@@ -136,8 +136,8 @@ cdef class GraphemeRules(TextStep):
     cdef size_t _break_after(self, const uint8_t* data, size_t n, size_t at, bint* is_short) noexcept nogil:
         """Return the next offset after `at` where a grapheme ends for certain.
 
-        is_short: receives whether a grapheme before it may consist of several characters and have fewer than six
-            bytes.
+        is_short: receives whether a grapheme before that offset may consist of several characters and have fewer
+            than six bytes.
 
         Requires: a grapheme begins at `at`.
         """
@@ -172,7 +172,7 @@ cdef class GraphemeRules(TextStep):
         return is_changed
 
     cdef bint _add_parts(self, const uint8_t* data, size_t at, size_t end, Written* to) except -1:
-        """Replace the graphemes of data[at:end], or the characters of these, as Python does."""
+        """Replace the graphemes of data[at:end], or their characters, as `parts` says."""
         cdef str source, target
         cdef bytes made
         cdef size_t n_bytes

@@ -4,7 +4,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class PieceIdTable:
-    cdef readonly uint32_t unknown  # id of what the table does not have
+    cdef readonly uint32_t unknown  # id of a piece that the table lacks
     cdef readonly uint32_t n_ids  # from this id on, ids are those of pieces and characters that the table lacks
     cdef readonly uint32_t first_character  # from this id on, ids are those of characters without a piece
     cdef readonly bint finds_codes  # a text may begin with a code

@@ -1,10 +1,11 @@
 """Table of the ids of pieces, as in the folders of M2M100 and Marian.
 
-There, sentencepiece cuts a text, and a table gives the id of each piece by its text. Pieces that the table lacks
-become the unknown id. sentencepiece makes one piece of several unknown characters in a row: the table may have it.
+In these models, sentencepiece cuts a text, and a table gives the id of each piece by its text. Pieces that the
+table lacks become the unknown id. sentencepiece makes one piece of several unknown characters in a row, and the
+table may have that piece.
 
-Each piece and each such character that has no id of its own gets one beyond all others, which only the steps
-between merging and output see. A run of unknown characters is found by these ids.
+Each piece and each such character that has no id of its own gets an id greater than all others. Only the steps
+between merging and output see these ids, by which they find runs of unknown characters.
 """
 
 cimport cython
@@ -18,8 +19,8 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 cdef class PieceIdTable:
     """Ids of pieces and of runs of unknown characters.
 
-    unknown: id of what the table does not have.
-    n_ids: from this id on, ids are those of pieces and characters that have no id.
+    unknown: id of a piece that the table lacks.
+    n_ids: from this id on, ids are those of pieces and characters that the table lacks.
     first_character: from this id on, ids are those of characters.
     runs: ids of characters → id of the run, a dict.
     finds_codes: a text that begins with ">>" begins with a code, which ends with the next "<<".

@@ -1,4 +1,4 @@
-"""Normalizes text for code-point vocabularies like sentencepiece: rules, white space, user-defined symbols.
+"""Normalizes text for code-point vocabularies as sentencepiece does: rules, white space, user-defined symbols.
 
 Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
 that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
@@ -46,7 +46,7 @@ cdef void normalized_free(Normalized* out) noexcept nogil:
 
 
 cdef int no_memory(size_t n) except -1 nogil:
-    """Raise MemoryError for a text of n bytes, of which normalized_reserve() or a method returned -1."""
+    """Raise MemoryError for a text of n bytes, after normalized_reserve() or a method has returned -1."""
     with gil:
         raise MemoryError(f"no memory to normalize {n} bytes of text")
 
@@ -138,7 +138,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the first character of a symbol; if the symbol has only part of one, all with these first bytes."""
+        """Mark the first character of a symbol, or all that begin with its bytes if they are only part of one."""
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:

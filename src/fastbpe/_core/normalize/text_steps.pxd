@@ -15,7 +15,7 @@ cdef class Mapped(TextStep):
     cdef bytes _texts_owner
     cdef const uint8_t* _texts  # replacements, end to end
     cdef uint32_t* _ends  # end of each in _texts
-    cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, itself if it stays; LOOK: not one in ASCII
+    cdef uint8_t _ascii[0x80]  # replacement of each ASCII character, or itself; LOOK: not one ASCII character
     cdef bint _keeps_ascii  # no ASCII character is replaced
     cdef int add(self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1 nogil
     cdef size_t _first_change(self, const uint8_t* data, size_t n) noexcept nogil

@@ -23,7 +23,7 @@ cdef extern from *:
     #define FASTBPE_SPACED UINT32_MAX
     #define FASTBPE_GONE (UINT32_MAX - 1)
     """
-    # Used instead of the index of a replacement: the character between two spaces; nothing.
+    # Used instead of the index of a replacement. SPACED: the character between two spaces. GONE: nothing.
     const uint32_t SPACED "FASTBPE_SPACED"
     const uint32_t GONE "FASTBPE_GONE"
 

@@ -33,8 +33,8 @@ cdef class Form(TextStep):
     """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others do not change.
 
     A quick check finds the stretches that may not be in the form yet; Python's `unicodedata` is called only for
-    these, a few characters each. It knows all characters that tokenizers knows, and Unicode never changes a
-    character's normalization.
+    these, a few characters each. `unicodedata` knows all characters that tokenizers knows, and Unicode never
+    changes a character's normalization.
 
     name: "NFC", "NFD", "NFKC" or "NFKD".
     characters: list of (first, last, class) – code points of a range and a part of the class of its characters.
@@ -230,8 +230,8 @@ cdef enum:
 def _with_sources(str name, str text):
     """Return a text in a form, and for each character the index of the character it comes from.
 
-    Counted like Hugging Face tokenizers: the result of one character has the index of that character; if several
-    compose, the result has the index of the first; characters that are reordered leave the indexes in place.
+    Indices are those of tokenizers: the result of one character has the index of that character; if several
+    compose, the result has the index of the first; characters that are reordered leave the indices in place.
     """
     cdef list made = [], used = []  # characters, and how many characters of the text each replaces
     cdef str compatible = "NFKD" if "K" in name else "NFD"
@@ -261,7 +261,7 @@ cdef int _make_caches() except -1:
         from functools import lru_cache  # here: importing it takes time, and few models need it
 
         _decomposed = lru_cache(1 << 12)(_decompose)
-        _known = lru_cache(1 << 12)(_with_sources)  # last: other threads read it first
+        _known = lru_cache(1 << 12)(_with_sources)  # set last, because other threads check it first
     return 0
 
 

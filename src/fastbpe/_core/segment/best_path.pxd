@@ -7,7 +7,7 @@ cdef extern from *:
     """
     #define FASTBPE_RESET 100000.0f
     """
-    const float RESET "FASTBPE_RESET"  # SENTENCE: a total beyond ±RESET is subtracted from it and the later ones
+    const float RESET "FASTBPE_RESET"  # SENTENCE: a total beyond ±RESET is subtracted from itself and later totals
 
 
 cdef struct Step:

@@ -72,7 +72,7 @@ cdef float search_sentence(
 cdef inline void _reach(
     Step* steps, size_t* reached, size_t at, size_t end, float sum, uint32_t token
 ) noexcept nogil:
-    """Reach a position by a token that begins at `at`, unless a path of the same or a greater sum leads there.
+    """Reach a position by a token that begins at `at`, unless a path with the same or a greater total leads there.
 
     reached: last position that a path leads to; later steps are not set yet.
     """

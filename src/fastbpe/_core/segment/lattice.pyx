@@ -67,7 +67,8 @@ cdef int lattice_fill(Lattice* lattice, const Segmenting* segmenting, const uint
             token = units[node].id
             if token != NONE:
                 score = units[node].score
-                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:  # by characters
+                if segmenting.are_symbols != NULL and segmenting.are_symbols[token]:
+                    # The score of a user-defined symbol depends only on its number of characters.
                     score = <float> (0.1 * <double> (n_characters - 1))
                 _add_node(lattice, Node(token, <uint32_t> at, <uint32_t> end, score, 0, BEGINNING))
                 is_known |= end - at == n_bytes
@@ -109,7 +110,7 @@ cdef int lattice_link(Lattice* lattice) except -1 nogil:
         lattice.first_ender[lattice.nodes[i].end + 1] += 1
     for i in range(1, lattice.n + 2):
         lattice.first_ender[i] += lattice.first_ender[i - 1]
-    for i in range(lattice.n_nodes):  # moves the first ender of each position to after its last one
+    for i in range(lattice.n_nodes):  # moves each first_ender to after the last ender of its position
         end = lattice.nodes[i].end
         lattice.enders[lattice.first_ender[end]] = <uint32_t> i
         lattice.first_ender[end] += 1
@@ -217,7 +218,7 @@ cdef int best_paths(
 ) except -1 nogil:
     """Put the best paths into `paths`, best first.
 
-    milliseconds: time after which only the best path is found; 0: never.
+    milliseconds: time limit, after which only the best path is found; 0: no limit.
 
     As in sentencepiece, only the best path is found if there are too many hypotheses.
 
@@ -364,7 +365,7 @@ cdef int32_t _pop(Search* search) noexcept nogil:
 
 
 cdef bint _is_late(double end_time) except -1 nogil:
-    """Tell whether a time has passed; raise KeyboardInterrupt after Ctrl-C. 0: never."""
+    """Tell whether end_time has passed (0: no limit); raise KeyboardInterrupt after Ctrl-C."""
     with gil:
         PyErr_CheckSignals()
     return end_time > 0 and now() >= end_time
@@ -377,7 +378,8 @@ cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths
 
     state: state of the random numbers; updated.
     """
-    cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))  # log of the sum over paths to there
+    # By position: log of the sum over the paths to it.
+    cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))
     cdef double* weights = <double*> malloc((lattice.n_nodes + 1) * sizeof(double))
     cdef size_t at, i, n, first
     cdef const Node* left

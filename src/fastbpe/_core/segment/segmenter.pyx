@@ -52,7 +52,7 @@ cdef class Segmenter:
         self.segmenting.kind = _KINDS[kind]
         if ids is None:
             ids = array("I", range(n))
-        # The trie has the scores of tokens by their index; only SENTENCE reads them there.
+        # The trie takes a score for each token, by its index; only SENTENCE reads scores from the trie.
         by_token = array("f", bytes(4 * n))
         if gains is not None:
             numbers = memoryview(ids).cast("B").cast("I")
@@ -85,12 +85,12 @@ cdef class Segmenter:
 cdef enum:
     LEAST_JOBS = 1 << 10  # initial capacity of the stack
     BLOCK = 256  # units of a block; the children of a node are in one
-    MANY_BYTES = 6  # of a node: from here on, all units are tried at once
+    MANY_BYTES = 6  # number of children of a node from which 64 units are tried at once
     BLOCK_WORDS = 4  # words of 64 bits, with a bit for each unit of a block
     OPEN_BLOCKS = 16  # number of newest blocks in which free units are searched for
     MAX_UNITS = 1 << 30
 
-#: By k: the low groups of 2^k bits of all pairs of such groups.
+#: By k: mask of the lower group in each pair of neighbouring groups of 2^k bits.
 cdef uint64_t[6] _SWAPPED = [
     0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF,
     0x00000000FFFFFFFF,
@@ -264,9 +264,9 @@ cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) exce
 
 
 cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* bytes_, size_t n) noexcept nogil:
-    """Find a unit of a block for the first byte such that the units of the others are free, too; or return NONE.
+    """Find a unit of a block for the first byte such that the units of all other bytes are free; or return NONE.
 
-    The unit of another byte differs from it by the xor of both bytes. Few bytes are tried for one unit after
+    The unit of another byte differs from it by the xor of both bytes. For few bytes, units are tried one after
     another. For many, the bits of the block are permuted by this xor, 64 bits at a time: its two high bits choose
     the word, and bit k of the rest swaps neighbouring groups of 2^k bits (a delta swap).
     """

@@ -61,7 +61,8 @@ FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_
     }
 }
 
-/* Look up all characters of a row at once, for up to n_rows rows; return the first bytes of the remaining ones. */
+/* Look up all characters of a row at once, for up to n_rows rows; return the first bytes of the remaining
+ * characters. */
 FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_rows, FB_V(bytes) v,
                                            FB_FN(bits_of_classes) * found) {
     FB_V(sixes) last = FB_V(low_six_bits)(v);
@@ -143,7 +144,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
     return FB_FN(starts_of)(p, n_left, n, &m, pattern, family, cut, done);
 }
 
-/* Call `starts`, compiled for each of the two kinds of blocks, which makes ASCII faster. */
+/* Call `starts`, compiled once for blocks of ASCII, which makes them faster, and once for all other blocks. */
 FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
                                     size_t *cut, int *done) {
     FB_V(bytes) v = FB_V(load)(p, n_left < 64 ? n_left : 64);

@@ -19,7 +19,8 @@
 #define FB_LIKELY(x) (x)
 #endif
 
-/* Packed ids leave the most significant of their 16 bytes free: these bits move the free byte to the end in memory. */
+/* Packed ids leave the most significant of their 16 bytes free. A shift by this number of bits moves the free byte
+ * to the end in memory. */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define FB_FREE_BITS 8
 #else

@@ -1,4 +1,4 @@
-/* Find piece ends in ASCII 64 bytes at a time, without vectors: for processors that none of the other paths knows.
+/* Find piece ends in ASCII 64 bytes at a time, without vectors: for processors that no other path supports.
  *
  * A table has the classes of each byte as bits 0, 8, 16 … of a number, so that eight bytes, each shifted by its
  * position, add up to eight masks of eight bits. A transposition of eight such sums makes the masks of the block.
@@ -16,8 +16,8 @@ enum { FB_WORTH_BYTES = 24 }; /* number of ASCII characters before others that i
 #define FB_PLANES_4(c) FB_PLANES(c), FB_PLANES((c) + 1), FB_PLANES((c) + 2), FB_PLANES((c) + 3)
 #define FB_PLANES_16(c) FB_PLANES_4(c), FB_PLANES_4((c) + 4), FB_PLANES_4((c) + 8), FB_PLANES_4((c) + 12)
 
-/* By byte: upper-case and lower-case letter, digit, space, newline, white space of one control character, other sign
- * than the slash, apostrophe or slash. No bits for bytes from 0x80 on. */
+/* By byte, one plane each: upper-case letter, lower-case letter, digit, space, newline, white space among the
+ * control characters, sign except the slash, apostrophe or slash. No bits for bytes from 0x80 on. */
 static const uint64_t fb_planes[256] = {
     FB_PLANES_16(0),  FB_PLANES_16(16), FB_PLANES_16(32), FB_PLANES_16(48),
     FB_PLANES_16(64), FB_PLANES_16(80), FB_PLANES_16(96), FB_PLANES_16(112),

@@ -17,8 +17,8 @@ cdef extern from "stdint.h":
 
 
 cdef struct CharSets:
-    const uint8_t* bytes  # by set and first byte: 0 (no member), 1 to 4 (a member of this length), or more
-    const uint16_t* index  # N_BLOCKS per set: number of the bits of each block
+    const uint8_t* bytes  # by set and first byte: 0 (no member), 1 to 4 (member of this length), SOME_ARE_MEMBERS
+    const uint16_t* index  # N_BLOCKS per set: index in `blocks` for each block of code points
     const uint64_t* blocks  # 256 bits per block
 
 

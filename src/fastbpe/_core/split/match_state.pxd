@@ -35,7 +35,7 @@ cdef struct MatchState:
     VisitedStates visited
     Frame inline_frames[INLINE_FRAMES]
     Saved saved[N_REGISTERS]
-    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; in the last ones, ends of groups
+    size_t marks[N_REGISTERS]  # offsets where repetitions began their rounds; the last marks are ends of groups
 
 
 cdef inline void state_start(MatchState* state, int64_t steps, const Ends* ends) noexcept nogil:
@@ -55,7 +55,7 @@ cdef inline void state_free(MatchState* state) noexcept nogil:
 
 
 cdef inline bint was_visited(MatchState* state, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
-    """Tell whether the engine was in this state before without success since; record the state.
+    """Tell whether the engine has entered this state before, and so failed from it; record the state.
 
     pc, at: operation and offset.
     n_open: 0 if the operation is in an atomic group or a look-around, which may have been left with success; then

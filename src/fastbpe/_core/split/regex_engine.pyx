@@ -6,9 +6,9 @@ run as one more step for every four bytes. The numbers of steps and frames are l
 error instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that
 have failed, and never enters one twice. Without this, (a+|b)+c takes 2**n steps.
 
-Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these were gains: writing ends in place
+These made splitting English with the cl100k pattern (`benchmarks/compare.py split`) faster: writing ends in place
 and counting steps in a register, instead of adding ends by a call; SPAN and OPTION as operations separate from
-RUN; one loop for characters of all lengths in `members_end`, for multilingual text.
+RUN. One loop for characters of all lengths in `members_end` made multilingual text faster.
 """
 
 cimport cython

@@ -74,7 +74,7 @@ cdef class VectorScanner(Splitter):
     """Splitter with a loop in C for each instruction set. Base of the splitters in this module."""
 
     cdef const fb_path* _path
-    cdef size_t _gap_flag  # for the end of bytes after the last whole character
+    cdef size_t _gap_flag  # added to the end of an incomplete last character: UNMATCHED, or 0
 
     @property
     def path(self):
@@ -157,7 +157,7 @@ cdef class WordScanner(VectorScanner):
 
 cdef enum:
     N_BLOCKS = 0x1100  # blocks of 256 code points
-    SEVERAL = 0xFF  # a block that no set has all of
+    SEVERAL = 0xFF  # a block that belongs to sets only in part
 
 
 @cython.final
@@ -208,7 +208,7 @@ cdef class RunScanner(VectorScanner):
         """
         cdef uint32_t first, last, block
         cdef Py_ssize_t n_pages = 1
-        cdef uint8_t[N_BLOCKS] owner  # number of the set that has all of the block, or SEVERAL; 0: no set has any
+        cdef uint8_t[N_BLOCKS] owner  # number of the set that has the whole block; SEVERAL; 0: no set has a part
         cdef uint16_t[SEVERAL] page_of_set  # by number of the set
         cdef uint8_t number
         cdef bint is_whole

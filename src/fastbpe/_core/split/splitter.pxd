@@ -6,7 +6,7 @@ cdef extern from *:
     #include <stdint.h>
     #define FB_UNMATCHED (SIZE_MAX ^ (SIZE_MAX >> 1))
     """
-    # Flag of an end: a gap ends there, which is text that is left out and not part of a piece. No text is long
+    # Flag of an end at which a gap ends. A gap is text that is left out and not part of a piece. No text is long
     # enough to need this bit in an offset.
     const size_t UNMATCHED "FB_UNMATCHED"
 
@@ -33,7 +33,7 @@ cdef void ends_free(Ends* ends) noexcept nogil
 
 cdef class Splitter:
     cdef readonly bint cuttable  # texts may be divided at the safe cuts of safe_cuts.pyx without changing pieces
-    cdef readonly bint holds_gil  # so more threads do not help
+    cdef readonly bint holds_gil  # split() needs the GIL, so more threads do not help
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
     cdef list _spans(self, text)
 

@@ -16,7 +16,7 @@ from fastbpe._core.text.utf8_text cimport Utf8, utf8_of, utf8_release
 
 from fastbpe.errors import PatternError
 
-# Time limit for a text, far more than any pattern in use takes: a tenth of a microsecond per byte.
+# Time limit for a text. Patterns in use take far less: a tenth of a microsecond per byte.
 cdef double REGEX_SECONDS = 3
 cdef double REGEX_SECONDS_PER_BYTE = 1e-5
 

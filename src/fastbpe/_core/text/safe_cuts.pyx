@@ -106,7 +106,7 @@ cdef inline bint _is_safe_utf8(const uint8_t* data, size_t i) noexcept nogil:
 
 
 cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
-    """Do the same for units of a str. A surrogate may be half of any character, so no cut is next to one."""
+    """Do the work of _is_safe_utf8() for a str. No cut is next to a surrogate, half of some character."""
     cdef uint32_t before = data[i - 1], after = data[i]
     if before >> 11 == 0x1B or after >> 11 == 0x1B or before > 0x10FFFF or after > 0x10FFFF:
         return False

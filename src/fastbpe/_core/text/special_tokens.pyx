@@ -111,7 +111,7 @@ cdef class SpecialMatcher:
     cdef int _keep_flags(self, bytes flags, bytes words) except -1:
         """Copy flags and words; set `cuttable` to what the flags allow."""
         cdef size_t n = len(flags)
-        # For a single word the characters next to it matter.
+        # A match of a token with SINGLE_WORD depends on the characters next to it.
         self.cuttable = not any([flag & SINGLE_WORD for flag in flags])
         if not any(flags):
             return 0

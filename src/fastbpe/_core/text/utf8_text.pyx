@@ -408,7 +408,7 @@ cpdef bint has_surrogates(object text) except -1:
 
 
 cdef bint has_surrogate(const Text* text) noexcept nogil:
-    """Do the same for a view."""
+    """Tell whether a view contains surrogates, in pairs or alone."""
     if text.unit == 1:
         return False
     if text.unit == 2:

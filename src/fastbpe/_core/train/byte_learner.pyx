@@ -133,7 +133,7 @@ cdef class Learner(MergeLearner):
         if sequences is not None:
             with nogil:
                 self._lay_out_sequences(sequences, tables)
-            sequences.clear()  # the cells replace it
+            sequences.clear()  # the cells replace them
         else:
             with nogil:
                 self._lay_out(counter, tables)
@@ -361,7 +361,7 @@ cdef int check_counts(PieceTable counter) except -1:
 
 
 cdef int check_sequence_counts(Sequences sequences) except -1:
-    """Do the same for sequences."""
+    """Do the work of check_counts() for sequences."""
     cdef int64_t left = INT64_MAX, n
     cdef size_t i
     for i in range(sequences.n):

@@ -43,8 +43,8 @@ cdef uint64_t HASH_FACTOR = 0x9FB21C651E98DF25ULL
 
 cdef struct Shape:
     # Summary of an id's text, which is nearly always enough to decide whether a pair may be merged.
-    # script: the script of all characters except U+2581; METASPACE_CLASS: there are no others; MIXED: check the
-    # text itself.
+    # script: the script of all characters except U+2581; METASPACE_CLASS: the text has only U+2581; MIXED:
+    # check the text itself.
     uint8_t script
     bint has_metaspace
 

@@ -1,8 +1,8 @@
 """Expectation maximization of unigram models, in double precision, as tokenizers 0.23 computes it.
 
 tokenizers sums in the order of a hash table, which differs from run to run; so sums differ in their last bits, but
-they hardly ever decide which pieces are kept. Here words are in a fixed order, and the rest is as in tokenizers:
-which of equally good paths is the best one, and the order of the pieces that pruning keeps.
+these bits hardly ever decide which pieces are kept. Here words are in a fixed order, and the rest is as in
+tokenizers: which of equally good paths is the best one, and the order of the pieces that pruning keeps.
 
 Piece 0 stands for all characters that are not a piece.
 """
@@ -236,10 +236,10 @@ cdef class DoubleUnigramLearner:
     # Pruning
 
     def alternatives(self, size_t first, size_t end):
-        """Return for each of some pieces the pieces that its text would become without it.
+        """Return, for pieces first to end - 1, the pieces that the text of each piece would become without it.
 
-        Returns (pieces of all, end to end; number of them for each): arrays of uint32. 0: its text cannot become
-        anything else. NONE: it becomes other pieces even now.
+        Returns two uint32 arrays: the pieces for all texts, end to end, and their number for each text. Number 0:
+        the text can become nothing else. NONE: the text becomes other pieces even now.
         """
         cdef Ids others = Ids(NULL, 0, 0)
         cdef array.array numbers

@@ -23,8 +23,8 @@ cdef class LanguageChoice:
 
     n_symbols: list of int – symbols of the text of each language, before the first merge.
     ratio: list of float, or None – the language whose text shrank least relative to its ratio needs a merge; a
-        text shrinks by symbols before / symbols now. A language without text is exhausted. None: the language with
-        the most symbols needs a merge.
+        text shrinks by the factor (symbols before) / (symbols now). A language without text is exhausted. None:
+        the language with the most symbols needs a merge.
     window: int or None – number of recent merges; a language with a larger share of them than alpha / number of
         languages must wait, as long as another can learn.
     alpha: float – see window.
@@ -68,7 +68,7 @@ cdef class LanguageChoice:
     cpdef int choose(self) except -1 nogil:
         """Choose the language of the next merge. Requires: not all are exhausted.
 
-        The result may be the first exhausted language; then call again.
+        The result may be language 0 even if that is exhausted; then call again.
         """
         cdef int i, found
         if not self._window:

@@ -1,7 +1,7 @@
 """Sums over all paths through the lattice of a text, and from them how often each piece is expected in it.
 
-The rounding of sums is part of a unigram model: they are in float wherever sentencepiece's are, in its order, with
-the exp, log and log1p of the C library.
+The rounding of sums is part of a unigram model. So sums are floats wherever sentencepiece's are, in its order,
+with the exp, log and log1p of the C library.
 
 All nodes that begin at a position have the same sum over the paths before them. sentencepiece computes it again
 for each of them; this module computes it once.
@@ -37,7 +37,7 @@ cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float
     """Add to the expected counts the pieces of a text that occurs `count` times."""
     cdef size_t n = lattice.n, at, i
     cdef const Node* node
-    cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # or less
+    cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # an upper bound
     cdef float* before
     cdef float* behind
     if sums.before == NULL or n > sums.capacity:
@@ -62,7 +62,7 @@ cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float
         sum = sum + behind[node.end]
         sum = sum - whole
         at = piece_of(node)
-        # Less than half a unit in the last place of the sum, which rounding would drop.
+        # Rounding would drop less than half a unit in the last place of the sum.
         if sum * LOG2_E + log2_count < <float> (_exponent(expected[at]) - HALF_A_UNIT):
             continue
         expected[at] = <float> (<double> expected[at] + <double> count * exp(<double> sum))

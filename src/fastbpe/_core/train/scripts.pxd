@@ -37,9 +37,9 @@ cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) 
 
 cdef struct PieceRules:
     # Options that determine where U+2581 may be in a piece
-    bint split_by_whitespace  # only at the beginning
-    bint treat_whitespace_as_suffix  # only at the end
-    bint allow_whitespace_only_pieces  # or if the piece has nothing else
+    bint split_by_whitespace  # True: only at the beginning; False: anywhere but at the end
+    bint treat_whitespace_as_suffix  # swap beginning and end
+    bint allow_whitespace_only_pieces  # anywhere if the piece has nothing else
 
 
 cdef struct PieceCheck:

@@ -101,10 +101,10 @@ cdef class SeedFinder:
         set_flag(&self._abandoned)
 
     def begin(self, PieceTable units not None, size_t n_parts):
-        """Begin with a chunk of text.
+        """Begin a chunk of text.
 
-        Returns the parts for which `search` is to be called, about n_parts, as (first, end): the two bytes with
-        which suffixes begin, as numbers.
+        Returns about n_parts parts to call `search` for, each as (first, end): the suffixes whose first two bytes,
+        read as a number, are from first to end - 1.
         """
         cdef size_t i, n, first = 0, least
         cdef list parts = []
@@ -187,7 +187,7 @@ cdef class SeedFinder:
                 first[0] += 1
                 k += fb_char_bytes(self._text[at + k])
             at += unit.n_bytes + 1
-        # Each start has become the next one's.
+        # Each start has moved to where the next one was.
         memmove(self._starts + 1, self._starts, N_BEGINNINGS * sizeof(size_t))
         self._starts[0] = 0
         return 0

@@ -119,7 +119,7 @@ cdef class SentenceStore:
         return self.ends[i - 1] if i else 0
 
     def drop_empty(self):
-        """Drop empty sentences. As in sentencepiece, the last sentence is moved to the position of each."""
+        """Drop empty sentences. As in sentencepiece, the last sentence moves to the place of each empty one."""
         cdef size_t i, at, last = self.n
         cdef SentenceStore kept
         if self.n_empty == 0:
@@ -311,7 +311,7 @@ cdef int64_t* _no_characters() except NULL:
 cdef int _add_characters(
     const uint8_t* text, size_t n, int64_t count, int64_t* counts, int64_t* left
 ) except -1 nogil:
-    """Count the characters of a text that occurs `count` times. `left`: how many more may come in all texts."""
+    """Count the characters of a text that occurs `count` times. left: number of characters that may follow."""
     cdef size_t at = 0
     cdef uint32_t c
     while at < n:

@@ -241,10 +241,10 @@ cdef class UnigramLearner:
         return self._counted(slot, n_slots, True)
 
     def alternatives(self, size_t first, size_t end):
-        """Return for each of some pieces the pieces that its text would become without it.
+        """Return, for pieces first to end - 1, the pieces that the text of each piece would become without it.
 
-        Returns (pieces of all, end to end; number of them for each): arrays of uint32. 0: its text cannot become
-        anything else. NONE: it becomes other pieces even now.
+        Returns two uint32 arrays: the pieces for all texts, end to end, and their number for each text. Number 0:
+        the text can become nothing else. NONE: the text becomes other pieces even now.
         """
         cdef Ids others = Ids(NULL, 0, 0)
         cdef array.array numbers
@@ -314,7 +314,7 @@ cdef class UnigramLearner:
                     at += numbers[k] if numbers[k] != NONE else 0
                     i += 1
             sort_keyed(candidates, n_candidates)
-            # Like sentencepiece, which stops at exactly this number: if more are kept already, all are.
+            # As in sentencepiece, which stops at exactly n_wanted: if more pieces are kept already, it keeps all.
             if n <= n_wanted:
                 n_candidates = min(n_candidates, n_wanted - n)
             for i in range(n_candidates):

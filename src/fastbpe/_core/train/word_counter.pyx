@@ -44,8 +44,8 @@ cdef enum:
     READ_AHEAD_BYTES = 16  # bytes at the end of the block that stay zero, so that n_letters stops in them
     BOUNDARY = 0x1F  # sentencepiece's boundary character: no piece contains it
 
-# U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece replaces characters outside its alphabet by it, so it skips
-# sentences that contain it.
+# U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece writes it for characters outside the alphabet, so sentences that
+# already contain it are skipped.
 cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"
 
 
