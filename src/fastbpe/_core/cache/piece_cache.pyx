@@ -48,7 +48,7 @@ cdef extern from "simd/entries.h" nogil:
 
 cdef enum:
     MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
-    MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all to be moved later, at which gaps are filled
+    MAX_IDS_BEHIND_GAP = 1 << 14  # ids after the first gap, all moved later, at which gaps are filled
     MAX_KEPT_IDS = 1 << 12  # a long piece with more ids is not cached
     MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached; longer ones hardly ever repeat
 

@@ -131,7 +131,7 @@ cdef class TwoPhases:
 
 
 def superword_ids(Vocabulary vocabulary not None):
-    """List the ids of tokens that have an English letter right before a space: they span words."""
+    """List the ids of tokens that have an ASCII letter right before a space: such tokens span words."""
     cdef const Tables* tables = &vocabulary.tables
     cdef const uint8_t* token
     cdef uint32_t i, k

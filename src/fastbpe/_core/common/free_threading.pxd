@@ -10,8 +10,9 @@ state. The interpreter can therefore not stop that thread for a fork, and the ch
 PyMutex would not work: a thread that waits for one detaches its thread state, and may be handed the mutex while
 all other threads are stopped. Code without a thread state (nogil) must not take a lock.
 
-An attribute that is created at its first use is created without a lock, and stored under one unless another thread
-was faster. It is never replaced, so a reader that has seen its atomic flag, or has held the same lock, may use it.
+An attribute that is created at its first use is created without a lock. The thread then stores it under a lock,
+unless another thread was faster. The attribute is never replaced, so a reader that has seen its atomic flag, or has
+held the same lock, may use it.
 """
 
 from fastbpe._core.common.atomics cimport claim, clear_flag, yield_thread

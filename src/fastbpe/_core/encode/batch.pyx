@@ -36,7 +36,7 @@ cdef list lists_of_texts(
     texts: an iterable of str, or of bytes-like UTF-8.
     allowed, disallowed: as in Pipeline.encode().
     num_threads: int or None, as in Encoder.encode_batch().
-    before, behind: ids of the template before each text and behind it.
+    before, behind: ids of the template before and after each text.
     """
     cdef list out = [], batch
     cdef int n_threads

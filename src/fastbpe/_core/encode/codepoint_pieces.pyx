@@ -75,7 +75,7 @@ cdef class Tokens:
     def pieces(self, list names not None):
         """Return the pieces as a list of str; the piece of unknown characters is their text.
 
-        names: the piece of each id; the list contains these same objects.
+        names: the piece of each id; the returned list contains these objects themselves.
         """
         return self._pieces(names, False)
 

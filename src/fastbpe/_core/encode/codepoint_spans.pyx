@@ -90,7 +90,7 @@ cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normali
 
 
 cdef inline size_t _source(const Places* places, size_t at, size_t n) noexcept nogil:
-    """Return the offset in a text of n bytes of the character from which the byte `at` of the changed text comes."""
+    """Return the offset, in a text of n bytes, of the character that byte `at` of the changed text comes from."""
     if at >= places.n:
         return n
     return 0 if places.items[at] == FB_NOWHERE else places.items[at]

@@ -245,7 +245,7 @@ cdef class _Trial:
     cdef Splitter _splitter
     cdef size_t _n_tail
     cdef Buffer _text  # the tail, then the bytes after it
-    cdef Buffer _split  # the text to split: the same, or the tail's substitute and the bytes after it
+    cdef Buffer _split  # the text to split: like _text, but the tail may be replaced by its substitute
     cdef size_t _n_split_tail  # bytes of the tail in `_split`
     cdef size_t _lines_end  # offset in the tail after its last line ending, if a substitute has one; otherwise 0
     cdef Ends _ends

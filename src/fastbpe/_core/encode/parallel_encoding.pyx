@@ -423,7 +423,7 @@ cdef class Jobs:
     cdef int add_lists(self, int n_threads, list out, tuple before=(), tuple behind=()) except -1:
         """Do all jobs, and append a list of ids per text to `out`, which is hidden from the garbage collector.
 
-        before, behind: ids of the template before each text and behind it.
+        before, behind: ids of the template before and after each text.
 
         The calling thread makes the lists of finished jobs while other threads work, and does jobs in between.
 

@@ -81,7 +81,7 @@ cdef int merge_with_spans(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:end], and record their spans.
 
-    tables: of the vocabulary; for characters, with a spelling that traces.
+    tables: those of the vocabulary; for a vocabulary of characters, with a spelling that traces.
     drops_bytes: the vocabulary lacks some bytes, and these are left out.
 
     Requires: scratch.ends has the pieces.
@@ -159,7 +159,7 @@ cdef int _merge_characters(
 
 
 cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether tokenizers spells a token as its text: a Unigram's unknown token, unless bytes replace it."""
+    """Tell whether tokenizers shows a token as its text: Unigram's unknown token, unless its bytes have tokens."""
     cdef size_t i
     if tables.segmenting == NULL or tables.segmenting.kind != UNIGRAM or token != tables.spelling.unknown_id:
         return False

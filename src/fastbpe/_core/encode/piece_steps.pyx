@@ -122,9 +122,8 @@ cdef class PieceSteps:
     cdef int _read_as_sentencepiece(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """Do the work of find_symbols() for normalized text that may not be UTF-8.
 
-        sentencepiece walks from one lead byte to the next and takes as many bytes as it announces, whatever they
-        are. No token contains such a character if it is not UTF-8: it becomes the ids of its bytes, or one unknown
-        id.
+        sentencepiece reads a character as the number of bytes that its lead byte announces, without checking them.
+        A character that is not UTF-8 is in no token: it becomes the ids of its bytes, or one unknown id.
         """
         cdef const Characters* characters = self.vocabulary.tables.characters
         cdef size_t at = 0, start = 0, n_bytes

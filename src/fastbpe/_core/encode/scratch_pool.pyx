@@ -357,7 +357,7 @@ cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) exc
 
 
 cdef int offer_gil(Scratch* scratch, size_t n_units) except -1:
-    """Release the GIL from time to time, before a short text is encoded while holding it.
+    """Release the GIL from time to time, before a short text is encoded under the GIL.
 
     n_units: units of the text.
     """

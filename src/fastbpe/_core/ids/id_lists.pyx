@@ -93,7 +93,7 @@ cdef enum:
     TURN_IDS = 1 << 15  # ids to make between two sleeps of lists_in_turns: less than a millisecond of work
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
-    PART_IDS = 1024  # ids to write to a list before its size is set: it is then valid at an exception
+    PART_IDS = 1024  # ids to write to a list before its size is set, so that an exception leaves a valid list
     MAX_SPARES = 32  # dropped arrays of a kind to keep: encode_files with 16 threads has up to 34 at a time
     MIN_SPARE_BYTES = 1 << 18  # smallest array whose memory is kept; malloc reuses smaller ones well
     MAX_SPARE_BYTES = 1 << 25  # limit on the memory of all kept arrays of a kind
@@ -161,7 +161,7 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 
 
 cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
-    """Reuse the memory of an array of spans_array() in the same way; NULL if no array fits."""
+    """Do the work of take_spare() for arrays of spans_array(); NULL if no array fits."""
     cdef size_t held
     return <int64_t*> _take_spare(&_spares[1], sizeof(int64_t), n_units, capacity, &held)
 
@@ -267,7 +267,7 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
 
 
 cdef list ids_list(const uint32_t* ids, size_t n, tuple before=(), tuple behind=()):
-    """Make a list of n ids, with other ids before and behind them."""
+    """Make a list of n ids, with other ids before and after them."""
     cdef list out = new_list(len(before) + n + len(behind))
     for item in before:
         add_item(out, item)
@@ -368,7 +368,7 @@ cdef void fit_list(list out) noexcept:
 cdef list new_list(size_t n):
     """Make an empty list with capacity for n items, for add_ids(), add_item(), add_span() or append_ids().
 
-    These set the size only after the items, so the list is valid whenever Python code can see it; see also hide().
+    They set the size only after the items, so the list is valid whenever Python code can see it; see also hide().
     """
     cdef list out = list_with_capacity(n)
     if n:

@@ -2,6 +2,6 @@
 
 Most text needs no change. A table look-up decides about an ASCII character before another one, eight bytes at a
 time where words stay as they are. For any other character one bit tells whether a rule or a user-defined symbol
-may begin with it. A model without rules that does not trim (Llama 2, Mistral) is not normalized at all: spaces stay
-spaces, one byte instead of the three of U+2581, so that most words fit a key of 15 bytes.
+may begin with it. Text for a model without rules that does not trim (Llama 2, Mistral) is not normalized at all:
+spaces stay spaces, one byte instead of the three of U+2581, so that most words fit a key of 15 bytes.
 """

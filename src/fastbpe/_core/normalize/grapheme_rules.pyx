@@ -33,7 +33,7 @@ cdef enum:
 
 
 cdef struct Written:
-    # What the step has written so far.
+    # Output of the step so far.
     Buffer* out
     Places* places  # NULL: not requested
     size_t kept  # text from here on is unchanged and not written yet

@@ -36,7 +36,7 @@ cdef class TextStep:
     """Base class of the steps. This one changes nothing."""
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Change a text. Returns False, whatever is in `out`, if the text does not change.
+        """Change a text. Returns False if the text does not change; `out` may then have any content.
 
         out: receives the changed text, if the result is True.
         places: NULL, or receives the offset that each byte of `out` comes from.

@@ -185,7 +185,7 @@ cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
 
 
 cdef inline int32_t _best_before(const Lattice* lattice, size_t at, float score, float* best) noexcept nogil:
-    """Return the node that ends at a position and has the best total with a score after it; the first if equal."""
+    """Return the node with the best total plus `score`, among those that end at a position; on ties, the first."""
     cdef int32_t found = BEGINNING
     cdef uint32_t i, node
     cdef float total

@@ -4,9 +4,10 @@ Added tokens of Hugging Face's files also have conditions, and may include adjac
 SpecialMatcher.
 
 A trie (its edges in one open-addressing hash table) finds the tokens that begin at an offset. A search takes at
-most the text's length times the longest token's. Most text is skipped without a look-up in the trie: if all tokens
-begin with the same byte, by memchr; otherwise simd/prefixes.h tests the first three bytes (with AVX2, at 32 offsets
-together). This matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
+most as many steps as the text's length times the longest token's length. Most text is skipped without a look-up in
+the trie: if all tokens begin with the same byte, by memchr; otherwise simd/prefixes.h tests the first three bytes
+(with AVX2, at 32 offsets together). This matters for vocabularies such as phi-2, whose added tokens are runs of
+spaces.
 """
 
 cimport cython

@@ -25,9 +25,9 @@ cdef struct Cell:
 
 
 cdef struct PieceMark:
-    # Which of CELLS_PER_MARK neighbouring cells precede a piece, to find the piece of a cell.
+    # Marks of the cells that precede a piece, for CELLS_PER_MARK neighbouring cells: they find a cell's piece.
     uint32_t starts  # bit i: the i-th cell is the NONE before a piece
-    uint32_t n_before  # number of such cells before these
+    uint32_t n_before  # number of marked cells before these
 
 
 cdef struct Pair:

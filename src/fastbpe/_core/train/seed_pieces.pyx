@@ -11,7 +11,7 @@ For tokenizers (by_characters), the suffix tree has characters instead of bytes,
 a string whose occurrences all end words is not a node: each continues with the NUL.
 
 Suffixes are divided among threads: those that begin with the same two bytes go to the same thread. A string that
-can be a piece has at least two characters, so all its occurrences are there.
+can be a piece has at least two characters, so one thread finds all its occurrences.
 """
 
 cimport cython

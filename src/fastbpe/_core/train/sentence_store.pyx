@@ -429,7 +429,7 @@ cdef class CountedSentences:
         return {c: counts[c] for c in self._known if c in counts}
 
     def words(self):
-        """Count the words, whatever their position. Returns a PieceTable."""
+        """Count the words, without marks of sentence ends. Returns a PieceTable."""
         cdef PieceTable out = PieceTable()
         cdef Buffer made = Buffer(NULL, 0, 0)
         cdef size_t i
