@@ -86,7 +86,7 @@ def test_name_of_a_file_shows_every_character(page: Page) -> None:
       document.body.dispatchEvent(new DragEvent("drop", options));
     }"""
     page.evaluate(drop)
-    page.get_by_role("alert").get_by_text("a⟨U+202E⟩txt.exe has more than 8 MB").wait_for()
+    page.get_by_role("alert").get_by_text("a⟨U+202E⟩txt.exe is larger than 8 MB").wait_for()
 
 
 def test_chat_names_what_a_vocabulary_lacks(page: Page) -> None:

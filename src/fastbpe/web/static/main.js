@@ -83,11 +83,11 @@ async function begin() {
   const open = async (file) => {
     if (VOCABULARY.test(file.name)) {
       if (file.size <= MAX_VOCABULARY) await add(addFile(file));
-      else complain(`${file.name} has more than ${MAX_VOCABULARY / 1024 / 1024} MB; start fastbpe web with -m and its path instead.`);
+      else complain(`${file.name} is larger than ${MAX_VOCABULARY / 1024 / 1024} MB; start fastbpe web with -m and its path instead.`);
       return;
     }
     if (file.size > MAX_FILE) {
-      complain(`${file.name} has more than ${MAX_FILE / 1024 / 1024} MB; the page is for smaller texts.`);
+      complain(`${file.name} is larger than ${MAX_FILE / 1024 / 1024} MB, the limit for a text on this page.`);
       return;
     }
     const content = await file.text();

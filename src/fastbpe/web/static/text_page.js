@@ -67,7 +67,7 @@ export class TextPage {
       history.replaceState(null, "", fragment);
       await navigator.clipboard.writeText(location.href).catch(() => {}); // the address bar has it, too
       byId("news").textContent = "Link copied.";
-      byId("sizes").textContent = "Link copied; it is in the address bar, too. It holds the text, and nothing was sent.";
+      byId("sizes").textContent = "Link copied; it is in the address bar, too. The link holds the text; nothing was sent.";
     } catch (error) {
       complain(error.message);
     }
