@@ -84,7 +84,7 @@ def count_chats(
         For each chat the number of tokens, or an error.
 
     Raises:
-        WorkerError: the template exceeds the limit on time.
+        RenderingError: the template exceeds the limit on time.
         ImportError: jinja2 is not installed.
     """
     counts: list[int | ChatError] = []

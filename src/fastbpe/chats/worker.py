@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     max_characters: int
 
 
-class WorkerError(ChatError):
+class RenderingError(ChatError):
     """The worker ended before it had rendered all texts."""
 
 
@@ -48,7 +48,7 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
         the memory exceeds its limit.
 
     Raises:
-        WorkerError: a run takes too long, or the worker crashes.
+        RenderingError: a run takes too long, or the worker crashes.
     """
     import subprocess  # here: `fastbpe count` starts this module, and only --messages needs it
 
@@ -70,11 +70,11 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )
     except subprocess.TimeoutExpired:
-        raise WorkerError(too_long) from None
+        raise RenderingError(too_long) from None
     if done.returncode:
         is_late = -done.returncode in (getattr(signal, "SIGXCPU", None), getattr(signal, "SIGKILL", None))
         ended = f"chat template: the process that renders it ended with the status {done.returncode}"
-        raise WorkerError(too_long if is_late else ended)
+        raise RenderingError(too_long if is_late else ended)
     answers = map(json.loads, done.stdout.splitlines())
     return [
         ChatError(f"chat template: {answer['error']}") if "error" in answer else answer["text"]

@@ -136,7 +136,7 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
 
 def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -> int:
     n = len(separator)
-    certain = _certain(path, packing, separator, place)
+    certain = place if n == 1 else _certain(path, packing, separator, place)
     with unpacked(path, packing) as file:
         skip(file, certain)
         data, at = b"", certain
