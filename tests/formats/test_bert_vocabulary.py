@@ -66,7 +66,11 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
     [
         (LINES, {"tokenizer_class": "TapasTokenizer"}, r"which has its own rules \(it encodes a question"),
         (LINES, {"do_lower_case": 1}, "do_lower_case: must be true or false, not 1"),
-        (LINES, {"sep_token": None}, "puts the sep token around texts, but '' has no id: set sep_token in"),
+        (
+            LINES,
+            {"sep_token": None},
+            "puts the sep token around texts, but no file names one that has an id: set sep_",
+        ),
         ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, so the token '<p>', which has no line"),
         (["[UNK]\ud800", *LINES], {}, "invalid UTF-8 at offset 5, in bytes"),
     ],

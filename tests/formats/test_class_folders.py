@@ -133,7 +133,7 @@ def test_file_that_agrees_with_its_class_loads_without_a_warning(tmp_path: Path)
 
 def test_token_around_texts_without_an_id_is_named(tmp_path: Path) -> None:
     fill(tmp_path, "Deberta", tokenizer_json.small(), cls_token=None)
-    with pytest.raises(FormatError, match="DebertaTokenizer puts the cls token around texts, but '' has no id"):
+    with pytest.raises(FormatError, match="DebertaTokenizer puts the cls token around texts, but no file names"):
         fastbpe.load(tmp_path)
 
 

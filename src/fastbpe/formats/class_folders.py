@@ -342,8 +342,8 @@ class _OfBuilt:
             puts = f"{self.where}: the class {self.class_name}Tokenizer puts the"
             if name in ROLES:
                 raise FormatError(
-                    f"{puts} {name} token around texts, but {content!r:.60} has no id: set {name}_token in "
-                    "tokenizer_config.json to another token"
+                    f"{puts} {name} token around texts, but no file names one that has an id: set {name}_token in "
+                    "tokenizer_config.json to a token of the vocabulary"
                 )
             raise FormatError(
                 f"{puts} token {content!r:.60} into texts, but the vocabulary lacks it, and there is no unknown "

@@ -346,8 +346,8 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
     if bool(part.fingerprint) != bool(first.fingerprint):
         told, untold = (part, first) if part.fingerprint else (first, part)
         raise FormatError(
-            f"{untold.path}: no file says which tokenizer made its ids, but {told.path.name} names one: encode "
-            "both in the same way, or keep them apart"
+            f"{untold.path}: no file says which tokenizer made its ids, but the tokenizer of {told.path.name} is "
+            "known: encode both in the same way, or keep them apart"
         )
     for name, one, other in (
         ("tokenizer", first.fingerprint, part.fingerprint),

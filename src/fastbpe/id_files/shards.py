@@ -144,6 +144,7 @@ def encode_files(
         shard: (number of the shard, number of all shards); None: write one file.
     """
     target = as_path(out)
+    check_suffix(target)
     check_header(job.header, target)
     number = None if shard is None else checked_shard(shard)
     path = target if number is None else shard_path(target, number)
@@ -248,8 +249,8 @@ def write_shard(
         out, shard, job, encoder, num_threads: as for `encode_files`.
     """
     started = time.perf_counter()
-    path = shard_path(as_path(out), number := checked_shard(shard))
-    check_suffix(path)
+    check_suffix(target := as_path(out))
+    path = shard_path(target, number := checked_shard(shard))
     if isinstance(path, Path) and not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; create it first", str(path.parent))
     settings = manifests.settings_of(job, number, "")

@@ -196,7 +196,7 @@ def read_sequences(source: Any, base_size: int, report: Any) -> Sequences:
                 )
             sequences.add(sequence, count)
         return sequences
-    each: Iterable[Any] = (source,) if dimensions(source) == 1 else each_sequence(source)
+    each: Iterable[Any] = (source,) if dimensions(source) == 1 else each_sequence(source, "the source")
     for i, sequence in enumerate(each):
         sequences.add(sequence)
         if not i % _SEQUENCES_PER_REPORT:

@@ -24,6 +24,7 @@ from fastbpe._core.train.log_scores import log_probabilities
 from fastbpe._core.train.seed_pieces import SeedFinder
 from fastbpe._core.train.sentence_store import CountedSentences, SentenceStore, sorted_words
 from fastbpe._core.train.unigram_learner import UnigramLearner, add_floats
+from fastbpe._utils.file_statuses import status_of
 from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
@@ -341,7 +342,9 @@ def _add_seeds_of_file(scored: _Scored, path: str, is_valid: Callable[[str], boo
         data = Path(path).read_bytes()
     except OSError as error:
         raise SpecError(
-            f"seed_sentencepieces_file={path!r}: {error.strerror}", f'"{path}": {error.strerror}', "NOT_FOUND"
+            f"seed_sentencepieces_file={path!r}: {error.strerror}",
+            f'"{path}": {error.strerror}',
+            status_of(error),
         ) from error
     lines = data.decode("utf-8", "replace").split("\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):

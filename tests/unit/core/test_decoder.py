@@ -99,6 +99,12 @@ def test_arrays_of_every_integer_type_and_stride_are_decoded(tokenizer: Tokenize
     assert tokenizer.decode(list(ids)) == "abcd"
 
 
+def test_id_without_a_sequence_has_no_position_in_the_error(tokenizer: Tokenizer) -> None:
+    for call in (tokenizer.id_to_token, tokenizer.decoder().push):
+        with pytest.raises(InvalidTokenError, match=r"^id 300 is not a token of this vocabulary"):
+            call(300)
+
+
 def test_negative_id_in_array_raises_invalid_token_error(tokenizer: Tokenizer) -> None:
     with pytest.raises(InvalidTokenError, match="id -1 at position 0"):
         tokenizer.decode(np.array([-1], dtype="i4"))

@@ -186,8 +186,10 @@ def test_wrong_arguments_are_refused_before_anything_is_written(code_tokenizer: 
     (corpus / "out-00001-of-00002.parquet").touch()
     with pytest.raises(ValueError, match="is both a shard of the output and an input"):
         code_tokenizer.encode_files(corpus, corpus / "out.parquet", shard=(0, 2))
-    with pytest.raises(ValueError, match=r"ids are written to \.bin"):
+    with pytest.raises(ValueError, match=r"out\.txt: ids are written to \.bin"):
         fastbpe.write_shard(code_tokenizer, ["a"], corpus / "out.txt", (0, 1))
+    with pytest.raises(ValueError, match=r"out\.txt: ids are written to \.bin"):
+        code_tokenizer.encode_files(corpus, corpus / "out.txt", shard=(0, 2))
     with pytest.raises(TypeError, match="document 1 is NoneType, not str or bytes"):
         fastbpe.write_shard(code_tokenizer, ["a", None], corpus / "out.bin", (0, 1))  # type: ignore[list-item]
     large = code_tokenizer.with_special_tokens({"<large>": 65536})

@@ -332,6 +332,8 @@ def test_options_of_other_modes_are_refused() -> None:
         fastbpe.train(["ab"], vocab_size=300, character_coverage=1.0)
     with pytest.raises(OptionError, match="needs base=, or base_size="):
         fastbpe.train([[0]], mode="ids", vocab_size=300)
+    with pytest.raises(TypeError, match=r"^the source must be an iterable of sequences, not str; load the "):
+        train("f.npy")
 
 
 @pytest.mark.parametrize("option", [{"num_threads": 2}, {"num_threads": 1}, {"max_memory_bytes": 1 << 20}])

@@ -40,6 +40,15 @@ def test_empty_seed_file_leaves_the_characters(tmp_path: Path) -> None:
     assert learned_pieces(model) == expected.learn(kept_sentences(sentences))
 
 
+@pytest.mark.parametrize(
+    ("name", "status"), [("", "FAILED_PRECONDITION"), ("none", "NOT_FOUND"), ("n" * 300, "INVALID_ARGUMENT")]
+)
+def test_seed_file_that_cannot_be_read_has_the_status_of_its_error(name: str, status: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="seed_sentencepieces_file=") as caught:
+        learned_model([b"1a 1a1a"] * 5, {"vocab_size": 20, "seed_sentencepieces_file": str(tmp_path / name)})
+    assert caught.value.code == status
+
+
 @pytest.mark.parametrize("frequency", ["3_0", "３", "٣"])
 def test_frequency_of_a_seed_is_ascii_digits(frequency: str, tmp_path: Path) -> None:
     path = tmp_path / "seeds.tsv"

@@ -424,12 +424,12 @@ cdef class Decoder(IdReader):
             token_id = as_int(token_id, 0, self._takes_bools)
         cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         if overflow or not 0 <= value < self._n_ids:
-            raise self._unknown(token_id, 0)
+            raise self._unknown(token_id, -1)
         if is_set(&self._has_slots):
             if self._slots[value].tag:
                 data = slot_token(&self._slots[value], &n)
                 return PyBytes_FromStringAndSize(<const char*> data, <Py_ssize_t> n)
-            raise self._unknown(token_id, 0)
+            raise self._unknown(token_id, -1)
         special = self._special.get(token_id)
         if special is not None:
             return special
@@ -437,7 +437,7 @@ cdef class Decoder(IdReader):
             token = self._vocabulary.token(<uint32_t> value)
             if token:
                 return token
-        raise self._unknown(token_id, 0)
+        raise self._unknown(token_id, -1)
 
     @property
     def n_ids(self):

@@ -75,11 +75,12 @@ cdef class IdReader:
         return 0
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
-        """Make the error for an id that is not a token."""
+        """Make the error for an id that is not a token. position: its index in a sequence; -1: it is alone."""
         cdef object value = operator.index(token_id)
+        cdef str place = f" at position {position}" if position >= 0 else ""
         cdef str gaps = ", with gaps" if 0 <= value < self._n_ids else ""  # this id is in a gap
         return InvalidTokenError(
-            f"id {short_repr(value)} at position {position} is not a token of this vocabulary (its ids are between "
+            f"id {short_repr(value)}{place} is not a token of this vocabulary (its ids are between "
             f"0 and {<int64_t> self._n_ids - 1}{gaps})"
         )
 

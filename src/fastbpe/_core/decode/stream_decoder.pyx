@@ -205,7 +205,7 @@ cdef class StreamDecoder:
             reader._make_slots()
         if overflow or not 0 <= value < reader._n_ids or not reader._slots[value].tag:
             if self._unknown == RAISE:
-                raise reader._unknown(token_id, 0)
+                raise reader._unknown(token_id, -1)
             if self._unknown == SKIP:
                 return ""
             value = reader._n_ids

@@ -124,9 +124,9 @@ cdef class MergeLearner:
         The subclass then fills cells, weights and the lengths of base symbols.
         """
         if n_cells >= DEAD:  # positions have 32 bits
-            raise MemoryError(f"{n_cells} cells of symbols in distinct pieces: the limit is 2**32 - 3")
+            raise MemoryError("the distinct pieces or sequences have more than 2**32 - 3 symbols: train on less text")
         if n_ids >= TAIL:
-            raise MemoryError(f"{n_ids} ids: the limit of the learner is 2**31 - 1")
+            raise MemoryError(f"{n_ids} ids: the limit of training is 2**31 - 1; lower vocab_size=")
         self._max_ids = <uint32_t> n_ids
         self._n_cells = n_cells
         self._state.cells = <Cell*> allocated(n_cells, sizeof(Cell))
@@ -223,7 +223,7 @@ cdef class MergeLearner:
             return 0
         if wanted >= NONE:
             with gil:
-                raise MemoryError("more than 2**32 - 2 pairs: too many to learn from")
+                raise MemoryError("the text has more than 2**32 - 2 distinct pairs: train on less text")
         wanted = max(wanted, self._pairs_capacity + self._pairs_capacity // 2, <size_t> 4096)
         resize(<void**> &self._state.counts, &self._counts_capacity, wanted, sizeof(int64_t))
         resize(<void**> &self._state.pairs, &self._pairs_capacity, wanted, sizeof(Pair))

@@ -137,7 +137,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
-    where = f"read back from the new {format} file"
+    where = f"in the new {format} file"
     lines = () if text is None else text.splitlines(keepends=True)
     excused = Excused(unigram_sums.between(one, again))
     max_ordinary = _NATIVE_TEXTS if format == "native" else None
@@ -152,7 +152,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
         for line in lines:
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
             if difference.expected != difference.found and not excused.excuses(difference):
-                where = f"in {owner.name}, from the new {format} file"
+                where = f"in {owner.name} with the new {format} file"
                 raise FormatError(f"{describe(one, difference, where)}; {_WAY_OUT}")
     return done._replace(owner=None if owner is None else owner.name)
 
@@ -163,7 +163,7 @@ def compare_all(
     where: str,
     lines: Iterable[str] = (),
     max_ordinary: int | None = None,
-    way_out: str = "convert it again",
+    way_out: str = "convert the original again",
     excused: Callable[[Difference], bool] | None = None,
 ) -> int:
     """Compare tokens, a probe made of the vocabulary, special tokens, and lines of a text.
@@ -183,7 +183,7 @@ def compare_all(
         FormatError: they differ; the message contains the token, or the text with both lists of ids.
     """
     if changed := _changed_token(one, other):
-        raise FormatError(f"{changed}, {where}; {way_out}")
+        raise FormatError(f"{changed} {where}; {way_out}")
     n_texts = 0
     plans: list[tuple[Iterable[str], frozenset[str] | str]] = [
         (islice(probe(one), max_ordinary), frozenset()),
@@ -270,9 +270,8 @@ def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
     at = next((i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), None)
     at = min(len(expected), len(found)) if at is None else at
     return (
-        f"ids would change: the text {shown_text(text)} is {shown_ids(expected, at)}, {where} it is "
-        f"{shown_ids(found, at)}; the first token that differs is {_token(tokenizer, expected, at)}, which "
-        f"becomes {_token(tokenizer, found, at)}"
+        f"the text {shown_text(text)} is {shown_ids(expected, at)}, but {shown_ids(found, at)} {where}; the first "
+        f"tokens that differ are {_token(tokenizer, expected, at)} and {_token(tokenizer, found, at)}"
     )
 
 
@@ -294,25 +293,25 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
     try:
         return f"{tokenizer.id_to_token(ids[at])!r:.60} ({ids[at]})"
     except FastbpeError:
-        return f"the id {ids[at]}, which is not a token here,"
+        return f"the id {ids[at]}, which has no token"
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:
-    """Return the beginning of a message that names a token that would change; "" if all are the same."""
+    """Return the beginning of a message that names a token that differs; "" if all tokens are the same."""
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
-            return f"{name!r} ({token_id}) would no longer be a special token"
+            return f"{name!r} ({token_id}) is a special token, but not"
     if one.mode != "byte":
         return ""
     for name in special.keys() - one.special_tokens.keys():
-        return f"{name!r} ({special[name]}) would become a special token"
+        return f"{name!r} ({special[name]}) is not a special token, but is one"
     for i, (token, found) in enumerate(
         zip(one._family.vocabulary.tokens(), other._family.vocabulary.tokens(), strict=False)
     ):
         if token != found:
-            return f"the token {i}, {token!r:.60}, would be {found!r:.60}"
-    return "" if one.n_vocab == other.n_vocab else f"there would be {other.n_vocab} ids instead of {one.n_vocab}"
+            return f"the token {i} is {token!r:.60}, but {found!r:.60}"
+    return "" if one.n_vocab == other.n_vocab else f"there are {one.n_vocab} ids, but {other.n_vocab}"
 
 
 # The probe

@@ -62,9 +62,9 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))
     try:
-        n_texts = verify_export.compare_all(one, other, f"in {where}", lines, excused=excused)
+        n_texts = verify_export.compare_all(one, other, "in this file", lines, excused=excused)
     except FormatError as error:
-        raise FormatError(f"{where}: {error}") from None
+        raise FormatError(f"{where}: differs from the original: {error}") from None
     if excused.n:
         why = unigram_sums.described(excused.shown)
         warnings.warn(f"{where}: {excused.n} of {n_texts} texts get other ids: {why}", FormatWarning, stacklevel=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -20,8 +21,10 @@ SequenceSource = Iterable[Iterable[int]] | Mapping[tuple[int, ...], int]
 _BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
 
 
-def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
+def each_sequence(source: Iterable[Any], name: str = "a batch") -> Iterator[Any]:
     """Iterate over the sequences of a batch: the rows of a two-dimensional array, or the items of an iterable.
+
+    name: noun for the batch in messages.
 
     Raises:
         TypeError: the batch is a single sequence, a str, or not iterable.
@@ -29,12 +32,13 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:
         raise TypeError(
-            "a batch must be an iterable of sequences or an array of two dimensions, but this array has "
+            f"{name} must be an iterable of sequences or an array of two dimensions, but this array has "
             f"{n_dimensions}; to pass a single sequence, put it into a list"
         )
-    source = items_in(source, "a batch")
+    source = items_in(source, name)
     if isinstance(source, str) or not isinstance(source, Iterable):
-        raise TypeError(f"a batch must be an iterable of sequences, not {type(source).__name__}")
+        way_out = "; load the file first, such as by numpy.load" if isinstance(source, (str, os.PathLike)) else ""
+        raise TypeError(f"{name} must be an iterable of sequences, not {type(source).__name__}{way_out}")
     return iter(source)
 
 
