@@ -28,7 +28,7 @@ class PatternError(FastbpeError, ValueError):
 
 
 class VocabularyError(FastbpeError, ValueError):
-    """Error for an inconsistent vocabulary (a missing byte, a rank given twice, …), or one unfit for the call.
+    """Error for an inconsistent vocabulary (a missing byte, a rank given twice, …), or one that a call cannot use.
 
     >>> import fastbpe
     >>> try:
@@ -81,7 +81,8 @@ class SpecialTokenError(FastbpeError, ValueError):
             token: str – the new token.
             token_id: int – id of the ordinary token.
             special: bool – whether the new token is special.
-            may_share: bool – whether a token that is not special may have this text if it has this id.
+            may_share: bool – whether a token that is not special may have the bytes of the ordinary token if it
+                also has its id.
         """
         if not special:
             told = f"token {token!r} is already in the vocabulary, as the ordinary token {token_id}"
@@ -139,7 +140,7 @@ class NoUnknownTokenError(VocabularyError):
     """
 
     def saying(self, text: str) -> NoUnknownTokenError:
-        """Return this error with the text of another library; its note contains ours, which names the way out."""
+        """Return this error with another library's text. A note keeps its own text, which names the way out."""
         made = NoUnknownTokenError(text)
         vars(made)["__notes__"] = [str(self), *vars(self).get("__notes__", ())]
         return made

@@ -127,7 +127,7 @@ class Spelling(NamedTuple):
 
 
 class Symbols(NamedTuple):
-    """Symbols that merging makes, if tokens are not spelled as they are, as in CTRL and PhoBERT.
+    """Symbols that merging makes, if their spelling differs from that of the tokens, as in CTRL and PhoBERT.
 
     There, the symbol `ab</w>` at the end of a word is the token `ab`, and `ab` at any other place is `ab@@`.
 
@@ -190,9 +190,9 @@ class Model(NamedTuple):
         fingerprint: str – fingerprint stored in the file; "": the file stores no fingerprint.
         training: the training report; {}: fastbpe did not train this vocabulary.
         spelling: spelling of base symbols that are characters; None: base symbols are bytes.
-        scores: bytes – score of each id, float64, of a spelling of the kind "Unigram".
+        scores: bytes – score of each id, float64, if the kind of the spelling is "Unigram".
         supermerges: merges of whole words after `merges` (merges_rule must be "merges"); None: no such merges.
-        symbols: symbols that `merges` merges; None: it merges tokens.
+        symbols: symbols that `merges` joins; None: `merges` joins tokens.
     """
 
     tokens: list[bytes] | None
@@ -293,9 +293,9 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
 TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
-#: Such classes that have an id for each byte.
+#: Classes of transformers, which run in Python, with an id for each byte.
 BYTE_DECODERS = ("ByT5", "Perceiver")
-#: All such classes, and one that decodes by its own rules.
+#: The classes of both kinds, and one that decodes by its own rules.
 PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")
 
 
@@ -394,7 +394,7 @@ class CodePointModel(_CodePointFields):
 
     @property
     def is_behind_unknown(self) -> bool:
-        """Tell whether texts are encoded behind the unknown token, whose ids are dropped then: SigLIP."""
+        """Tell whether texts are encoded after the unknown token, whose ids are then dropped, as for SigLIP."""
         return self.conventions is not None and self.conventions.decoder == "Siglip"
 
     def as_sentencepiece(self) -> CodePointModel:
@@ -458,7 +458,7 @@ class CodePointModel(_CodePointFields):
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
-        """Dict from piece to id; of two equal pieces, to the one never found in text, as in sentencepiece."""
+        """Dict from piece to id; of two equal pieces, the id of the one that is never found in text."""
         ids = {piece: i for i, piece in enumerate(self.pieces)}
         if len(ids) < self.n_pieces:
             pairs = zip(self.pieces, self.types, strict=True)

@@ -124,7 +124,7 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         r" ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*",
         _SPACES,
     ]),
-    # Kimi K2 and later, Moonlight (2025), from their tokenization_kimi.py: o200k, except that Chinese is apart.
+    # Kimi K2 and later, Moonlight (2025), from their tokenization_kimi.py: o200k, but Chinese is split off.
     "kimi": "|".join([
         r"[\p{Han}]+",
         *(words.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]") for words in _O200K_WORDS),
@@ -177,7 +177,7 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         r"\s{1,2}(?!\S)",
         r"\s{1}",
     ]),
-    # Youtu (2025): Korean, signs of East Asia, bopomofo, Chinese and Japanese, each apart; then o200k with single
+    # Youtu (2025): splits at Korean, East Asian signs, bopomofo, Chinese and Japanese; then o200k with single
     # digits.
     "youtu": (
         rf"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|{_CHINESE_JAPANESE}",
@@ -211,8 +211,8 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
             _FIRST_OF_THREES,
         ]),
     ),
-    # Trinity (2025), as llama.cpp splits: numbers by threes from the right; the first of them with the text before
-    # it, which the other regexes split off; then scripts without spaces, then deepseek_v3.
+    # Trinity (2025), as llama.cpp splits: numbers by threes from the right (the first digits of a number are in a
+    # piece with the text before it, until later regexes split it); then scripts without spaces, then deepseek_v3.
     "afmoe": (
         r"(?<=\p{N})\p{N}{3}|\P{N}*+\p{N}{1,3}(?=(?:\p{N}{3})*+(?!\p{N}))|\P{N}++",
         "[一-鿿㐀-䶿\u8c48-\ufaff぀-ゟ゠-ヿ･-ﾟ\u2f00-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿ\ua9e0-\ua9ff가-\ud7afᄀ-ᇿ]+",

@@ -261,7 +261,7 @@ def _require_ray() -> Any:
 
 
 def _remote(ray: Any, task: Any, **options: Any) -> Any:
-    """Return a remote function that Ray retries after any error, as Spark does; a lasting error is returned."""
+    """Return a remote function that Ray retries after any error, as Spark does."""
     return ray.remote(max_retries=_MAX_RETRIES, retry_exceptions=True, **options)(task)
 
 

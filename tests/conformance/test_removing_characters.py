@@ -141,7 +141,7 @@ def test_token_with_a_prefix_goes_with_its_makers() -> None:
 
 @pytest.mark.parametrize(
     ("token", "reason"),
-    [("a", "a character"), ("?", "the unknown token"), ("<0x41>", "a byte of the byte fallback")],
+    [("a", "a single character"), ("?", "the unknown token"), ("<0x41>", "a byte of the byte fallback")],
 )
 def test_base_is_not_removed(token: str, reason: str) -> None:
     old = of_words(["?", "a", "b", "ab", "<0x41>"], ["a b"], unk_token="?", byte_fallback=True)

@@ -1,4 +1,4 @@
-"""Statuses of failed reads and writes: both sentencepiece's face and training, below it, name them."""
+"""Statuses of failed reads and writes, for `fastbpe.sentencepiece` and for training."""
 
 from __future__ import annotations
 

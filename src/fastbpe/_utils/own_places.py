@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 
 from fastbpe._utils import file_locks
 
-_NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe(?:\.lock)?"  # [1]: of the target
+_NAME = r"(\.[0-9a-f]{16}\.)[0-9a-f]{16}\.fastbpe(?:\.lock)?"  # group 1 depends on the target
 _LOCK = "lock"  # in a folder; on Windows also the suffix of the lock file next to a file
 _O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PRIVATE = 0o700

@@ -19,7 +19,7 @@ OPENAI = "openai"
 MAX_CHARACTERS = 1 << 28  # of a rendered prompt
 
 
-#: Of a template in a worker. Each chat has its own seconds.
+#: Limits of a template in a worker; the seconds are for each chat.
 LIMITS = Limits(n_seconds=10, max_memory_bytes=1 << 31, max_characters=MAX_CHARACTERS)
 
 

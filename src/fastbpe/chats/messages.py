@@ -9,7 +9,7 @@ from fastbpe.errors import ChatError
 
 Message = Mapping[str, Any]
 
-_REASONING = ("reasoning_content", "thinking", "reasoning")  # names of one field, by server
+_REASONING = ("reasoning_content", "thinking", "reasoning")  # names that servers give to the same field
 
 
 def checked(messages: Any) -> list[dict[str, Any]]:

@@ -14,11 +14,11 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.plurals import counted
 from fastbpe.errors import ChatError
 
-# Real seconds until a worker is killed, even if a busy machine gave it little processor time, or the system has no
-# limit on that: for each second of the limit, and for each run.
+# Real seconds until a worker is killed: for each second of the limit on processor time, and for each run. A busy
+# machine may give it little processor time, and some systems have no limit on that.
 PATIENCE = 5
 PATIENCE_PER_RUN = 1
-# With these, Python finds its packages.
+# Environment variables with which Python finds its packages.
 _ENVIRONMENT = ("PATH", "HOME", "SYSTEMROOT", "APPDATA", "USERPROFILE", "PYTHONPATH")
 _PROGRAM = Path(__file__).with_name("rendering.py")
 

@@ -34,9 +34,8 @@ DETAILS = f"""
 
 Prints a row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
 and characters per token, and the cost: the tokens as a multiple of the tokens of the best
-tokenizer.
-Each FILE is a group unless --by is given; with --by script, each line is a text, and
-its group is the script of most of its letters (Common: no letters). With two
+tokenizer. Each FILE is a group unless --by is given; with --by script, each line is a
+text, and its group is the script of most of its letters (Common: no letters). With two
 tokenizers, the command also shows the first place where their token boundaries differ.
 Special tokens in the text are treated as plain text. If a file cannot be read, the
 command reports it, compares the others (not with --parity), and exits with status 1.

@@ -15,7 +15,7 @@ from fastbpe.display.layout import n_columns, padded
 from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-_N_CHATS = 200  # that a worker renders; starting one takes as long as rendering hundreds
+_N_CHATS = 200  # chats that one worker renders; starting a worker takes as long as rendering hundreds
 SUMMARY = "count the tokens of files"
 DETAILS = f"""
 

@@ -57,7 +57,7 @@ examples:
   [257]
   [257, 101, 114]
 """
-_IDS_A_WRITE = 1 << 16  # ids written at a time: the digits of all its ids take ten times the memory of a text
+_IDS_A_WRITE = 1 << 16  # ids written at a time: the digits of all ids of a text take ten times its memory
 Encode = Callable[[str | bytes], list[int]]
 
 

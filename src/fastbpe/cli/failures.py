@@ -30,7 +30,7 @@ _OF_SHELL = {
     "documents": "superwords_documents",
     "control_symbols": "special",
 }
-#: Advice for Python that some commands, or all, have no option for, and the option.
+#: Advice for Python, and the option that replaces it in some commands; "": no command has such an option.
 _OF_PYTHON = (
     (', or pass errors="replace"', "errors"),
     (", or pass a template as template=", "template"),
@@ -106,7 +106,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
 
 def _is_of_trainer(name: str) -> bool:
     """Tell whether sentencepiece's trainer has an option of this name that `train` accepts."""
-    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM  # here, as the next: only errors need it
+    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM  # here, like the next import: only errors need it
     from fastbpe.training.codepoint_options import NAMES
 
     return name in NAMES or name in OF_UNIGRAM

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
     streams.flush()
     if not args.no_browser:
         server.open_browser()
-    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
+    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C ends the server
         server.run()
 
 

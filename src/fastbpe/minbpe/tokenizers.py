@@ -48,7 +48,7 @@ class Tokenizer(Methods):
         pattern: split pattern; "": no splitting.
         special_tokens: special token → id.
 
-    Each can be set to a new value, which encoding and decoding then use.
+    Each attribute can be set to a new value, which encoding and decoding then use.
     """
 
     merges: dict[Pair, int]
@@ -158,7 +158,7 @@ class Tokenizer(Methods):
     def _make(
         self,
     ) -> tuple[Vocabulary, Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
-        """Make what encodes and decodes, as `Methods` describes it."""
+        """Make the objects that encode and decode, as `Methods` describes them."""
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)

@@ -64,8 +64,9 @@ def load(
         FormatError: the file is damaged, in no format that fastbpe reads, or stores a split pattern although
             pattern= is given; the message says how to fix it.
         FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
-        says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched. OSError: the
-        file cannot be opened. TypeError: path_or_bytes has another type.
+            says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched.
+        OSError: the file cannot be opened.
+        TypeError: path_or_bytes has another type.
 
     Warns:
         FormatWarning: a tokenizer.json sets truncation or padding, which fastbpe does not apply.
@@ -111,7 +112,7 @@ def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
 
     Returns None if it must be loaded as a whole. Raises FormatError for a damaged file.
     """
-    from fastbpe.formats import detect  # here, as above
+    from fastbpe.formats import detect  # here: few programs need it
 
     model = detect.read_rest(data, entries)
     return None if model is None else _make(model, "<bytes>", None, None, CACHE_BYTES)
@@ -119,7 +120,7 @@ def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
 
 def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
     """Tell whether a file, or its bytes, begins like the file of a SequenceTokenizer."""
-    from fastbpe.formats import sequence_tokenizer_file  # here, as `detect`
+    from fastbpe.formats import sequence_tokenizer_file  # here: few programs load one
 
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(source[: len(sequence_tokenizer_file.MAGIC)]) == sequence_tokenizer_file.MAGIC
@@ -158,7 +159,7 @@ def _make(
             model = by_ranks(model)
         return Tokenizer(model, cache_bytes=cache_bytes)
     except (VocabularyError, SpecialTokenError, PatternError) as error:
-        # An error in the caller's own arguments is theirs. Any other is an error of the file.
+        # An error in the caller's own arguments keeps its type. Any other is an error of the file.
         if isinstance(error, SpecialTokenError) and special_tokens is not None:
             raise
         if isinstance(error, PatternError) and pattern is not None:

@@ -43,7 +43,7 @@ def encode(
         encoder: the tokenizer.
         n_vocab: number above all its ids.
         template: ids before and after each text; None: no ids.
-        texts and others: as for `Tokenizer.encode_batch_to_numpy`. OneText: errors have no index.
+        texts and others: as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
 
     Returns:
         (ids, offsets).

@@ -33,7 +33,7 @@ def find_roles(
     special_tokens: Mapping[str, int],
     token_to_id: Callable[[str], int | None],
 ) -> Mapping[str, int | None]:
-    """Find the id for each role: from its named token, else the template, else the KNOWN special tokens.
+    """Find the id for each role: from its named token, else the template, else a special token in KNOWN.
 
     Args:
         named: the token of each role that the file sets.

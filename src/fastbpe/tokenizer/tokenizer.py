@@ -368,7 +368,7 @@ class Tokenizer(TokenizerBase):
         >>> tokenizer.is_lossless("any text"), tokenizer.is_lossless(chr(0xD800))
         (True, False)
         """
-        from fastbpe.tokenizer.shown.explaining import joined  # here, as above
+        from fastbpe.tokenizer.shown.explaining import joined  # here: few programs need it
 
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         return self.decode(ids) == joined(text)
@@ -836,7 +836,7 @@ class Tokenizer(TokenizerBase):
         >>> tokenizer.truncate("ab abab", 4, boundary="word", with_total=True)
         ('ab abab', 4)
         """
-        from fastbpe.tokenizer.cutting.truncation import truncate  # here, as below: few programs cut texts
+        from fastbpe.tokenizer.cutting.truncation import truncate  # here: few programs cut texts
 
         encoder = self._finding((text,), allowed_special, disallowed_special)
         return truncate(encoder, text, max_tokens, side, boundary, with_total=with_total)
@@ -1020,7 +1020,8 @@ class Tokenizer(TokenizerBase):
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
         """List the bytes that each id adds to the text. Joined, they equal the result of `decode_bytes`.
 
-        Only in code-point mode, the first id keeps the space that decoding drops at the beginning of a text.
+        One exception: in code-point mode, the first id keeps the space that decoding drops at the beginning of a
+        text.
 
         >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
         [b'ab', b'c']
@@ -1386,7 +1387,7 @@ class Tokenizer(TokenizerBase):
         >>> old.prune(keep=257).tokenizer.vocab_size
         257
         """
-        from fastbpe.corpus.document_batches import Corpus  # here, as the next: few programs need them
+        from fastbpe.corpus.document_batches import Corpus  # here, like the next import: few programs prune
         from fastbpe.tokenizer.surgery.removing import check_prune, count_ids
 
         number, least = check_prune(keep, corpus, min_count)
@@ -1481,7 +1482,7 @@ class Tokenizer(TokenizerBase):
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The
-                message names the loss, or a text with both lists of ids and the first token that differs. (Ids of
+                message names the loss, or a text with both lists of ids and the first tokens that differ. (Ids of
                 a unigram model may differ if the two best segmentations nearly tie: a FormatWarning says so.)
 
         >>> import pathlib, tempfile

@@ -21,8 +21,8 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
         raise SpecError(
             "there is no sentence to learn from: "
             + (
-                f"longer than max_sentence_length=: {counted.n_too_long:,}, with U+2585: "
-                f"{counted.n_reserved:,}, empty: {counted.n_empty:,}"
+                f"{counted.n_too_long:,} are longer than max_sentence_length=, {counted.n_reserved:,} contain "
+                f"U+2585, {counted.n_empty:,} are empty"
                 if counted.n_too_long or counted.n_reserved
                 else "the source contains no lines, or only empty ones"
             ),

@@ -232,7 +232,7 @@ class _Questions:
         if not entry.is_trained or not N_BYTES <= int(size) <= entry.tokenizer.n_vocab:
             raise HTTPException(
                 400,
-                f"with: a size must be from {N_BYTES} to the tokenizer's own, and the tokenizer trained here",
+                f"with: a size is for a tokenizer that was trained here, from {N_BYTES} to its number of ids",
             )
         smaller = live_training.at_size(entry.tokenizer, int(size))
         return entry._replace(tokenizer=smaller, for_chats=smaller)

@@ -90,7 +90,7 @@ cdef class CodePoints:
         cdef uint64_t* found
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
-            raise VocabularyError(f"{n} types do not match {len(piece_ends)} and {len(scores)} bytes")
+            raise VocabularyError(f"{n} types, but {len(piece_ends)} bytes of piece ends and {len(scores)} of scores")
         self.characters.unknown_id = unknown_id
         self.characters.has_bytes = byte_ids is not None
         if byte_ids is not None:

@@ -186,7 +186,7 @@ cdef class Vocabulary:
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
             raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids")
         if spelling.tokens != NULL and len(self.spelled._tokens) != 4 * self.tables.n_ids:
-            raise VocabularyError(f"{len(self.spelled._tokens) // 4} tokens of {self.tables.n_ids} symbols")
+            raise VocabularyError(f"{len(self.spelled._tokens) // 4} tokens of symbols, but {self.tables.n_ids} symbols")
         for i in range(256 if spelling.has_bytes else 0):
             if spelling.byte_ids[i] != NONE and spelling.byte_ids[i] >= self.tables.n_ids:
                 raise VocabularyError(

@@ -149,13 +149,13 @@ def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]
 def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> None:
     """Raise FormatError for a piece that sentencepiece would not load."""
     if not text:
-        raise FormatError(f"{where}: piece {i} is empty; a piece has text")
+        raise FormatError(f"{where}: piece {i} is empty; a piece must have text")
     if any_text:
         return
     if 0 in text:
         raise FormatError(f"{where}: piece {i}, {text[:40]!r}, contains a NUL, which no piece may contain")
     if len(text) > _MAX_PIECE_BYTES:
-        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} is the limit")
+        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; the limit is {_MAX_PIECE_BYTES}")
 
 
 def _check(

@@ -48,8 +48,8 @@ _MAX_LONGER = 2  # characters to try beyond the position found: a longer text ma
 _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the ids just before the cut
 _MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in small steps only
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
-_END_SEARCH_IDS = 200  # room from which only the end of a text is counted again for each guess
-_END_MARGIN = 128  # characters before the end searched: within them, its tokens become the whole text's
+_END_SEARCH_IDS = 200  # with this room or more, each guess counts only the end of the text again
+_END_MARGIN = 128  # characters to count before the end searched: after them, tokens are those of the whole text
 _END_FRACTION = 16  # the end searched is at most 1/16 of the text
 
 #: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.
@@ -234,7 +234,7 @@ def _end(
         for _ in range(_MAX_TRIED_BOUNDARIES):
             if position is None:
                 break
-            # A cut within a piece may change the ids before it: text up to an earlier position may have more.
+            # A cut within a piece may change the ids before it: text up to an earlier position may have more ids.
             if position == high or _count_fitting(encoder, text, start, start, position, n_ids) <= n_ids:
                 return position
             position = boundaries.last(low, position - 1)
@@ -287,7 +287,7 @@ def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> i
 def _reach_within(
     encoder: Encoder, text: str, origin: int, last: int, n_ids: int, near: int, n_near: int, far: int
 ) -> int:
-    """Find the same position, given the safe cuts around it (the result of `cut_range`)."""
+    """Find the position as `_reach` does, given the safe cuts around it (the result of `cut_range`)."""
     pipeline = encoder._pipeline
     room = n_ids - n_near
     is_plain = takes_plain_text(pipeline)
@@ -320,7 +320,7 @@ def _count_fitting(encoder: Encoder, text: str, origin: int, near: int, place: i
 
 
 def _furthest_fitting(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
-    """Find the position as `furthest_place` does, where the vocabulary cannot encode some of the parts."""
+    """Find the position as `furthest_place` does, if the vocabulary cannot encode some of the parts."""
     for place in range(far, near, -1 if near <= far else 1):
         if not inside(text, place) and _count_fitting(encoder, text, origin, near, place, room) <= room:
             return place

@@ -206,7 +206,7 @@ def dump_characters(tokenizer: Exportable, format: str) -> Files:
         return write_characters.dump(model, vocabulary.tokens(), pairs)
     kind = "BPE" if model.spelling is None else model.spelling.kind
     if kind == "Unigram" and format in _MORE_FORMATS[kind]:
-        from fastbpe.formats.sentencepiece import from_unigram  # here: few tokenizers are written so
+        from fastbpe.formats.sentencepiece import from_unigram  # here: few files have this format
 
         return dump_code_points(from_unigram.convert(model, vocabulary.tokens()), format)
     if kind == "WordPiece" and format == "gguf":
@@ -356,7 +356,7 @@ def _gguf(tokenizer: Exportable) -> Files:
 
 
 def _boundless(tokenizer: Exportable) -> Files:
-    from fastbpe.formats import boundless_model  # here: few tokenizers are written so
+    from fastbpe.formats import boundless_model  # here: few files have this format
 
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, "a .model of BoundlessBPE")

@@ -66,7 +66,7 @@ def is_cl100k(steps: Sequence[Step], vocabulary: Vocabulary) -> bool:
 
 
 def cl100k_keeps_ids(vocabulary: Vocabulary) -> bool:
-    """Tell whether the regex of cl100k's files leads to the same ids as tiktoken's pattern. See above."""
+    """Tell whether the regex of cl100k's files leads to the same ids as tiktoken's pattern; see the module."""
     tokens = vocabulary.tokens()
     if any((b"\n" in token or b"\r" in token) and _OVER_A_LINE_END.search(token) for token in tokens):
         return False

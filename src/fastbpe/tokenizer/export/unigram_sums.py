@@ -20,7 +20,7 @@ from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.tokenizer.export.exportable import Exportable
 
 _EPSILON = 2.0**-23  # relative error of two additions in single precision
-_UNKNOWN = 10.0  # an unknown character is so much worse than the worst piece
+_UNKNOWN = 10.0  # difference between the score of the worst piece and that of an unknown character
 
 Normalize = Callable[[str], str]
 Changed = tuple[str, Sequence[int], Sequence[int]]
@@ -30,7 +30,7 @@ class OtherSums(NamedTuple):
     """Texts whose ids may change in a conversion between sentencepiece and tokenizers.
 
     normalize: functions that apply the normalization rules, one for each library.
-    names: names of special tokens that only one of them finds in ordinary text.
+    names: names of special tokens that only one of the libraries finds in ordinary text.
     scores: score of each id.
     """
 
@@ -45,7 +45,7 @@ class OtherSums(NamedTuple):
         in it, or if the sums of scores are equal except for rounding.
         """
         one, other = (normalize(text) for normalize in self.normalize)
-        # Of a text that its rules remove, sentencepiece may keep the space that it has put before it.
+        # If the rules remove a whole text, sentencepiece may keep the space that it put before the text.
         if one != other or (text and not one) or any(name in one for name in self.names):
             return True
         if max(*expected, *found, 0) >= len(self.scores):

@@ -133,7 +133,7 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
             (tokenizers, tiktoken, sentencepiece) if it is installed.
 
     Raises:
-        FormatError: ids differ; the message contains the text, both lists of ids and the first token that differs.
+        FormatError: ids differ; the message contains the text, both lists of ids and the first tokens that differ.
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
@@ -265,7 +265,7 @@ def differ(one: Exportable, other: Exportable) -> Difference | None:
 
 
 def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
-    """Describe a difference in a sentence: the text, both lists of ids, the first token that differs."""
+    """Describe a difference in a sentence: the text, both lists of ids, the first tokens that differ."""
     text, expected, found = difference
     at = next((i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), None)
     at = min(len(expected), len(found)) if at is None else at

@@ -114,7 +114,7 @@ class ByteFamily(Family):
         return pieces(self.splitter, text)
 
     def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        from fastbpe.splitting.cutting import make_cutter  # here, as the others: few programs need them
+        from fastbpe.splitting.cutting import make_cutter  # here, like other imports below: few programs need them
 
         finder, _ = self.special.choose(special, ())
         if self._front is not None or (finder is not None and not finder.cuttable):
@@ -321,5 +321,5 @@ class ByteFamily(Family):
     def state(self) -> bytes:
         from fastbpe.formats import native
 
-        # Level 1: level 6 takes four times as long for a twentieth less.
+        # Level 1: level 6 takes four times as long for a twentieth fewer bytes.
         return compress(native.dump(self.model, look_ups=False), 1)

@@ -77,7 +77,7 @@ class CharacterFamily(ByteFamily):
             tokens[token_id] = token
         empty = [i for i in (self._own.huggingface.get("empty_token"),) if i is not None]
         left_out = self.special.left_out
-        if self.special.set and self.model_type == "Unigram":  # which may have a special text more than once
+        if self.special.set and self.model_type == "Unigram":  # ids may share a special text
             texts = {name.encode() for name in self.special.set}
             left_out |= {i for i, token in enumerate(tokens) if token and token in texts}
         return StepDecoding(self._own.huggingface.get("decoder"), tokens, left_out, empty=empty)

@@ -30,7 +30,7 @@ class SentencePieceDecoding:
         rules: rules for decoded text; None: no rules.
     """
 
-    _replacing: DecodeErrors = EACH_BYTE  # what errors="replace" means
+    _replacing: DecodeErrors = EACH_BYTE  # handler for errors="replace"
     _joins = False
 
     def __init__(self, parts: Parts, rules: Normalizer | None) -> None:

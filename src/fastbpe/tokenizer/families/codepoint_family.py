@@ -153,7 +153,7 @@ class CodePointFamily(Family):
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
         from fastbpe.tokenizer.streams.stream_cuts import (
-            code_point_cuts,  # here, as the others: few programs need them
+            code_point_cuts,  # here, like other imports below: few programs need them
         )
 
         return None if self._model.changes_texts else code_point_cuts(encoder._pipeline, self._model)

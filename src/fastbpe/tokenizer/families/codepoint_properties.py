@@ -1,4 +1,4 @@
-"""Longer properties of a code-point tokenizer, and checks of its model."""
+"""Properties of a code-point tokenizer that take more code, and checks of its model."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def fingerprint_of(model: CodePointModel) -> str:
 
 
 def ids_by_text(model: CodePointModel) -> dict[str, int]:
-    """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces for it."""
+    """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces in its place."""
     texts = [(i, piece.decode("utf-8", "replace")) for piece, i in model.ids.items()]
     texts = [(i, text) for i, text in texts if "\ufffd" not in text]
     return {text.replace(METASPACE, " "): i for i, text in texts} | {text: i for i, text in texts}
@@ -141,7 +141,7 @@ def check_merges(model: CodePointModel) -> None:
 
 
 class NoTokens:
-    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces, and cannot clash with one."""
+    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces, and clash with no other."""
 
     n_ids = 0
 

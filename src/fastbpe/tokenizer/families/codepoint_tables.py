@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fastbpe._core.normalize.piece_id_table import PieceIdTable
 
 METASPACE_UTF8 = METASPACE.encode()
-# Any: the types of `errors=` list the handlers for users.
+# Typed as Any, because the type of `errors=` lists only the handlers for users.
 EACH_BYTE: Any = "fastbpe-each-byte"  # name of the error handler that gives one U+FFFD for each invalid byte
 
 _BYTE_NAME = rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>"  # tokenizers reads a sign, too
@@ -47,8 +47,8 @@ class Parts(NamedTuple):
     decoder: decoder of all ids.
     marks_spaces: symbols contain a space in place of U+2581.
     leading, space_keepers: as in Decoder.
-    symbol_ids: function that returns the id of each symbol. A symbol without an id has one beyond all ids, or the
-        unknown id.
+    symbol_ids: function that returns the id of each symbol. A symbol without an id gets a number beyond all ids,
+        or the unknown id.
     unknown: id of characters without a symbol, unless there are byte_ids.
     byte_ids: ids of the 256 bytes, for byte fallback; None: no byte fallback.
     """
@@ -91,7 +91,7 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
     table = None if extended is None else unigram_tables.make_table(model, extended, unknown)
     normalizing = _normalizing(model, code_points, None if byte_ids else unknown, table)
     if code_points.marks_spaces and normalizing.normalizer and not normalizing.normalizer.gives_utf8:
-        # A character that is not UTF-8 takes bytes of a U+2581 after it, for which a space cannot stand then.
+        # An incomplete character may take bytes of the U+2581 after it, which a space then cannot replace.
         return build(model, may_mark_spaces=False)
     merges = [] if is_unigram else _merges(merging, code_points)
     vocabulary = Vocabulary(
@@ -181,7 +181,7 @@ def _merged_types(model: CodePointModel) -> bytes:
             PieceType.CONTROL if type_ in merged and len(piece.decode("utf-8", "replace")) > 1 else type_
             for type_, piece in pieces
         )
-    if model.trainer["model_type"] == "unigram":  # user-defined pieces are found as others are
+    if model.trainer["model_type"] == "unigram":  # user-defined pieces are found like other pieces
         return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.NORMAL]))
     if model.conventions is None:
         return model.types
@@ -212,7 +212,8 @@ def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int,
     special = {token.content for token in model.added_tokens if token.special}
     for token in reversed(model.added_tokens):  # the first of several with the same id counts
         found = as_found(model, token)
-        # tokenizers leaves out a special token by the text as which it is found: not one that normalizing changes.
+        # tokenizers looks for the text by which a token is found among the special tokens, so a special token that
+        # normalizing changes stays.
         out[token.id] = b"" if skips and found in special else found.encode().replace(METASPACE_UTF8, b" ")
     return [*out.items()]
 
@@ -380,15 +381,15 @@ def leading_of(
         keepers.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
         keepers.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
     if PieceType.UNKNOWN in model.types:
-        # Without a surface, the next piece is still at the beginning, unless the unknown piece's name began with a
-        # space, which was left out there.
+        # If the unknown piece decodes to nothing, the next piece is still at the beginning of the text, unless the
+        # unknown piece begins with U+2581: then that space is the one that is left out.
         is_silent = not model.trainer["unk_surface"] and not model.piece(unknown).startswith(METASPACE_UTF8)
         keepers = keepers - {unknown} if is_silent else keepers | {unknown}
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(keepers)
 
 
 class _Expansions:
-    """Ids for symbols without an id: an unused piece becomes the ids of its parts, a character its bytes."""
+    """Ids for symbols without an id: those of the parts of an unused piece, those of the bytes of a character."""
 
     def __init__(
         self,
@@ -429,7 +430,7 @@ class _Expansions:
         return text.replace(b" ", METASPACE_UTF8) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """Merge the characters of a text down to two symbols; None if it has only one, or if more are left.
+        """Merge the characters of a text down to two symbols; None for a single character, or if more are left.
 
         If merging the text by itself does not make a symbol, merging it within a longer text does not either.
         """

@@ -20,7 +20,7 @@ def by_ranks(model: Model) -> Model:
     """
     if model.merges_rule == "ranks" or model.supermerges is not None:
         return model
-    if "pieces" in (model.tables or ()) or model.fingerprint:  # ready, or as a native file has it
+    if "pieces" in (model.tables or ()) or model.fingerprint:  # tables are ready, or it is a native file
         return model
     if model.drops_bytes or model.spelling is not None or not _may_follow(model):
         return model
@@ -34,7 +34,7 @@ def by_ranks(model: Model) -> Model:
             if not follows_ranks(_listed(look_ups, model), model.merges):
                 return model._replace(tokens=None, tables=look_ups)
             ranked = build_look_ups(tables["token_bytes"], tables["token_ends"])
-    except VocabularyError:  # making a tokenizer of it will raise the same
+    except VocabularyError:  # making a tokenizer of it will raise the same error
         return model
     if ranked is None:
         return model

@@ -160,7 +160,7 @@ def splitting(
     return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
 
 
-_UNKNOWN_PENALTY = 10.0  # of a Unigram model: an unknown character is so much worse than the worst token
+_UNKNOWN_PENALTY = 10.0  # Unigram: difference between the worst score and that of an unknown character
 _MARKS = ("\u2581", " ")  # characters that may begin words
 
 

@@ -71,7 +71,7 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
     joins = None if words & {merged for _, _, merged in merges} else _joins(merges, 0)
     if joins is not None:
         return TwoPhases(vocabulary, joins, superwords=superwords, joins_pieces=True)
-    # A superword is spelled as a word is, so it has several rows of words: any two parts may be neighbours.
+    # Some superword may consist of several sequences of words, so any two parts may be neighbours.
     members = {part for left, right, _ in merges for part in (left, right)}
     return TwoPhases(vocabulary, array("Q"), superwords=superwords, joins_pieces=True, members=sorted(members))
 

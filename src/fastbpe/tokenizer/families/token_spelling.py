@@ -28,7 +28,7 @@ def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
     first = spelling.prefix if text.startswith(spelling.prefix) else ""
     last = spelling.suffix if text.endswith(spelling.suffix) else ""
     characters = text[len(first) : len(text) - len(last)]
-    if not characters:  # the text of a mark itself
+    if not characters:  # the token is a prefix or suffix alone
         characters, first, last = text, "", ""
     before, behind = [first, *[spelling.prefix] * (len(characters) - 1)], [""] * (len(characters) - 1) + [last]
     return ["".join(one).encode() for one in zip(before, characters, behind, strict=True)]

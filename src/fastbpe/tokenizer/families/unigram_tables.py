@@ -1,4 +1,4 @@
-"""Tables of a unigram model of sentencepiece, and of any whose ids a table gives; see `PieceIdTable`."""
+"""Tables of a unigram model of sentencepiece, and of models whose ids a table gives; see `PieceIdTable`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make_segmenter(
         code_points: its symbols.
         unknown: id of unknown characters.
         byte_ids: ids of bytes, in place of `unknown`.
-        table: its characters are as bad as unknown ones.
+        table: table of the ids, whose additional characters get the score of unknown ones; None: no table.
     """
     scores = array("f", model.scores)
     characters = range(len(scores) if table is None else table.first_character, len(scores))
@@ -75,7 +75,7 @@ class Extended(NamedTuple):
     Attributes:
         model: the model; these pieces and then these characters follow its own.
         first_character: id of the first such character.
-        runs: ids of characters → id of the token that they are as a run of unknown characters.
+        runs: ids of consecutive characters that the model does not know → id of the token with this text.
     """
 
     model: CodePointModel
@@ -88,7 +88,7 @@ def extend(model: CodePointModel) -> Extended:
     texts = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
     found = [text for text, kind in zip(texts, model.types, strict=True) if kind == PieceType.NORMAL]
     known = {text for text in (*found, *(text for text, _ in model.unnumbered)) if len(text) == 1}
-    is_unigram = model.trainer["model_type"] == "unigram"  # others may not reach a piece by merges
+    is_unigram = model.trainer["model_type"] == "unigram"  # in other models, merges may not reach a piece
     others = {
         text: i
         for i, (text, kind) in enumerate(zip(texts, model.types, strict=True))
@@ -103,7 +103,7 @@ def extend(model: CodePointModel) -> Extended:
     n_bytes = len(model.piece_bytes)
     ends = array("I", model.piece_ends) + array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")])
     scores = array("f", model.scores) + array("f", [score for _, score in model.unnumbered])
-    # A character is as bad as an unknown one; make_segmenter sets its score.
+    # make_segmenter sets the scores of the characters: that of an unknown character.
     names = (PieceType.UNUSED, PieceType.USER_DEFINED)
     types = bytes(PieceType.CONTROL if kind in names else kind for kind in model.types)
     extended = model._replace(
@@ -117,7 +117,7 @@ def extend(model: CodePointModel) -> Extended:
 
 
 def make_table(model: CodePointModel, extended: Extended, unknown: int) -> PieceIdTable:
-    """Create the table of a model. unknown: id of what the table does not have."""
+    """Create the table of a model. unknown: id of pieces that the table lacks."""
     codes = _codes(model)
     return PieceIdTable(
         unknown,

@@ -38,7 +38,7 @@ def spelled_symbols(
 ) -> dict[int, list[int]]:
     """Map ids of added tokens that are also in a character-level vocabulary to the ids of their base symbols.
 
-    merging: the vocabulary that merges; nearly always the same.
+    merging: the vocabulary that merges; nearly always equal to `vocabulary`.
     """
     from fastbpe._core.merge.spelling import base_symbols  # here: few tokenizers have one
 

@@ -136,7 +136,7 @@ def _add_ids(sequences: Sequences, special: Mapping[str, int], ids: Any, skip_sp
         return
     names = {token_id: name for name, token_id in special.items()}
     if skip_special_tokens:
-        with contextlib.suppress(TypeError):  # no sequence, which adding it says
+        with contextlib.suppress(TypeError):  # ids is no sequence: adding it raises the error
             ids = [token_id for token_id in ids if token_id not in names]
     try:
         sequences.add(ids)

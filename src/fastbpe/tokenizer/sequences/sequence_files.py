@@ -157,7 +157,7 @@ def _documents(path: Path) -> Any:
         return open_ids(path)
     except FormatError:
         raise
-    except ValueError:  # only encode_files(dtype=) can state it, and that is the dtype of the output
+    except ValueError:  # the message advises dtype=, which here is the dtype of the output
         raise FormatError(
             f"{path}: no {path.name}.json next to it names the dtype of its integers; copy that file, too, or "
             "save them as .npy"
@@ -172,7 +172,7 @@ def _array(path: Path) -> Any:
     except OSError:
         raise
     except Exception as error:  # for a damaged header, numpy raises errors of Python's parser, too
-        # It advises to load a file with a long header as pickled objects, which may run code.
+        # numpy's message advises to load a file with a long header as pickled objects, which may run code.
         is_other = any(word in str(error) for word in ("pickle", "magic"))
         why = "it is not an array of numbers" if is_other else error
         raise FormatError(f"{path}: not a valid .npy file: {why}; copy the file again or recreate it") from None

@@ -1,4 +1,4 @@
-"""Models of sequences: making them from merges, and checking what users give."""
+"""Models of sequences: creation from merges, and checks of arguments."""
 
 from __future__ import annotations
 

@@ -384,7 +384,7 @@ class SequenceTokenizer:
             new_to_old[token_id] = old._special.get(name, NONE)
         return IdMap(old.n_vocab, new_to_old, spelled_in_old(self.merges[n_old - old.base_size :], n_old))
 
-    # Writing, and being a value
+    # Writing and comparing
 
     def encode_files(
         self,

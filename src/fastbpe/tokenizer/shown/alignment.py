@@ -58,7 +58,7 @@ def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
     sides = [tokenizer.encode_with_offsets(text, disallowed_special=()) for tokenizer in (a, b)]
     cuts = _common_cuts(len(text), [spans for _, spans in sides])
     parts = [Aligned([], [], start, end) for start, end in pairwise(cuts)]
-    if not parts:  # an empty text, for which a template of a normalizer may still have ids
+    if not parts:  # an empty text, to which a normalizer may add characters that have ids
         parts = [Aligned([], [], 0, 0)] if any(ids for ids, _ in sides) else []
     for side, (ids, spans) in enumerate(sides):
         for token_id, (start, _) in zip(ids, spans, strict=True):

@@ -293,7 +293,7 @@ def _changes(tokenizer: Explained, text: str, ids: list[int], spans: Spans) -> I
     if decoded == text:
         return
     start = at = 0
-    last: tuple[int, int, int, int] | None = None  # change before, as yet without its neighbours
+    last: tuple[int, int, int, int] | None = None  # last change, which the next one may continue
     for end, stop in [*_common_places(tokenizer, decoded, ids, spans), (len(text), len(decoded))]:
         if end < start or stop < at:
             continue
@@ -313,7 +313,7 @@ def _common_places(tokenizer: Explained, decoded: str, ids: list[int], spans: Sp
     """Yield corresponding positions in a text and in its decoded ids, at boundaries of tokens."""
     shown, positions = tokenizer._family.surfaces.decode_with_offsets(ids)
     if shown != decoded or not ids:
-        return  # decoding by rules that need the whole
+        return  # rules that need the whole text changed it
     following = [*spans[1:], (sys.maxsize, 0)]
     for (start, end), (next_start, _), at, stop in zip(
         spans, following, positions, [*positions[1:], len(decoded)], strict=True

@@ -16,7 +16,7 @@ from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.tokenizer.streams.stream_cuts import NEARBY_CHARACTERS, Near, PairCuts, near_of
 
-_STEP = 256  # characters between two cuts that are kept, about
+_STEP = 256  # approximate number of characters between two cuts that are kept
 _BEFORE = "a"  # placeholder for the text before a cut, which no step reads
 
 

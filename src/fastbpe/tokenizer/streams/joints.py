@@ -60,7 +60,7 @@ def joins(
 def _joins(
     pipeline: Pipeline, first: str, whole: str, start: int, end: int, allowed: SpecialMatcher | None, state: bool
 ) -> bool | None:
-    """Compare the ids of whole[start:end], separately and joined; None if the ids after it may differ.
+    """Compare the ids of whole[start:end], separately and joined; None if the ids after `end` may differ.
 
     start, end: ends of the texts, or cuts.
     state: as `after_fused` of encode_part, at `start`.

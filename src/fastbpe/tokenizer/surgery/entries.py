@@ -1,4 +1,4 @@
-"""Entries of a tokenizer (see `between.Entry`): `Tokenizer.id_map` finds by them the tokens of two tokenizers."""
+"""Entries of a tokenizer (see `between.Entry`): `Tokenizer.id_map` uses them to find equal tokens."""
 
 from __future__ import annotations
 

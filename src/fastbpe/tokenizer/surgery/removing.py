@@ -98,8 +98,8 @@ class Remover(Generic[TokenizerT]):
         if keep is not None:
             if not len(always) <= keep <= len(ranked):
                 raise ValueError(
-                    f"keep={keep}: must be at least {len(always)}, the tokens that always stay (the base and the "
-                    f"special tokens), and at most {len(ranked)}, all tokens"
+                    f"keep={keep}: must be at least {len(always)}, the tokens that always stay (such as single "
+                    f"bytes and special tokens), and at most {len(ranked)}, all tokens"
                 )
             if counts is not None:
                 ranked = sorted(ranked, key=lambda i: -counts.get(i, 0))
@@ -133,7 +133,7 @@ class Remover(Generic[TokenizerT]):
         tokenizer = self._make(model)
         n_new = max(new_ids.values()) + 1
         new_to_old = [NONE] * n_new
-        if keep_ids:  # an id that had no token before has the same row as before
+        if keep_ids:  # an id that had no token before keeps its embedding row
             ids = {*staying}
             new_to_old = [NONE if i in ids else i for i in range(n_new)]
         for old, new in new_ids.items():

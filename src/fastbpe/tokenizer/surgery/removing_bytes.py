@@ -22,7 +22,7 @@ from fastbpe.tokenizer.surgery.token_makers import decided_by_ranks, each_byte, 
 from fastbpe.vocabularies.listed import ListedMerges
 from fastbpe.vocabularies.makers import Makers, made_of
 
-Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids that go → new ids of the others
+Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids to remove → new ids of the others
 
 
 class ByteRemoval:
@@ -88,7 +88,8 @@ class ByteRemoval:
 
     def _base(self) -> dict[int, str]:
         """Map the tokens with which merging begins to the reason why they stay."""
-        return {i: "a byte, and bytes are the base" for i, token in enumerate(self._tokens) if len(token) == 1}
+        why = "a single byte, and single bytes always stay"
+        return {i: why for i, token in enumerate(self._tokens) if len(token) == 1}
 
     def _symbols(self, token: bytes) -> Sequence[bytes]:
         """Cut a token into the symbols with which merging begins."""
@@ -131,7 +132,7 @@ class ByteRemoval:
                 for left, right, i in pairs
                 if kept[left]
                 and kept[right]
-                and kept[i]  # a pair with a token that merging does not make never is
+                and kept[i]  # a pair with a token that merging does not make never merges
             )
         return self._built(kept, new_ids, listed), lost, dict(made)
 
@@ -244,7 +245,7 @@ class CharacterRemoval(ByteRemoval):
 
     def _base(self) -> dict[int, str]:
         alone = (i for i, token in enumerate(self._tokens) if token and len(self._symbols(token)) == 1)
-        base = {i: "a character, and characters are the base" for i in alone if i not in self.makers}
+        base = {i: "a single character, and single characters always stay" for i in alone if i not in self.makers}
         base |= {i: "a byte of the byte fallback" for i in self._spelling.byte_ids if i >= 0}
         return base if self._spelling.unknown < 0 else base | {self._spelling.unknown: "the unknown token"}
 

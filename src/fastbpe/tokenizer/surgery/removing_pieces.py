@@ -14,7 +14,7 @@ from fastbpe.tokenizer.surgery.token_makers import characters, piece_makers, unc
 from fastbpe.vocabularies.listed import ListedMerges
 from fastbpe.vocabularies.makers import Makers, made_of
 
-Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids that go → new ids of the others
+Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids to remove → new ids of the others
 
 _ROLES = ("unk", "bos", "eos", "pad")
 
@@ -182,5 +182,5 @@ def kept_always(model: CodePointModel) -> dict[int, str]:
             kept[i] = f"the model's {role} symbol"
     for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True)):
         if kind in (PieceType.NORMAL, PieceType.UNUSED) and len(characters(piece)) == 1:
-            kept[i] = "a character of the base"
+            kept[i] = "a single character, and single characters always stay"
     return kept
