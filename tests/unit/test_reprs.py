@@ -206,7 +206,7 @@ def test_repr_tells_what_an_object_holds() -> None:
     assert repr(plain.interval_counter("ab")) == "<fastbpe.IntervalCounter of 2 characters, 'ab'>"
     assert repr(fastbpe.merge_tree(plain, "ab")) == "<fastbpe.MergeTree 'ab' 256 of 'a' + 'b'>"
     assert repr(fastbpe.vocabulary_report(plain)) == (
-        "<fastbpe.VocabularyReport of a vocabulary, byte mode, 257 tokens: some text gives 244, no text 13, "
+        "<fastbpe.VocabularyReport of a vocabulary, byte mode, 257 tokens: some text produces 244, no text 13, "
         "undecided 0>"
     )
 

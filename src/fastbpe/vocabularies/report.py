@@ -150,7 +150,7 @@ class VocabularyReport:
         use = "" if self.corpus is None else f", corpus of {self.corpus.n_bytes:,} bytes"
         return (
             f"<fastbpe.VocabularyReport of {self.name or 'a vocabulary'}, {self.mode} mode, {self._n_tokens:,} "
-            f"tokens: some text gives {len(self.witnesses):,}, no text {len(self.impossible):,}, undecided "
+            f"tokens: some text produces {len(self.witnesses):,}, no text {len(self.impossible):,}, undecided "
             f"{len(self.undecided):,}{use}>"
         )
 
@@ -176,8 +176,8 @@ class VocabularyReport:
 
     def _reach(self) -> Iterator[tuple[str, str]]:
         yield "tokens", f"{self._n_tokens:,} ({len(self.names):,} special or added)"
-        yield "some text gives", f"{len(self.witnesses):,}"
-        yield "no text gives", f"{len(self.impossible):,}"
+        yield "some text produces", f"{len(self.witnesses):,}"
+        yield "no text produces", f"{len(self.impossible):,}"
         for reason in dict.fromkeys(self.impossible.values()):
             ids = [i for i, found in self.impossible.items() if found == reason]
             yield f"  {reason}", self._number_and_some(ids)
@@ -199,11 +199,11 @@ class VocabularyReport:
             largest = max(groups, key=len, default=())
             shown = f", the largest {self._some(largest)}" if largest else ""
             yield f"differ by {kind} only", f"{counted(len(groups), 'group')}{shown}"
-        n_tokens = self.digits.n_tokens
-        yield "numbers", ", ".join(f"{n:,} of {10**size:,}" for size, n in n_tokens.items() if size < 7) or "none"
-        yield "  are split", _shown_groups(self.digits.groups)
+        sizes = [f"{n:,} of {10**size:,}" for size, n in self.digits.n_tokens.items() if size < 7]
+        yield "numbers that are tokens", ", ".join(sizes) or "none"
+        yield "  digits are split", _shown_groups(self.digits.groups)
         for name, lengths in self.indentation.runs.items():
-            yield f"runs of {name}", shown_lengths(lengths)
+            yield f"{name} in one token", shown_lengths(lengths)
         cost = self.indentation.cost
         yield "indentation costs", ", ".join(f"{n} spaces: {k}" for n, k in cost.items()) + " more ids"
 
