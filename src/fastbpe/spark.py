@@ -117,7 +117,7 @@ def encode(
     Raises:
         ImportError: pyspark is not installed.
         TypeError: the column does not contain strings, or tokenizer is not a Tokenizer.
-        ValueError: there is no such column, the new column already exists, or the dtype is not one of these.
+        ValueError: there is no such column, the new column already exists, or the dtype is not one of the three.
         A disallowed special token, or an id too large for the dtype, ends the job with Spark's PythonException.
 
     >>> import fastbpe.spark

@@ -33,7 +33,7 @@ from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, de
 from fastbpe.cli.parser import Parser, short_usage
 from fastbpe.errors import FormatWarning, TrainingWarning
 
-#: Commands by what they are for, as `fastbpe --help` lists them.
+#: Commands by purpose, as `fastbpe --help` lists them.
 GROUPS = {
     "begin": (demo,),
     "train": (train, count_pieces),

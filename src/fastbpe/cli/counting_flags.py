@@ -101,7 +101,7 @@ def sources_of(args: argparse.Namespace, separator: str | None) -> list[Document
 def reading_of(args: argparse.Namespace, separator: str | None) -> dict[str, Any]:
     """Return the arguments of `count_pieces` about reading the source.
 
-    separator: str or None – what `documents.separator_of` returned.
+    separator: str or None – result of `documents.separator_of`.
     """
     given: dict[str, Any] = {name: getattr(args, name) for name in READING} | {"separator": separator}
     if {streams.STDIN}.issuperset(args.files):  # sources_of has read its documents

@@ -27,7 +27,7 @@ _OPTIONS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add -o and the flags that go with it."""
+    """Add -o and the flags that need it."""
     documents.add_error_arguments(parser, "documents that cannot be read, with -o")
     add = parser.add_argument_group("files of ids, with -o").add_argument
     add(

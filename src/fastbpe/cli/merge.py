@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Merge, and print what was written."""
+    """Merge, and print a line about the written file."""
     progress = False if args.quiet else None
     options = {"progress": progress, "overwrite": bool(args.force), "header": args.header}
     summary = merge_shards(args.runs, args.output, **options)

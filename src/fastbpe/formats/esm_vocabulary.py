@@ -52,7 +52,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
     vocab = {token: i for i, token in enumerate(lines)}
     odd = next((token for token in lines if not token or token.split() != [token]), None)
     if odd is not None or len(vocab) < len(lines):
-        fail("each line must have another token, without white space")
+        fail("each line must have a different token, without white space")
     added = {token.id: token for token in python_backend.added_tokens(named, vocab, fail)}
     ids = {**vocab, **{token.content: i for i, token in added.items()}}
     if (unknown := named.roles.get("unk", "")) not in vocab:

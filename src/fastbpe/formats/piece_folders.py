@@ -268,7 +268,7 @@ class OfPieces:
             )
             found = None if unknown == "piece" else next(places, None)
             if found is None and self.class_name == "Pegasus":
-                self._fail(f"the unk_token {name!r:.60} is not a piece after the first with the score 0")
+                self._fail(f"no piece after the first has the score 0 and the text of the unk_token, {name!r:.60}")
             other = self.rules.unknown_else
             unknown = found if found is not None else self.unknown_piece if other < 0 else other
         if not 0 <= unknown < n_listed:
@@ -313,7 +313,9 @@ class OfPieces:
         if found < 0 and name == "lang":
             found = find(self.named.roles.get("unk", ""))
         if found < 0:
-            self._fail(f"the class puts the token {content!r:.60} ({name}) around texts, but this token has no id")
+            kind = "language" if name == "lang" else name
+            why = f"{content!r:.60} has no id" if content else "no file names it"
+            self._fail(f"the class puts the {kind} token around texts, but {why}")
         return content, found
 
     def _language(self, find: Find) -> str:

@@ -178,9 +178,10 @@ def find_set(
                 errno.ENOENT, f"no file of ids ({', '.join(suffixes)}) in this folder", str(place)
             )
         if len(sets) > 1:
-            names = ", ".join(sorted(output.name for output, _ in sets))
+            names = ", ".join(output.name + (f" in {n} shards" if n else "") for output, n in sorted(sets))
             raise FormatError(
-                f"{place}: this folder has several sets of files ({names}): pass the path of one of them"
+                f"{place}: this folder has several sets of files ({names}): pass the path of one, or move the "
+                "others elsewhere"
             )
     elif place.suffix not in suffixes:
         if place.suffix in TABLES:
@@ -199,7 +200,7 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
         if len(sets) > 1:
             counts = " and of ".join(str(n) for _, n in sorted(sets))
-            raise FormatError(f"{place}: sets of {counts} shards are in one folder: move one set elsewhere")
+            raise FormatError(f"{place}: this folder has sets of {counts} shards: move one set elsewhere")
     (output, n), found = next(iter(sets.items()))
     if strange := [(index, path) for index, path in found.items() if n and index >= n]:
         index, path = strange[0]

@@ -748,7 +748,7 @@ class Tokenizer(TokenizerBase):
             template: instead of the model's: a template in jinja2's language, the name of another template of the
                 model, "harmony", or "openai". A template is a program: it runs in jinja2's sandbox.
             add_generation_prompt: also count the beginning of the assistant's next message, as in a request. An
-                estimate always does; for it, False is an error.
+                estimate always counts it, so False is then an error.
 
         Raises ChatError (a ValueError) if there is no template, or it has an error or cannot render these
         messages.
@@ -1418,7 +1418,7 @@ class Tokenizer(TokenizerBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole tokenizer into a file for `load`, in the format of the file's extension, as in `export`.
 
-        A FormatError names what the format cannot store. The file is written atomically.
+        A FormatError names the part that the format cannot store. The file is written atomically.
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load

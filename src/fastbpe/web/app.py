@@ -112,7 +112,7 @@ class _Questions:
         self._turn = Semaphore(1)  # of large texts
 
     async def page(self, request: Request) -> Response:
-        """Send the page a description of what it can offer."""
+        """Send the page a description of its features."""
         return JSONResponse(
             {
                 "tokenizers": [entry.as_dict() for entry in self._shelf.entries()],

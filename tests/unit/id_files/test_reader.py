@@ -246,7 +246,7 @@ def test_folder_holds_one_set_of_files(code_tokenizer: Tokenizer, text: Path, tm
     code_tokenizer.encode_files(text, folder / "train.bin")
     assert [document.tolist() for document in open_ids(folder)] == wanted(code_tokenizer)
     code_tokenizer.encode_files(text, folder / "val.bin")
-    with pytest.raises(FormatError, match=r"several sets of files \(train\.bin, val\.bin\): pass the path of one"):
+    with pytest.raises(FormatError, match=r"several sets of files \(train\.bin, val\.bin\): pass the path"):
         open_ids(folder)
 
 

@@ -36,7 +36,7 @@ def encode_beginnings(
         tokenizer: the tokenizer that `encode` uses.
         texts: str without lone surrogates.
         n_ids: number of ids wanted.
-        splits_special: `encode` treats special tokens as ordinary text; else it finds all of them.
+        splits_special: `encode` treats special tokens as ordinary text; False: it finds all of them.
 
     Returns:
         The result of `encode` for the beginnings.

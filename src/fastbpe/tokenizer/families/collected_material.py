@@ -17,7 +17,7 @@ from fastbpe.tokenizer.surgery.token_makers import spelled_makers
 from fastbpe.vocabularies.material import Kind, Material
 
 _UNICODE_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
-_UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # no text has the others
+_UTF8_BYTES = (*range(0xC0), *range(0xC2, 0xF5))  # no text has other bytes
 _KINDS = {
     PieceType.NORMAL: Kind.TEXT,
     PieceType.UNKNOWN: Kind.UNKNOWN,

@@ -405,7 +405,7 @@ class SequenceTokenizer:
         The output appears only when complete; a run that was stopped must start again.
 
         Args:
-            inputs: a path, a folder, a pattern, or an iterable of these. .npy: a sequence, or one per row; .bin
+            inputs: a path, a folder, a pattern, or an iterable of these. .npy: one sequence, or one per row; .bin
                 and .npy from `encode_files`: one sequence per document; .jsonl (also .gz, .zst): a list of
                 integers per line, or an object with such a list; .parquet, .arrow: a column of lists; other files
                 (also .gz, .zst): one sequence per line, with integers separated by spaces.

@@ -198,7 +198,7 @@ class Conversation:
         self._check(first, head, new, tail, last)
         state = first.segment > 0 and segments[first.segment - 1].after_fused
         made = self._encoded(first.segment, head + new + tail, last.segment + 1, state)
-        n = last.segment + 1  # segments up to it change
+        n = last.segment + 1  # the segments before this index change
         while n < len(segments) and made[-1].after_fused != segments[n - 1].after_fused:
             made += self._encoded(max(n, 1), segments[n].text, n + 1, made[-1].after_fused)
             n += 1

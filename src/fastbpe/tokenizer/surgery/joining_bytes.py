@@ -196,7 +196,7 @@ class CharacterJoining(ByteJoining):
         super().__init__(a, b, make)
 
     def _ranks_decide(self, tokenizer: Tokenizer) -> bool:
-        return False  # symbols are not bytes, so ranks do not tell what merges
+        return False  # symbols are not bytes: ranks do not decide merges
 
     def _makers(self, tokenizer: Tokenizer) -> Makers:
         return spelled_makers(vocabulary_of(tokenizer), model_of(tokenizer))

@@ -241,7 +241,7 @@ class CharacterRemoval(ByteRemoval):
         return {i for i, token in enumerate(self._tokens) if not base.issuperset(self._symbols(token))}
 
     def _rules(self, model: Model, vocabulary: Vocabulary) -> tuple[bool, Makers]:
-        return False, spelled_makers(vocabulary, model)  # symbols are not bytes, so ranks do not tell what merges
+        return False, spelled_makers(vocabulary, model)  # symbols are not bytes: ranks do not decide merges
 
     def _base(self) -> dict[int, str]:
         alone = (i for i, token in enumerate(self._tokens) if token and len(self._symbols(token)) == 1)
