@@ -441,6 +441,27 @@ def test_seamless_model_that_would_give_one_id_to_two_tokens_is_refused(tmp_path
         fastbpe.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "config", "said"),
+    [
+        ("Albert", {}, r"puts the cls token around texts, but '\[CLS\]' has no id; the class in"),
+        ("Nllb", {"eos_token": None}, "puts the eos token around texts, but no file names it; the class in"),
+        (
+            "Nllb",
+            {"src_lang": "zz", "unk_token": None},
+            "puts the language token around texts, but 'zz' has no id",
+        ),
+    ],
+)
+def test_token_around_texts_without_an_id_is_named(
+    name: str, config: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "spiece.model").write_bytes(model_file.dump(unigram_model(FAIRSEQ, None, None)))
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer", **config})
+    with pytest.raises(FormatError, match=said):
+        fastbpe.load(tmp_path)
+
+
 def test_tokenizer_json_beside_the_model_that_its_class_reads_is_ignored(tmp_path: Path) -> None:
     """As in transformers, where these classes read only their own files."""
     spiece = tmp_path / "spiece.model"
