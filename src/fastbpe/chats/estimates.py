@@ -20,7 +20,7 @@ PER_MESSAGE, PER_NAME, PER_REPLY = 3, 1, 3
 
 
 class EstimatedCount(int):
-    """Number of tokens that is an estimate: an int, shown as one.
+    """Number of tokens that is an estimate: an int, which `print` shows as a number.
 
     >>> count = EstimatedCount(7)
     >>> count, count + 1, isinstance(count, int)
@@ -37,7 +37,7 @@ class EstimatedCount(int):
 
 
 class _ToolCosts(NamedTuple):
-    """Overhead of tools: per function, for its properties, per property, enum and item; and at the end."""
+    """Overhead of tools in tokens: per function, for its properties, per property, enum and item; at the end."""
 
     function: int
     properties: int = 3

@@ -13,7 +13,7 @@ from fastbpe.errors import TrainingError
 from fastbpe.training.dispatch import train
 from fastbpe.training.options import ReadingKeywords
 
-#: Flags of reading, which have the names of arguments of `count_pieces`.
+#: Flags for reading, with the names of arguments of `count_pieces`.
 READING = ("num_threads", "max_memory_bytes", "text_field", "format", "on_error", "errors")
 
 

@@ -56,7 +56,7 @@ def describe(error: BaseException, args: argparse.Namespace | None = None) -> st
     args: arguments of the command; the line uses its options in place of Python's argument names.
     """
     if isinstance(error, OSError) and error.strerror:
-        name = error.filename2 or error.filename  # after a failed renaming, the name that was meant
+        name = error.filename2 or error.filename  # after a failed rename, filename2 is the target
         said = error.strerror if args is None else in_words_of_shell(error.strerror, args)
         return f"{os.fsdecode(name)}: {said}" if name else said
     text = " ".join(str(error).split("\n")).strip()

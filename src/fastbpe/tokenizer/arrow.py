@@ -109,7 +109,7 @@ def _lists(pyarrow: Any, numpy: Any, ids: Any, offsets: Any, texts: Any) -> Any:
 
 
 def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Special, error: ValueError) -> None:
-    """Add a note with the row to an error: the first row that raises one when encoded by itself."""
+    """Add a note to an error: the first row that raises an error when it is encoded alone."""
     for i, text in enumerate(array):
         if text.is_valid:
             try:

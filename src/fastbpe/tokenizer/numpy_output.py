@@ -41,7 +41,7 @@ def encode(
     Args:
         caller: name of the method, for an error.
         encoder: the tokenizer.
-        n_vocab: number above all its ids.
+        n_vocab: its greatest id + 1.
         template: ids before and after each text; None: no ids.
         texts and others: as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
 
@@ -117,7 +117,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
         ids: uint32 array.
         wanted: dtype, from `check_output`.
         out: array to fill, or None.
-        n_vocab: number above all ids.
+        n_vocab: greatest id + 1.
 
     Raises:
         ValueError: `out` is too small, or the dtype is too small for an id; nothing is written then.
@@ -147,7 +147,7 @@ def _around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: S
         before, behind: the ids to put around.
 
     Returns:
-        (ids, offsets) with them.
+        (ids, offsets) with these ids.
     """
     if not before and not behind:
         return ids, offsets

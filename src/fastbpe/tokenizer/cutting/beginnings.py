@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Made = TypeVar("Made")
 
 
-CHARACTERS_PER_ID = 6  # of a beginning; in English, and in code, an id takes 3 to 5
+CHARACTERS_PER_ID = 6  # characters to read per wanted id; in English and in code, an id takes 3 to 5
 
 
 def encode_beginnings(

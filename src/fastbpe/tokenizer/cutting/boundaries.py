@@ -103,7 +103,7 @@ class Boundaries:
         self._text = text
         self._pattern = pattern_of(kind)
         self._found = array("q")
-        self._done = start  # all up to here are found
+        self._done = start  # all boundaries up to here are found
 
     def last(self, low: int, high: int) -> int | None:
         """Find the last boundary in (low, high]; None if the range contains no boundary."""

@@ -50,7 +50,7 @@ _MAX_GUESSES = 8  # guesses before bisection: guesses may approach the limit in 
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
 _END_SEARCH_IDS = 200  # with this room or more, each guess counts only the end of the text again
 _END_MARGIN = 128  # characters to count before the end searched: after them, tokens are those of the whole text
-_END_FRACTION = 16  # the end searched is at most 1/16 of the text
+_END_FRACTION = 16  # only the end is searched once a guess is wrong by at most 1/16 of the part
 
 #: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.
 Counter = Callable[[int, int], int]
@@ -371,7 +371,7 @@ def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_i
 
 
 def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[int]:
-    """Return the number of characters before token 0, 1, 2, ... and the length; backward: from the end."""
+    """Return the number of characters before token 0, 1, 2, ... and the length. backward: count from the end."""
     if encoder._pipeline.normalizing is None:
         return sizes_of_tokens(encoder._pipeline, text, backward)
     spans = memoryview(encoder._encode_with_spans((text,), (), (), "char")[1])
@@ -384,7 +384,7 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
-    """Try positions between tokens, from the one after `room` tokens on down.
+    """Try positions between tokens, from the one after `room` tokens downwards.
 
     Args:
         count: counter of the ids up to a position.
@@ -408,7 +408,7 @@ def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, ro
 def _search_normalized(
     count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int, guess: int
 ) -> int:
-    """Find the position with at most room ids before it whose next one has more.
+    """Find a position with at most `room` ids before it, while the next position has more.
 
     Begin with a guess, in characters from near on. If room is large, only the end of the text is counted
     repeatedly.
@@ -432,7 +432,7 @@ def _search_normalized(
 
 
 def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
-    """Find a size with at most room ids whose next size has more.
+    """Find a size with at most `room` ids, while the next size has more.
 
     Begin with the guess `first`. Guess again from the average number of characters per id, then bisect. Then try a
     few longer sizes, because a longer text may have fewer ids.

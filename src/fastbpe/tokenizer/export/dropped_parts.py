@@ -1,7 +1,7 @@
 """Tokenizers without a part that a format cannot store, if the caller asks for it: `export(drop=["normalizer"])`.
 
-Dropping a part changes the ids of some texts. The comparison checks the others: text that the normalizer does not
-change must keep its ids. The result says for which texts of the probe ids differ.
+Dropping a part changes the ids of some texts. The comparison checks that text which the normalizer does not change
+keeps its ids. The result says for which texts of the probe ids differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PARTS = ("normalizer",)
 Normalize = Callable[[str], str]
 
 _MAX_TEXTS = 1 << 16  # of the probe
-# What normalizers change: decomposed letters, compatibility characters, capitals, white space.
+# Examples of text that normalizers change: decomposed letters, compatibility characters, capitals, white space.
 _TEXTS = ("e\u0301", "\u212b", "\u1100\u1161", "\ufb01", "\uff21", "\u00c9", "  a  b ", "\u2460")
 
 

@@ -33,7 +33,7 @@ from fastbpe.vocabularies.material import decoded
 
 #: Formats that lack the split pattern or the special tokens. The others store the whole tokenizer, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
-#: Formats of one file that say the roles of special tokens.
+#: Formats of one file that store the roles of special tokens.
 HAVE_ROLES = ("native", "gguf", "sentencepiece")
 #: Pre-tokenizers of SuperBPE's published models.
 _SUPERBPE = (

@@ -277,7 +277,7 @@ class ByteFamily(Family):
     def named_roles(self) -> Mapping[str, str]:
         return self._own.roles
 
-    # Other tokenizers, as models of them
+    # Models of changed tokenizers
 
     def known_tokens(self) -> dict[str, AddedToken]:
         return adding.known_tokens(self.special)

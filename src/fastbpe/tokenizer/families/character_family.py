@@ -1,6 +1,6 @@
 """CharacterFamily: a character-level vocabulary, as in most files of tokenizers.
 
-Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has one: with
+Every tokenizer.json with a BPE model that is neither byte-level nor of Llama 2's kind has such a vocabulary: with
 `end_of_word_suffix` (CLIP, GPT-1), over words between white space, with an unknown token, or with any steps of the
 library before and after. Tokens are spelled as in the file.
 """

@@ -294,7 +294,7 @@ class CodePointFamily(Family):
     def named_roles(self) -> Mapping[str, str]:
         return codepoint_properties.named_roles(self._model)
 
-    # Other tokenizers, as models of them
+    # Models of changed tokenizers
 
     def known_tokens(self) -> dict[str, AddedToken]:
         return adding.known_tokens(self.special, self._model)

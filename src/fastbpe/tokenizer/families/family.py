@@ -222,7 +222,7 @@ class Family:
         """Return the token of each role that the file sets."""
         raise NotImplementedError
 
-    # Other tokenizers, as models of them
+    # Models of changed tokenizers
 
     def known_tokens(self) -> dict[str, AddedToken]:
         """Return the special and added tokens, by name."""

@@ -15,8 +15,8 @@ from fastbpe.model import N_BYTES, Buffer, Model, pack_pieces
 def by_ranks(model: Model) -> Model:
     """Return the model with ranks in place of its merges if every text keeps its ids, else the model unchanged.
 
-    Nearly always every text does: if the ids are in the order in which the merges were learned, or if the list was
-    made from ranks.
+    Nearly always, every text keeps its ids: if the ids are in the order of learning, or if the list was made
+    from ranks.
     """
     if model.merges_rule == "ranks" or model.supermerges is not None:
         return model

@@ -118,7 +118,7 @@ class StepDecoding:
         if self._table is not None:
             with suppress(KeyError, TypeError, ValueError):
                 return self._quickly(listed, errors, num_threads, unknown_ids, skip)
-        self._spelled.tokens((), unknown_ids)  # an error even if the batch is empty
+        self._spelled.tokens((), unknown_ids)  # raises an error for unknown_ids= even if the batch is empty
         made: list[str] = []
         for ids in listed:
             try:

@@ -73,7 +73,7 @@ def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
     from fastbpe._core.merge.vocabulary import SpelledSymbols
 
     assert spelling is not None
-    texts = [*(text.encode() for text in symbols.texts), b"\0"]  # the last one: characters without a symbol
+    texts = [*(text.encode() for text in symbols.texts), b"\0"]  # the last: for characters without a symbol
     ids = [*symbols.ids, spelling.unknown]
     if not all(map(vocabulary.has, ids)):
         raise VocabularyError("a symbol becomes an id that is not a token")
@@ -145,7 +145,7 @@ def splitting(
     steps = [step_of(described) for described in model.pre_tokenizers]
     is_regex, pattern = as_pattern(steps)
     if not is_regex and published_spelling.is_cl100k(steps, vocabulary):
-        # The pieces are those of the file, which derives words from them; the pattern produces the same ids.
+        # Split as the file does, because words are numbered by pieces; cl100k's own pattern gives the same ids.
         pattern = PATTERNS["cl100k"]
         model = model._replace(pattern=pattern, pre_tokenizers=())
         return model, "cl100k", pattern, make_splitter(published_spelling.CL100K), no_stages
@@ -155,7 +155,7 @@ def splitting(
     name = first_name(pattern)
     try:
         splitter = make_splitter(pattern)
-    except EmptyMatchError:  # as a pattern of fastbpe it would make no progress
+    except EmptyMatchError:  # the pattern matches "", at which fastbpe would make no progress
         return model._replace(pattern=None), None, None, make_sequence(steps), no_stages
     return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
 

@@ -88,7 +88,7 @@ def merge_steps(
     """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge afterwards.
 
     Args:
-        symbols: the symbols; they change.
+        symbols: the symbols, which change in place.
         vocabulary: the vocabulary with the pairs.
         may_make: function that tells which symbols merges may make; None: all.
 

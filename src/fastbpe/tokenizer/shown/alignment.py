@@ -31,7 +31,7 @@ class Aligned(NamedTuple):
 
 
 def align(text: str, a: Tokenizer, b: Tokenizer) -> list[Aligned]:
-    """Cut a text into the shortest parts that both tokenizers cut out, with the ids of each.
+    """Cut a text into the shortest parts that both tokenizers cut out, with the ids from both.
 
     Special tokens are encoded as ordinary text. The parts cover the text, and the ids of all parts, joined, are
     the ids of the whole. Tokens that share a character are in one part. A token without characters, such as a

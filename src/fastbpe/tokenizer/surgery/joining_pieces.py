@@ -157,7 +157,7 @@ def _with(a: CodePointModel, new: Sequence[bytes], levels: Levels[bytes]) -> Cod
 
 
 def _in_way(broken: Iterable[bytes], levels: Levels[bytes], new: set[bytes], marks_spaces: bool) -> set[bytes]:
-    """Return the new pieces that merging makes instead, for pieces that it no longer makes."""
+    """Return the new pieces that merging makes in place of pieces that it no longer makes."""
 
     def shown(piece: bytes) -> bytes:
         return piece.replace(METASPACE_UTF8, b" ") if marks_spaces else piece

@@ -148,7 +148,7 @@ class ByteRemoval:
     ) -> tuple[list[tuple[int, int, int]], dict[int, tuple[int, int]]]:
         """Return the remaining merges, with new ones that remake orphans, and the makers of each token."""
         ids = {token: i for i, token in reversed([*enumerate(kept)]) if token}
-        ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that is made
+        ids |= {kept[i]: i for i in self.makers if kept[i]}  # of equal tokens, the one that a merge makes
         merges = self._model.merge_list() or ()
         pairs = [(kept[left], kept[right]) for left, right, i in merges if _are_in(ids, kept, (left, right, i))]
         rules = ListedMerges(pairs, self._symbols)
