@@ -300,7 +300,7 @@ PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")
 
 
 class Conventions(NamedTuple):
-    """Differences between the library tokenizers and sentencepiece, as set in a tokenizer.json.
+    """Differences from sentencepiece that a tokenizer.json sets.
 
     Attributes:
         prefix: str – where a space is put before text that does not begin with one: "first": at the start of the

@@ -318,7 +318,7 @@ def _changed_token(one: Exportable, other: Exportable) -> str:
 
 
 def probe(tokenizer: Exportable) -> Iterator[str]:
-    """Yield texts on which two tokenizers with this vocabulary differ if they differ at all. Deterministic."""
+    """Yield texts that show whether two tokenizers with this vocabulary differ: always the same texts."""
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
     left = _MAX_PROBE_CHARACTERS

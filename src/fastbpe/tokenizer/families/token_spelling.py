@@ -85,7 +85,7 @@ def merged_ids(model: CodePointModel) -> set[int]:
 def merge_steps(
     symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
 ) -> Iterator[tuple[int, int, int]]:
-    """Merge symbols in place, the best pair first and the leftmost of equals; yield each merge afterwards.
+    """Merge symbols in place, the best pair first and the leftmost of equal pairs; yield each merge afterwards.
 
     Args:
         symbols: the symbols, which change in place.

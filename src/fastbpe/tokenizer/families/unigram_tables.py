@@ -18,7 +18,7 @@ _CODE_BEGIN, _CODE_END = ">>", "<<"
 
 _UNKNOWN_PENALTY = 10.0  # an unknown character scores this much below the least score
 _SYMBOL_BONUS = 0.1  # score per byte of a user-defined piece after its first, as in sentencepiece
-_LEAST_SCORE = 3.4028234663852886e38  # of a model without pieces of type NORMAL: the greatest float32
+_LEAST_SCORE = 3.4028234663852886e38  # least score if no piece is NORMAL, as in sentencepiece
 
 
 def make_segmenter(

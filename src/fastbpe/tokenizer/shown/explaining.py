@@ -250,7 +250,7 @@ def _merges_of_words(merged: MergedTokens, data: bytes, ends: list[int]) -> Iter
 
 
 def _merges(merged: MergedTokens, wholes: list[bytes]) -> Iterator[Merge]:
-    """Merge a piece, the best pair first and the leftmost of equals, and return the merges in order.
+    """Merge a piece, the best pair first and the leftmost of equal pairs, and return the merges in order.
 
     wholes: the piece (with a spelling: its tokens).
     """

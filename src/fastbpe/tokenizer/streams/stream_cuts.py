@@ -95,8 +95,8 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
         with_flags: whether some added token also matches white space, or depends on neighbouring characters.
     """
     splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
-    # A front changes texts before they are split; if bytes without a token are left out, others become neighbours;
-    # tokens with flags depend on the characters around them.
+    # A front changes texts before they are split; if bytes without a token are left out, other bytes become
+    # neighbours; tokens with flags depend on the characters around them.
     if pipeline.front is not None or vocabulary.drops_bytes or with_flags:
         return None
     if type(splitter) is not Splitter and not splitter.by_neighbours():  # Splitter: the text is one piece

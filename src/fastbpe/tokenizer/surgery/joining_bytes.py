@@ -161,7 +161,7 @@ class ByteJoining:
         return [new[i - first] for i in sorted(with_makers(good, made)) if i >= first]
 
     def _pairs(self, tokenizer: Tokenizer) -> list[Pair]:
-        """List the merges of a tokenizer by the bytes of their parts, best first."""
+        """List the merges of a tokenizer, best first, as the bytes of their two parts."""
         tokens, makers = vocabulary_of(tokenizer).tokens(), self._makers(tokenizer)
         if self._ranks_decide(tokenizer):
             return [(tokens[left], tokens[right]) for left, right in makers.values()]
@@ -177,7 +177,7 @@ class ByteJoining:
 class CharacterJoining(ByteJoining):
     """Joining of the ordinary tokens of two character-level tokenizers. Accepts the arguments of `ByteJoining`.
 
-    Raises VocabularyError: the two mark the positions of characters differently, or with a prefix.
+    Raises VocabularyError: the two mark the ends of words differently, or one uses a prefix.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:
