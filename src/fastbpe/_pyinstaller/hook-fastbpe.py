@@ -1,7 +1,7 @@
 """Modules and files of fastbpe that a program needs; PyInstaller runs this when a program imports fastbpe.
 
 PyInstaller sees neither the imports of compiled modules nor those by name, such as the lazy ones of
-`fastbpe/__init__.py`. So all modules except this folder go into the program. Large packages go in
+`fastbpe/__init__.py`. So the program gets all modules except those of this folder. It gets large packages
 only if the program imports them itself.
 """
 

@@ -15,7 +15,7 @@ cdef class QuickStream:
     """Base of `id_stream.DecodeStream`, with the state that `step` reads. A derived class has `_look_up` and `_step`."""
 
     cdef public object _quick  # the tokenizer while the table may answer; None while the slow stream is at work
-    cdef public list _counter  # one object, for which another is put when the tokenizer changes
+    cdef public list _counter  # list of one object, which a change of the tokenizer replaces
     cdef public object _seen  # the object for which the table is valid
     cdef public dict _known  # id → its text; None: the text depends on other ids
     cdef public object _last  # the id of the last text, if the table answered; None: the slow stream did
@@ -26,8 +26,8 @@ cdef class QuickStream:
     @cython.critical_section
     def step(self, tokenizer, id):
         """Add an id, or a list of ids, and return the text that it completes; None if it completes none."""
-        # Python code in a step may let another thread into this critical section, and then the texts of both are
-        # mixed: one thread may use a stream at a time. No such thread frees an object that this one still reads.
+        # Python code in a step may let another thread into this critical section. Then the texts of both threads
+        # mix, so a stream is for one thread at a time. But no thread frees an object that another one still reads.
         text = self._quick_text(tokenizer, id)
         return self._slow_text(tokenizer, id) if text is None else text
 
@@ -35,7 +35,7 @@ cdef class QuickStream:
     cdef object _quick_text(self, object tokenizer, object id):
         """Return the text that the table has for an id; None if the slow stream has to find it."""
         cdef dict known
-        # The addresses are compared and not the values: another int of the same value is possible, and only slower.
+        # Compares addresses, not values: an equal object at another address is only slower.
         if tokenizer is not self._quick or PyList_GET_ITEM(self._counter, 0) != <PyObject*> self._seen:
             return None
         known = self._known

@@ -32,7 +32,7 @@ _QUICK = ("_quick", "_counter", "_seen", "_known", "_last")  # attributes of Qui
 class Texts(NamedTuple):
     """Texts that ids add to a stream.
 
-    counter: list of one object, for which another is put when the tokenizer changes.
+    counter: list of one object, which a change of the tokenizer replaces.
     seen: the object for which the texts are valid.
     known: id → its text; None: the text depends on the ids before.
     find: function of an id that returns its text, or None.

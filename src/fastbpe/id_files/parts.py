@@ -258,7 +258,7 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
     if said is not None and said not in READABLE:
         raise FormatError(f"{described}: the dtype is {said!r}, not one of {', '.join(READABLE)}")
     if dtype is not None and said is not None and dtype != said:
-        # The bytes of uint32 are those of int32, which indexes name in place of it.
+        # Ids have the same bytes as uint32 and as int32, and indexes say int32.
         if index is None or dtype.lstrip("u") != said.lstrip("u"):
             raise FormatError(f"{path}: its ids are {said}, not {dtype}; leave dtype= out")
         said = dtype

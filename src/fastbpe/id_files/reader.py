@@ -93,8 +93,8 @@ class StoredIds(Sequence[Any]):
     """Ids in files, as a sequence of documents; `fastbpe.open_ids` returns it.
 
     A document, and any range of ids, is a memoryview of the mapped file (or a numpy array). Only a range that
-    spans several shards is copied. It can be pickled: a process that gets it maps the files itself. Threads may
-    share it.
+    spans several shards is copied. The sequence can be pickled: a process that gets it maps the files itself.
+    Threads may share it.
 
     Attributes:
         dtype: str – type of the ids: "uint16", "uint32", …

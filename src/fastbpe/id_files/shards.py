@@ -317,6 +317,6 @@ def _outputs(path: Path) -> list[Path]:
 
 
 def _all_files(path: Path) -> list[Path]:
-    """List the files of an output in the order to write them: ids after what describes them, manifest last."""
+    """List the files of an output in the order to write them: ids after their descriptions, manifest last."""
     manifest = beside(ids_path(path), MANIFEST)
     return [*_outputs(path)[::-1], *([manifest] if manifest.exists() else [])]

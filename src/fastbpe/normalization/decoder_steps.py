@@ -17,7 +17,7 @@ from fastbpe.formats.huggingface.decoder_json import flattened
 from fastbpe.normalization.huggingface import make_change
 
 REPLACEMENT = "\ufffd"
-_MANY = 1 << 8  # tokens
+_MANY = 1 << 8  # tokens; Replace joins more of them and searches once
 _BYTE = re.compile("<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
 
 
@@ -129,7 +129,7 @@ class Replace(EachToken):
     def forms(self, tokens: Sequence[str], first: bool, last: bool) -> list[str]:
         if self.text:
             text, content = self.text, self.content
-            if len(tokens) > _MANY and "\0" not in text + content:  # once for all tokens is faster
+            if len(tokens) > _MANY and "\0" not in text + content:  # one search is faster
                 made = "\0".join(tokens).replace(text, content).split("\0")
                 if len(made) == len(tokens):
                     return made

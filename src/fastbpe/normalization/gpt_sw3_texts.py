@@ -1,6 +1,6 @@
 """Changes that GPT-SW3's class of transformers makes to texts before a sentencepiece model encodes them.
 
-It removes control characters, makes a space of several other characters, and composes characters (NFC). The class
+It removes control characters, turns several other characters into spaces, and composes characters (NFC). The class
 runs in Python, so NFC is that of Python's Unicode version.
 """
 
@@ -36,7 +36,7 @@ def _compose(text: str) -> str:
 
 
 def _sources(text: str) -> list[int] | None:
-    """Return for each composed character where the sequence begins from which it comes; None: text is composed."""
+    """Return, for each character of the composed text, where its source begins; None: the text is composed."""
     if is_normalized("NFC", text):
         return None
     starts = [at for at in range(len(text)) if not at or not _may_join(text[at - 1 : at + 1])]

@@ -1,7 +1,7 @@
 """Changes that SigLIP's class of transformers makes to texts before a sentencepiece model encodes them.
 
-It makes text lower case, as Python does, removes ASCII punctuation and white space at both ends, and makes each
-other run of white space a space. The text is put behind the unknown token, whose ids are dropped later.
+It makes text lower case, as Python does, removes ASCII punctuation and white space at both ends, and turns each
+other run of white space into one space. The text is put behind the unknown token, whose ids are dropped later.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Canonical:
     def sources(self, text: str) -> list[int]:
         """Return for each character of the result the character from which it comes; -1: from none."""
         lead = [(character, -1) for character in self._lead]
-        # str.lower changes as many characters as it does one by one: only the final sigma depends on others.
+        # Lowering one by one gives as many characters: only the form of a sigma depends on its neighbours.
         text = text.replace(METASPACE, " ")
         lower = [*lead, *((character, i) for i, one in enumerate(text) for character in one.lower())]
         kept = [(character.isspace(), i) for character, i in lower if character not in _PUNCTUATION]

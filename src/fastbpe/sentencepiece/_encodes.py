@@ -313,7 +313,7 @@ class _Frame:
         self._eos = _flag("add_eos", processor._add_eos if add_eos is None else add_eos)
         self._reverse = _flag("reverse", processor._reverse if reverse is None else reverse)
         if return_type is int or return_type == "numpy":
-            emit_unk_piece = False  # ids have no use for it
+            emit_unk_piece = False  # it changes pieces only
         self._emit_unk = _flag(
             "emit_unk_piece", processor._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
         )

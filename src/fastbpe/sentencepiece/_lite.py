@@ -210,8 +210,8 @@ def _trie(entries: list[tuple[bytes, int]]) -> bytes:
 def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
     """Return the trie of the pairs of neighbouring characters in pieces.
 
-    The value of a pair is the unit that its second character leads to from the root, where the next pair is
-    searched; 0: no pair begins with this character.
+    The value of a pair is the unit for its second character alone, from which the search for the next pair goes
+    on; 0: no pair begins with this character.
     """
     pairs: dict[bytes, int] = {}  # pair → bytes of its first character
     for piece in pieces:

@@ -47,7 +47,7 @@ def mapping(text: bytes, pieces: list[_Piece], as_bytes: bool) -> dict[str, Any]
     """Return the "offset_mapping" of a decoded text.
 
     Raises:
-        ValueError: rules for decoded text have made it shorter.
+        ValueError: rules for decoded text have made the text shorter.
     """
 
 @final

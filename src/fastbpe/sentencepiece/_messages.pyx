@@ -184,7 +184,7 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
     """Return the "offset_mapping" of a decoded text.
 
     Raises:
-        ValueError: rules for decoded text have made it shorter.
+        ValueError: rules for decoded text have made the text shorter.
     """
     cdef tuple item
     cdef list ids = [], names = [], places = [], offsets = []
@@ -222,7 +222,7 @@ cdef class Surfaces:
     cdef dict _ids
     cdef Py_ssize_t _unknown_id
     cdef bint _trims, _strips
-    cdef dict _known  # piece → (id, surface; None: a byte)
+    cdef dict _known  # piece → (id, surface); the surface of a byte piece is None
 
     def __init__(
         self, bytes types not None, dict ids not None, Py_ssize_t unknown_id, bytes unknown_surface not None, *,

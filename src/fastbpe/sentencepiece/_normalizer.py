@@ -33,7 +33,7 @@ class SentencePieceNormalizer:
 
     Args:
         model_file, model_proto: a model of any type: its file, or its bytes.
-        normalizer_spec: bytes of the part of a model with the rules.
+        normalizer_spec: bytes of a NormalizerSpec, the part of a model that has the rules.
         rule_tsv: file with one rule per line: code points in hexadecimal, a tab, code points.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
@@ -103,7 +103,7 @@ class SentencePieceNormalizer:
         return sorted(sentencepiece_rules.decompile_rules(charsmap).items())
 
     def serialized_normalizer_spec(self) -> bytes:
-        """Return the bytes of the part of a model with rules and options."""
+        """Return the bytes of the NormalizerSpec, the part of a model that has rules and options."""
         return specs.write(specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:

@@ -211,7 +211,7 @@ cdef class Methods:
         if kind is int and plain:
             return outs
         texts = []
-        hide(texts)  # until the end, with its lists, or the garbage collector would traverse them again and again
+        hide(texts)  # and its lists, until all are made: else the garbage collector would traverse them repeatedly
         for ids in outs:
             ids = _finished(model, ids, kind, plain, first, last, reverse)
             if ids is None:

@@ -53,8 +53,8 @@ class SentencePieceTrainer:
         r"""Train a model, and write its `.model` and `.vocab` files, or pass it to a writer.
 
         Args:
-            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Then only
-                logstream is read of the other arguments, and the method returns True instead of None.
+            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Then logstream
+                is the only other argument that counts, and the method returns True instead of None.
             logstream: file for a report: counts, and lines and characters that were left out.
             sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
             model_writer: object with a method write(bytes), in place of `model_prefix`.
@@ -111,7 +111,7 @@ def _train(
     cut: Callable[[str], list[str]] | None = None,
     is_checked: bool = True,
 ) -> None:
-    # Imported here: it takes as long as importing all that encoding needs.
+    # Imported here: importing them takes as long as importing all that encoding needs.
     from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
     from fastbpe.training.codepoint_model import vocabulary_text
     from fastbpe.training.codepoint_options import NO_PRETOKENIZER, CodePointOptions
@@ -275,7 +275,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
         yield
     except SpecError as error:
         kind = ArgumentError if error.code == "INVALID_ARGUMENT" else TrainerError
-        # Some messages of sentencepiece are only a line of its source code: our reason is put before that line.
+        # Some messages of sentencepiece are only a line of its source code: fastbpe puts a reason before it.
         detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
         raise kind(f"{error.code}: {detail}") from error
 

@@ -197,7 +197,7 @@ class _Message:
             return f'"{value.decode("latin-1").translate(_BYTE_ESCAPES)}"'
         if isinstance(value, bool):
             return str(value).lower()
-        if isinstance(value, float):  # six digits, or as many as tell every float from others
+        if isinstance(value, float):  # six digits, or the nine that tell any two float32 apart
             return f"{value:.6g}" if _float32(float(f"{value:.6g}")) == value else f"{value:.9g}"
         return str(value)
 

@@ -32,7 +32,7 @@ _BYTE = Struct("B")
 _BLANKS = b" \n\t"
 _EVERY = "enc.special_tokens_set"  # expression for all special tokens, in errors
 _CHECKED = 1 << 16  # ids that are checked in one call of max()
-_CHECKED_LISTS = 1 << 6  # and lists
+_CHECKED_LISTS = 1 << 6  # lists that are checked in one call
 
 
 class Encoding(Methods):

@@ -19,8 +19,8 @@ from fastbpe.transformers.encodings import LazyEncodings
 from fastbpe.transformers.readings import batch_encoding
 from fastbpe.transformers import encode_plus, engine as engines, watching
 
-# Tried and dropped: masks that the core makes, of several ints of value 1, so that freeing a mask does not wait
-# for one reference count: no certain gain. Ids that the core puts into the frame: no certain gain either.
+# Tried and dropped, without a certain gain: masks that the core makes of several int objects of value 1, so that
+# freeing a mask does not wait for a single reference count; and frames that the core fills with the ids.
 
 cdef str ENGINE = engines.ENGINE
 cdef list EPOCH = watching.EPOCH
@@ -144,7 +144,7 @@ cdef bint is_set_up(original, repeat) except -1:
 
 
 cdef repeated(hf, engine, repeat, str text):
-    """Encode a text as the call did that has found `repeat`. Returns None if the slow path must handle the call."""
+    """Encode a text like the call that found `repeat`. Returns None if the slow path must handle the call."""
     cdef dict columns
     cdef list ids, spans
     cdef Py_ssize_t n, n_pads = 0
@@ -255,7 +255,7 @@ cdef list types_of(frame, Py_ssize_t n):
 
 
 cdef list in_frame(frame, Py_ssize_t n):
-    """Return 1 for each id of the frame, 0 for each id of the text; n: number of all."""
+    """Return 1 for each id of the frame, 0 for each id of the text; n: number of both."""
     cdef list made = []
     for item in <tuple>frame.items:
         made += [1] * len(item.ids) if item.sequence is None else [0] * (n - frame.n_added)

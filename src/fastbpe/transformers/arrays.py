@@ -46,7 +46,7 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
     if max(lengths) > length or (padding is None and min(lengths) < length):
         return None
     if not length and wanted.offsets:
-        return None  # stock's array of no offsets has another shape
+        return None  # the original's array of no offsets has another shape
     is_left = padding is not None and padding["direction"] == "left"
     pad_id = 0 if padding is None else padding["pad_id"]
     out = np.full((len(texts), length), pad_id, dtype=np.int64)

@@ -140,7 +140,7 @@ def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
 
 
 def _own_method(base: Any, name: str, operation: str) -> Callable[..., Any]:
-    """Return a method that calls the original class's. A call that fastbpe never sees counts as handed over."""
+    """Return a method that calls the original class's. A call that fastbpe does not see counts as handed over."""
     stock = getattr(base, name)
 
     def method(self: Any, *args: Any, **options: Any) -> Any:

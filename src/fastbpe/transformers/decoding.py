@@ -78,7 +78,7 @@ def skips_of(options: dict[str, Any]) -> bool:
 
 
 def _warn_of_clean_up(hf: Any) -> None:
-    """Let transformers warn that it does not clean up spaces, which it does once per process."""
+    """Let transformers warn, once per process, that it does not clean up spaces."""
     from transformers.tokenization_utils_tokenizers import TokenizersBackend
 
     stand_in = _class_named(type(hf).__name__)()
@@ -96,6 +96,6 @@ class _NoText:
 
 @cache
 def _class_named(name: str) -> type[Any]:
-    """Return a class of a name, which the warning shows, with what the method needs."""
+    """Return a class with this name, which the warning shows, and the attributes that `_decode` reads."""
     settings = {"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output": False}
     return type(name, (), {"_tokenizer": _NoText, **settings})

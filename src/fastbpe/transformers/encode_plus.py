@@ -46,13 +46,13 @@ _DERIVED = {
     *("return_token_type_ids", "return_attention_mask", "return_special_tokens_mask"),
     *("return_offsets_mapping", "return_length"),
 }
-SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays are faster than arrays
+SHORT = 1000  # characters of a text; up to here, lists that transformers turns into arrays beat `build_arrays`
 
 
 class Repeat(NamedTuple):
     """Facts that a call with one text has found, for later calls with the same options; see `_quick.encode_known`.
 
-    epoch: EPOCH[0] before; with another one, nothing here may be used.
+    epoch: EPOCH[0] before the call; once it is another object, the facts are void.
     call: the options, with defaults.
     plan, wanted, offsets: see their classes; offsets is None unless wanted.
     names: the tokenizer's model_input_names.
@@ -149,7 +149,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
     """Keep the facts of a call of the tokenizer itself, unless it may pad, or warn in each call.
 
-    What transformers derives from the other options depends on two attributes, which are kept with the facts.
+    transformers derives options from those of the call and from two attributes, which are kept with the facts.
     """
     found: list[Repeat] = []
     before, _local.found = _local.found, found
@@ -176,7 +176,7 @@ def key_of(options: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> None:
-    """Let transformers warn about rows that are longer than its model accepts, which it does once."""
+    """Let transformers warn, once per tokenizer, about rows that are longer than the model accepts."""
     for ids in rows:
         hf._eventual_warn_about_too_long_sequence(ids, max_length, verbose)
 

@@ -18,7 +18,7 @@ def register() -> None:
 def patch_transformers() -> None:
     """Accelerate every tokenizer that transformers loads from now on. The same as `fastbpe.transformers.patch()`.
 
-    For programs that create an `Engine` of SGLang themselves and do not want to set an environment variable.
+    Call it in programs that create an `Engine` of SGLang themselves and do not set the environment variable.
     SGLang uses the tokenizers that transformers returns, so it needs no special class.
     """
     patch()

@@ -101,7 +101,7 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
         added: its added tokens by id.
     """
     ids = [i for i, token in added.items() if not token.special]
-    rows = [[i] * 3 for i in ids]  # three: a decoder may take a space off each end
+    rows = [[i] * 3 for i in ids]  # three: a decoder may remove a space at each end
     if not rows:
         return set()
     skipped, whole = (tokenizer.decode_batch(rows, skip_special_tokens=skips) for skips in (True, False))
@@ -112,7 +112,7 @@ def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
     """Tell whether an added token has another id than it would get from a tokenizer.json of the tokenizer.
 
     Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
-    of the vocabulary on. These differ if the ids of the vocabulary have gaps.
+    of the vocabulary on. The two numberings differ if the ids of the vocabulary have gaps.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.

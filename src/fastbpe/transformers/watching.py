@@ -4,7 +4,7 @@ Normalizer, pre-tokenizer, post-processor, decoder and the options of the model 
 so `snapshot` compares them. Added tokens and the vocabulary cannot: while watched tokenizers exist, the methods of
 `tokenizers.Tokenizer` that change them also count the change. They and the setters of components and of their
 attributes replace the object in `EPOCH`, which all tokenizers share: as long as it is the same, a call need not
-compare. (A number could be lost between threads.)
+compare. (It is an object, because threads that add to a number at once would lose an addition.)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fastbpe.transformers._original import tokenizers
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
-SET = ("model", "decoder")  # properties with setters that count, too
+SET = ("model", "decoder")  # properties whose setters count a change, too
 EPOCH = [object()]  # another object after each change of a watched tokenizer, or of any component
 
 _COMPONENTS = ("normalizer", "pre_tokenizer", "post_processor")
@@ -96,7 +96,7 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
             counter = _changes.get(tokenizer)
             if counter is not None:
                 counter[0] += 1
-            EPOCH[0] = object()  # the last: who sees it sees the change
+            EPOCH[0] = object()  # last: a thread that sees it sees the change
 
     return counting
 

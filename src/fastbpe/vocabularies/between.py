@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 
 from fastbpe.vocabularies.id_map import NONE, IdMap
 
-#: Kind and bytes of a token. "text": ordinary text; "name": found in text before merging, or never; "byte": a
-#: byte of byte fallback.
+#: Kind and bytes of a token. "text": ordinary text; "name": a special token, which text contains by its name or
+#: never; "byte": a byte of byte fallback.
 Entry = tuple[str, bytes]
 Speller = Callable[[list[bytes]], list[tuple[int, ...]]]  # bytes of tokens → the ids that spell each
 Entries = Iterable[tuple[int, Entry]]  # an id may have several entries, and an entry may have several ids

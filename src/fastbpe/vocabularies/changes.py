@@ -78,8 +78,8 @@ class MergeReport:
         added: id in b → new id, of the tokens that only b had.
         common: number of tokens of b that are also in a.
         dropped: ids in b of tokens that no text could produce in the merged vocabulary.
-        reordered: ids in b of tokens that no longer merge in b's order, because a's comes first: the smallest
-            set without which the others do.
+        reordered: ids in b of tokens that no longer merge in b's order, because a's order comes first: the
+            smallest set without which the other tokens of b keep that order.
 
     >>> import fastbpe
     >>> a = fastbpe.Tokenizer.from_merges([(97, 98)], pattern=None)

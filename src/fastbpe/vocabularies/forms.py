@@ -10,7 +10,7 @@ from fastbpe._utils.short_reprs import fields_repr
 from fastbpe.vocabularies.material import Described, Kind, Material, decoded
 from fastbpe.vocabularies.trial import encoded
 
-_MAX_DIGITS = 12  # longest numbers that are split for the report
+_MAX_DIGITS = 12  # digits of the longest numbers that are split for the report
 _NUMBERS = ("123456789012", "999999999999", "100000000000", "271828182845", "202420252026", "736418520963")
 _INDENTATIONS = (2, 4, 8, 12, 16)
 _RUNS = {" ": "spaces", "\t": "tabs", "\n": "line feeds", "\r\n": "line endings"}

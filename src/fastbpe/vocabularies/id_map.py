@@ -193,8 +193,8 @@ class IdMap:
     def then(self, other: IdMap) -> IdMap:
         """Compose this map with the map of a later change.
 
-        The row of an id that the second change adds starts from the old ids from which the ids of its `init_from`
-        come. It may differ a little from the result of two resizes, which is a mean of means.
+        If the second change adds an id, its `init_from` in the result lists, for each of its ids, that id's own
+        `init_from` in this map. So a row may differ a little from that of two resizes, which is a mean of means.
 
         Args:
             other: IdMap – the second change; its old vocabulary is the new one of this map.
@@ -342,7 +342,7 @@ def _starts(
     """Return the old ids from which the rows of new ids start; new ids without any are left out.
 
     Raises:
-        ValueError: an id is out of range, or a kept id starts from another id than its old one.
+        ValueError: an id is out of range, or a kept id starts from an id other than its old one.
     """
     if init_from is None:
         return {}

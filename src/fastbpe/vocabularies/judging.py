@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import log
 
-_ALPHA = 2.5  # order of the entropy that went best with the quality of translations in the paper
+_ALPHA = 2.5  # order of the entropy that correlated best with translation quality in the paper
 
 
 def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:

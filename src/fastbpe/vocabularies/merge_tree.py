@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _N_SHOWN = 4  # parts that a repr shows
 
-#: Pair that once existed: priority, position of the left one, left and right symbol, merged symbol.
+#: Pair in the heap, perhaps outdated: priority, position of its left symbol, left and right symbol, merged symbol.
 _Queued = tuple[int, int, int, int, int]
 
 

@@ -108,13 +108,13 @@ def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> No
 
 
 def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[str]:
-    """List texts that may produce the token: its decoded text, and its spelling without marks of position."""
+    """List texts that may produce the token: its decoded text, and its spelling without marks of word ends."""
     token = material.tokens[token_id]
     surface = surface_of(tokenizer, token_id)
     bare = token.removeprefix(material.prefix)
     shown = [
         each.removesuffix(material.suffix).decode(errors="replace").strip() for each in (surface, token, bare)
     ]
-    of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # as a step ByteLevel writes a text
+    of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # before a step ByteLevel
     texts = [text for text in (*shown, of_stand_ins, token.decode()) if text]
     return [*dict.fromkeys((*texts, *(text.replace(METASPACE, " ") for text in texts)))]

@@ -55,8 +55,8 @@ class ByteSearch:
         self._texts = [i for i, kind in enumerate(material.kinds) if kind is Kind.TEXT]
         #: By states: the tokens of whole characters that may come next, as a tee: each search reads its own copy.
         self._known_begun: dict[States, Iterator[_Way]] = {}
-        #: By states: the known sequences that begin a character, those whose continuations were not searched for,
-        #: and what was seen.
+        #: By states: the known sequences that begin a character; those whose continuations are still to be found;
+        #: and (last id, key of the place after it) of each known sequence.
         self._known_opened: dict[States, tuple[list[_Way], deque[_Way], set[tuple[int, _Key]]]] = {}
         #: By the key of a place inside a character: the tokens that may come next, also a tee.
         self._known_inside: dict[_Key, Iterator[_KeyedWay]] = {}

@@ -1,8 +1,8 @@
 """Decide for each piece of a code-point vocabulary whether some text produces it.
 
-`reach` states the proofs. A character that occurs in no longer piece separates the text before it from the text
-after it. So a piece that merging makes from its own characters nearly always has a text: that character, then the
-piece.
+`reach` states the proofs. A character that is in no piece of two or more characters separates the text before it
+from the text after it. So a piece that merging makes from its own characters nearly always has a text: such a
+character, then the piece.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fastbpe.model import METASPACE
 from fastbpe.vocabularies.material import Described, Kind, Material
 from fastbpe.vocabularies.trial import Reach, Reason, Trial
 
-# Characters to put around a piece; characters that no longer piece of the vocabulary has work best.
+# Texts to put before a piece; characters that are in no piece of two or more characters work best.
 _SEPARATORS = ("", "\x01", "a", "\ue000", '"', "\u3002", " ", "\n", "1", "\u4e2d", "\u0378")
 _BEHIND = ("", "\x01", "a", " a", "\ue000", " \x01", "\u3002")
 _MAX_TEXTS = 1 << 12  # maximum number of characters to try for a byte
@@ -36,7 +36,7 @@ def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None
     for before in _SEPARATORS:
         for behind in _BEHIND:
             trial.all((i, before + piece + behind) for i, piece in pieces.items())
-    # U+2581 in a text may become the same symbol as a space, where a space would be removed.
+    # Where a normalizer removes a space, it may keep U+2581, which becomes the same symbol.
     for behind in _BEHIND:
         trial.all((i, f"\x01{piece.replace(' ', METASPACE)}{behind}") for i, piece in pieces.items())
     n_texts_left = _MAX_ALL_TEXTS
