@@ -50,8 +50,8 @@ sanitize:
     FASTBPE_SANITIZE=1 python setup.py build_ext --inplace --force && LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so.6)" PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1 pytest -q -p no:cacheprovider --capture=sys
 
 # A free-threaded Python and its modules must themselves be built with `./configure --disable-gil
-# --with-thread-sanitizer`: TSan does not see the locks of others, and takes what they protect for races. A process that
-# had a race ends with status 66. FASTBPE_FULL=day runs more cases.
+# --with-thread-sanitizer`: TSan does not see the locks of other code, and reports races on what they protect. A process
+# that had a race ends with status 66. FASTBPE_FULL=day runs more cases.
 # the tests that call from several threads, with the core under ThreadSanitizer
 sanitize-threads *tests="tests/threads tests/unit/test_free_threading.py tests/unit/test_contract.py tests/unit/test_memory.py tests/unit/core/test_batches.py tests/unit/core/test_parity_learner.py tests/unit/core/test_short_texts.py tests/unit/id_files/test_reader.py":
     FASTBPE_SANITIZE=thread python setup.py build_ext --inplace --force && LD_PRELOAD="$(gcc -print-file-name=libtsan.so)" TSAN_OPTIONS="suppressions=$PWD/tests/threads/tsan.txt die_after_fork=0" python -m pytest -q -p no:cacheprovider --capture=sys {{tests}}

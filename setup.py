@@ -3,10 +3,10 @@
 Switches, read from the environment:
     FASTBPE_SANITIZE=1: build under ASan and UBSan. "thread": under ThreadSanitizer. "fuzzer": under ASan, with the
         counters of branches that libFuzzer reads (needs CC=clang).
-    FASTBPE_COVERAGE=1: let gcov count the runs of each line of C. `.ci/coverage` builds so in a copy of the tree.
-    FASTBPE_FAST_BUILD=1: compile with -O1, in about half the time. CI tests other Pythons and the sdist so.
-    FASTBPE_CLANG_CL=1: on Windows, compile with clang-cl, as wheels are: it knows the SIMD paths. MSVC does not;
-        its modules give the same ids by scalar code.
+    FASTBPE_COVERAGE=1: let gcov count the runs of each line of C. `.ci/coverage` sets it in a copy of the tree.
+    FASTBPE_FAST_BUILD=1: compile with -O1, in about half the time. CI sets it for other Pythons and the sdist.
+    FASTBPE_CLANG_CL=1: on Windows, compile with clang-cl, as for wheels: it compiles the SIMD paths. MSVC does
+        not; its modules give the same ids with scalar code.
 """
 
 import gc
@@ -29,10 +29,10 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import ExecError
 from setuptools.modified import newer_group
 
-# Cython keeps millions of objects while it translates, and each collection of garbage reads them again. With
-# few, the translation takes 50 s of processor time, not 82, and a process 480 MB, not 430; with none, 730 MB.
-# It is set at each import of this file, because Cython's worker processes may be new ones. (CPython 3.11.7, Cython
-# 3.3.1, one after the other, AMD EPYC with other work running, 2026-11-29.)
+# Cython keeps millions of objects while it translates, and each collection of garbage traverses them again. With
+# few collections, the translation takes 50 s of processor time instead of 82, and a process 480 MB instead of 430;
+# with none, 730 MB. Each import of this file sets the threshold: Cython's worker processes may be new ones.
+# (CPython 3.11.7, Cython 3.3.1, one after the other, AMD EPYC with other work running, 2026-11-29.)
 gc.set_threshold(1_000_000)
 
 if sys.maxsize < 1 << 32:
@@ -40,22 +40,24 @@ if sys.maxsize < 1 << 32:
 
 PACKAGE = Path("src/fastbpe")
 CORE = PACKAGE / "_core"
-# Module of the code that Cython would repeat in each module, such as memory views. All modules take 5.4 MB, 8.7
-# without it (CPython 3.11, x86-64, 2026-11-25). It is compiled for size, as a call runs little of it: 0.11 MB, not
-# 0.20 (2026-11-26).
+# Module of the code that Cython would repeat in each module, such as memory views. With it, all modules take
+# 5.4 MB instead of 8.7 (CPython 3.11, x86-64, 2026-11-25). It is compiled for size, because a call runs little of
+# it: 0.11 MB instead of 0.20 (2026-11-26).
 SHARED = "fastbpe._core._cython_shared"
-# Modules whose methods are called once for each short text keep that code: a call of `encode` on 100 bytes takes
-# 4 to 6 % longer without (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25). Users see their functions:
-# they can take the help of a declaration. Those of the other modules are plain C functions, 8 % smaller.
-# Tried and dropped: -O1 for them. Six of them compile in 7.5 s, 12.2 with -O2, and short calls take the same
-# instructions within 0.3 %, but 4 to 9 % more time (GCC 12, AMD Zen 4, 22 pairs of processes, 2026-11-29).
+# Modules whose methods are called once for each short text keep that code: with the shared module, a call of
+# `encode` on 100 bytes takes 4 to 6 % longer (benchmarks/compare.py short, paired, AMD Zen 5, 2026-11-25). Users
+# see the functions of these modules, so they are compiled with `binding`, which lets a declaration set their help.
+# The functions of the other modules are plain C functions, 8 % smaller.
+# Tried and dropped: -O1 for these modules. Six of them compile in 7.5 s instead of 12.2 with -O2, and short calls
+# take as many instructions within 0.3 %, but 4 to 9 % more time (GCC 12, AMD Zen 4, 22 pairs of processes,
+# 2026-11-29).
 OFTEN_CALLED = {
     *("encoder", "decoder", "stream_decoder", "tokenizer_methods"),
     *("_encoding_methods", "_minbpe_methods", "_processor_methods", "_facts"),
 }
 LIBRARY = "fastbpe._compiled"
-ALONE = OFTEN_CALLED | {"_compiled"}  # which is imported first
-# Modules that no row of benchmarks/compare.py spends its time in are compiled for size: about a quarter smaller.
+ALONE = OFTEN_CALLED | {"_compiled"}  # `_compiled` is imported before the shared module
+# Modules in which no row of benchmarks/compare.py spends its time are compiled for size: about a quarter smaller.
 FOR_SIZE = {
     *("charsmap_builder", "charsmap_rules", "completions", "dropping", "kept_memory", "log_scores"),
     *("merges_as_ranks", "_messages", "scratch_pool", "sequence_merging", "sequence_vocabulary", "sequences"),
@@ -81,14 +83,14 @@ elif COVERAGE:
     link_args = ["--coverage"]
 else:
     optimize = "-O1" if os.environ.get("FASTBPE_FAST_BUILD") else "-O3"
-    # Sums of floats are part of what unigram models are: no product and sum may be rounded once instead of twice.
+    # Unigram models depend on how sums of floats are rounded: no fused multiply-add may round once, not twice.
     compile_args = ["-std=gnu11", optimize, "-g0", "-fno-strict-aliasing", "-ffp-contract=off"]
     if optimize == "-O3":
-        compile_args.append("-Wno-all")  # Python has -Wall, and GCC 12 needs 5 % of its time to look for warnings
+        compile_args.append("-Wno-all")  # Python's flags have -Wall, which takes 5 % of GCC 12's time
     link_args = []
     if sys.platform == "linux":
-        # No tables for unwinding C, which debuggers alone read: 5.0 MB of modules for 5.3. No symbol table: an
-        # eighth of the installed size. (GCC 12, x86-64, 2026-11-26.)
+        # No tables for unwinding C, which only debuggers read: the modules take 5.0 MB instead of 5.3. No symbol
+        # table, which would be an eighth of the installed size. (GCC 12, x86-64, 2026-11-26.)
         compile_args.append("-fno-asynchronous-unwind-tables")
         link_args = ["-Wl,-s"]
 
@@ -130,10 +132,10 @@ def optimized(extension: Extension, level: str) -> Extension:
 
 
 def with_current_c(extensions: list[Extension]) -> list[Extension] | None:
-    """Return the extensions with their C, where all of it is newer than all sources and of this Cython; else None.
+    """Return the extensions with their C, if this Cython wrote all of it after the last edit; else None.
 
-    Cython would translate again where its own files are newer than the C: in each isolated build, which installs
-    it anew. That takes 40 s of processor time, and CI has five such builds.
+    Cython itself translates again if its own files are newer than the C, as in each isolated build, which installs
+    Cython anew. That takes 40 s of processor time, and CI has five such builds.
     """
     c = [Path("build/cython", extension.sources[0]).with_suffix(".c") for extension in extensions]
     if not all(file.is_file() for file in c):
@@ -152,17 +154,17 @@ def with_current_c(extensions: list[Extension]) -> list[Extension] | None:
 def to_c(extensions: list[Extension], shared: str | None) -> list[Extension]:
     """Translate to C. Code that Cython would repeat in each module comes from the module `shared`, unless None.
 
-    Functions of modules that share it are plain C functions. Cython would add 9 KB to a class without pointers so
-    that it can be pickled; no class here is pickled so.
+    Functions of modules that share it are plain C functions. To let a class without pointers be pickled, Cython
+    would add 9 KB to it; classes here are pickled in other ways.
     """
-    # Half of the time is the reading of `.pxd`, in each module anew. Tried and dropped: one process reads all,
-    # then forks for each module. That took 45 s of processor time, not 67, but through private names of Cython
-    # (3.3.1, AMD EPYC Zen 1 with other work running, 2026-11-29).
+    # Half of the time goes into reading `.pxd` files, anew for each module. Tried and dropped: one process reads
+    # all of them, then forks for each module. That took 45 s of processor time instead of 67, but needed private
+    # names of Cython (3.3.1, AMD EPYC Zen 1 with other work running, 2026-11-29).
     c = [Path("build/cython", extension.sources[0]).with_suffix(".c") for extension in extensions]
     oldest = min((file.stat().st_mtime_ns for file in c if file.is_file()), default=0)
     translated: list[Extension] = cythonize(
         extensions,
-        force=oldest < Path("setup.py").stat().st_mtime_ns,  # Cython does not see that a directive is another one
+        force=oldest < Path("setup.py").stat().st_mtime_ns,  # Cython does not notice a changed directive
         shared_utility_qualified_name=shared,
         build_dir="build/cython",
         nthreads=os.cpu_count() or 1,
@@ -245,7 +247,7 @@ def bits_of(row: bytes, k: int) -> int:
 
 
 class Library(Extension):
-    """The shared object of all compiled modules, which are compiled each on its own."""
+    """The shared object of all compiled modules, each of which is compiled by itself."""
 
     def __init__(self, modules: list[Extension]) -> None:
         headers = {header for module in modules for header in module.depends}
@@ -337,10 +339,11 @@ class BuildExtensions(build_ext):
         return bool(self.force or newer_group([*module.sources, *module.depends], self.object_of(module)))
 
     def precompile(self, folder: str, modules: list[Extension]) -> None:
-        """Have GCC read Python's headers once per set of arguments. A module takes 0.09 s less, of at least 0.5.
+        """Have GCC read Python's headers once per set of arguments: each module, of at least 0.5 s, saves 0.09 s.
 
-        Each set has its own header: GCC would take one of -O2 for -O3, too, and optimize by the wrong level.
-        Where GCC can't do that, such as in an emulator, change nothing. (GCC 12, x86-64, -Os and -O2, 2026-11-29.)
+        Each set has its own precompiled header: GCC would use one made with -O2 for -O3, too, and optimize at the
+        wrong level. If GCC cannot precompile, as in an emulator, nothing changes. (GCC 12, x86-64, -Os and -O2,
+        2026-11-29.)
         """
         if sanitize or COVERAGE or sys.platform != "linux" or "gcc" not in Path(self.compiler.compiler_so[0]).name:
             return
@@ -375,7 +378,7 @@ class BuildExtensions(build_ext):
             self.build_lib, self.build_temp = f"build/lib.{tag}", f"build/temp.{tag}"
 
 
-# Work of others in the compiled modules and tables: name, version, licence (SPDX), what of it.
+# Work of others in the compiled modules and tables: name, version, licence (SPDX), the part that is used.
 OTHERS = (
     ("Cython", Cython.__version__, "Apache-2.0", "code that Cython writes into each compiled module"),
     ("Unicode Character Database", "16.0.0", "Unicode-3.0", "properties of characters, as tables"),
@@ -384,7 +387,7 @@ OTHERS = (
 
 
 def bill_of_materials(name: str, version: str) -> str:
-    """Write the SBOM of a wheel (PEP 770, CycloneDX 1.6). Equal builds have equal ones: no time, no number."""
+    """Write the SBOM of a wheel (PEP 770, CycloneDX 1.6). Equal builds have equal ones: no time, no random id."""
 
     def component(name: str, version: str, licence: str, about: str) -> dict[str, object]:
         return {
@@ -411,7 +414,7 @@ def bill_of_materials(name: str, version: str) -> str:
 
 
 class BuildAnew(build):
-    """Start with an empty folder: the wheel would contain old modules from it, which Python would import."""
+    """Build in an empty folder, or the wheel would contain old modules, which Python would import."""
 
     def run(self) -> None:
         shutil.rmtree(self.build_lib, ignore_errors=True)

@@ -16,7 +16,7 @@ class Row(NamedTuple):
 
     title: as the table names it.
     bar: speed of fastbpe / speed of the best other library, at least.
-    inputs: make the input of a tokenizer's call of a text, outside the clock; the stock tokenizer helps.
+    inputs: (stock tokenizer, text) → the input of a call, made outside the clock.
     run: the timed call.
     dream: the ratio hoped for.
     against: bars against libraries by name, in place of `bar`.

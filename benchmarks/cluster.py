@@ -3,17 +3,17 @@
     python benchmarks/cluster.py [--n-bytes 2000000000] [--text english] [--engine single spark spark-files …]
         [--vocab-size 32000 100000] [--folder FOLDER]
 
-The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine has two
-workers and a process of its own, and so has fastbpe alone (two threads). The total leaves out two times: start and
-pass. A pass reads the texts and hands them to Python as Arrow, and does nothing with them; counting and encoding
-include one each. The second row has the seconds of processors that all processes together used ("p"), which
-other load on the machine changes little; workers that an engine has ended may be missing. "spark-files"
-and "ray-files" hand out numbers of tasks alone, and the tasks read the files themselves. Peak memory is the sum of
-the proportional set sizes (PSS) of the process and what it started, sampled five times a second.
+The text is grown by grow.py, if the corpus is smaller, and lies in parquet files of documents. Each engine runs
+in a process of its own with two workers; fastbpe alone, in one with two threads. The total leaves out two times:
+start and pass. A pass reads the texts and hands them to Python as Arrow, and does nothing with them; counting and
+encoding include one each. The second row ("p") has the processor seconds of all processes together, which other
+load on the machine changes little; workers that an engine has ended may be missing. "spark-files" and "ray-files"
+hand out only the numbers of tasks, and the tasks read the files themselves. Peak memory is the sum of the
+proportional set sizes (PSS) of the process and what it started, sampled five times a second.
 
 Vocabularies of all sizes are learned from the same counts; the last encodes. The last column must be equal for all
 engines: counts, fingerprints of the vocabularies, number of ids, and the sum of the hashes of all documents' ids.
-It is a sum, since Spark puts the largest files first.
+It is a sum, because Spark reorders the documents: it puts the largest files first.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 N_WORKERS = 2
-N_TASKS = 4  # of the engines that hand out files
+N_TASKS = 4  # of "spark-files" and "ray-files"
 DOCUMENT_CHARACTERS = 4000
-FILE_DOCUMENTS = 8000  # about 32 MB
+FILE_DOCUMENTS = 8000  # per file, about 32 MB
 GROW = Path(__file__).with_name("grow.py")
 
 
@@ -254,7 +254,7 @@ def ray_files(folder: Path, sizes: list[int]) -> None:
 def scheduler(
     steps: Steps, folder: Path, sizes: list[int], run: Callable[[Callable[[int], object], int], object]
 ) -> None:
-    """Count and encode with tasks that read files themselves: the engine handles their numbers alone.
+    """Count and encode with tasks that read files themselves: the engine handles only the numbers of the tasks.
 
     Args:
         run: runs a function for each number below n.

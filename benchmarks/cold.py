@@ -3,8 +3,8 @@
 Importing the library (fastbpe is imported already) and loading the tokenizer are timed separately. The text is
 read, decoded and cut before the clock starts; the pass is timed once.
 
-Peak memory is the value of memory.py minus the output: the bytes of an array, or 8 bytes an entry and 32 for
-every distinct int of a list. So it is the memory of the library beside tokenizer, text and ids. It may be
+Peak memory is the value of memory.py minus the output: the bytes of an array, or 8 bytes per entry and 32 per
+distinct int of a list. So it is the memory that the library needs besides tokenizer, text and ids. It may be
 slightly negative if the library reuses memory freed after loading.
 """
 

@@ -1,7 +1,7 @@
 """Peers of other environments: versions that cannot be installed beside others, or that take another's name.
 
-compare.py runs itself there for fastbpe and one peer, with the same text and vocabulary, and compares ids first as
-here. The peer takes turns with fastbpe of that process: only figures within these rows compare. To add one:
+compare.py runs itself there for fastbpe and one peer, with the same text and vocabulary, and compares ids first,
+as always. The peer takes turns with fastbpe in that process: compare only figures within these rows. To add one:
 
     python -m venv rc && rc/bin/pip install numpy && rc/bin/pip install --pre "tokenizers>=1.0.0rc0"
     python benchmarks/compare.py batch --vocab gpt.json --environment tokenizers_rc=rc/bin/python

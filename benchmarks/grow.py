@@ -8,9 +8,9 @@ MAX_RARE_COUNT occurrences in the corpus. In copy k, every occurrence of a rare 
 - with probability q(k) by a new word: the beginning of one rare word and the end of another;
 - otherwise by its replacement in an earlier copy, each with equal probability.
 
-Heaps: n words of text have K n^b distinct words. b is measured on the corpus: log2 of the distinct words of the
-whole divided by its first half's (a fair sample, since the corpora are shuffled). q(k) is chosen so that k
-copies have k^b times the distinct words of one.
+Heaps: n words of text have K n^b distinct words. b is measured on the corpus: log2 of the ratio of the distinct
+words of the whole to those of its first half (a fair sample, since the corpora are shuffled). q(k) is chosen so
+that k copies have k^b times the distinct words of one.
 
 Zipf: common words keep their share of the text. A replacement is chosen again in proportion to its use so far
 (the Chinese restaurant process), whose counts follow a power law, so that the tail keeps its shape.
@@ -33,7 +33,7 @@ from pathlib import Path
 import texts
 
 MAX_RARE_COUNT = 8
-_PART_CHARACTERS = 1 << 20  # characters
+_PART_CHARACTERS = 1 << 20  # text that is split into words at a time
 _WORD = re.compile(r"([^\W\d_]+)")
 
 

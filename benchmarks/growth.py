@@ -1,7 +1,7 @@
 """Cost by size: time and memory per byte of text as texts, calls, vocabularies and special tokens grow.
 
 Each point of a curve is measured in a process of its own, and written to the file of --json at once: a run that is
-stopped goes on from there. Texts are prefixes of one that grow.py makes, so that new words keep coming. The first
+stopped resumes there. Texts are prefixes of one that grow.py makes, so that new words keep coming. The first
 call counts, with the caches that it fills. Processor time is compared, since other work on the machine hardly
 changes it.
 
@@ -101,7 +101,7 @@ def _count_pieces(place: Place, size: int, threads: int) -> Measured:
 
 def _training(mode: str) -> Callable[[Place, int, int], Measured]:
     def make(place: Place, size: int, threads: int) -> Measured:
-        # One megabyte holds fewer pieces than a unigram model of that size.
+        # One megabyte of text has fewer candidate pieces than TRAINED_IDS.
         lenient = {"hard_vocab_limit": False} if mode == "unigram" else {}
         how: Any = {"mode": mode, **lenient, "vocab_size": TRAINED_IDS, "num_threads": threads, "progress": False}
         return lambda: fastbpe.train(place.text(size), **how), size
@@ -135,9 +135,9 @@ def _special_tokens(place: Place, n_tokens: int, threads: int) -> Measured:
 
 
 class Curve(NamedTuple):
-    """A curve: what it measures, over what.
+    """A curve: a measured call, and the quantity that grows from point to point.
 
-    over: "bytes of text" for those with a bar, else what grows.
+    over: that quantity; only curves over "bytes of text" have a bar.
     xs: its points.
     threads: numbers of threads.
     make: makes the call of a point.

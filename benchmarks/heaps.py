@@ -5,7 +5,7 @@
 n bytes of text have about K n^b distinct pieces. b is fitted by least squares to the logarithms of the last
 doublings of the text (its first 1/16, 1/8, 1/4, 1/2, and all: the corpora are shuffled, so a beginning is a fair
 sample). "of two" are pieces that occur twice or more: those that `PieceCounts.merge(min_count=2)` keeps. The
-predictions are what the fitted law gives for far more text than was read.
+predictions apply the fitted law to far more text than was read.
 
 Processor time of counting and encoding is measured on a text file, all threads together.
 

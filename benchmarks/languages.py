@@ -2,7 +2,7 @@
 
     python benchmarks/languages.py FILE FILE… [--n-merges 8000] [--characters 500000] [--rounds 3]
 
-Each file is a language: every fifth of its lines is its dev text, the others are its training text. Every run is
+Each file is the text of a language: every fifth line is dev text, the others are training text. Every run is
 a process of its own with one thread. The figure is the least processor time of a kind of run, from texts in memory
 to the learned vocabulary; the merges of both libraries must be equal.
 """

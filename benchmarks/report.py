@@ -28,7 +28,7 @@ def machine(threads: int) -> dict[str, Any]:
         "threads": threads,
         "load": os.getloadavg()[0]
         if hasattr(os, "getloadavg")
-        else None,  # load of other processes; "cores" is more precise
+        else None,  # the load that other processes make; the "cores" of a row tell more precisely
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": peers.versions(),

@@ -1,9 +1,9 @@
 """Speed on 1, 2, 4 … threads, and what bounds it; latency of calls from several Python threads.
 
-A row runs with each number of threads, in rounds that take turns. Beside its speed stands the serial share: the
-part of the work on one thread that more threads do not shorten, by Amdahl's law. Two rows without a tokenizer tell
-the bounds: copying memory by as many threads, and making the lists of ids, which needs the GIL. On a free-threaded
-Python, PYTHON_GIL=0 and PYTHON_GIL=1 compare the calls of Python threads without and with the GIL.
+A row runs with each number of threads, in rounds that take turns. The table has its speeds and its serial share:
+the part of the work on one thread that more threads do not shorten, by Amdahl's law. Two rows without a tokenizer
+show the bounds: copying memory with as many threads, and making the lists of ids, which needs the GIL. On a
+free-threaded Python, PYTHON_GIL=0 and PYTHON_GIL=1 compare the calls of Python threads without and with the GIL.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def thread_counts(most: int) -> list[int]:
 
 
 def serial_share(speeds: dict[int, float]) -> float | None:
-    """Return the share of the work on one thread that most threads do not shorten; None: there is one number only.
+    """Return the share of the work on one thread that more threads do not shorten; None if only one is measured.
 
     >>> serial_share({1: 100.0, 4: 400.0}), serial_share({1: 100.0, 2: 100.0})
     (0.0, 1.0)

@@ -1,8 +1,8 @@
-"""Tokenizers of characters, as most tokenizer.json hold them, beside tokenizers: ids, offsets and loading.
+"""Character-level tokenizers, as in most tokenizer.json, compared with the library tokenizers.
 
-Four files are made with tokenizers from the text: BPE of words between white space, BPE of words behind U+2581 as
-its SentencePieceBPETokenizer makes them, WordPiece as BERT has it, and Unigram as T5 has it. Others are given by
-path.
+Each row compares ids, offsets or loading. tokenizers makes four files from the text: BPE of words between white
+space, BPE of words behind U+2581 as its SentencePieceBPETokenizer makes them, WordPiece as in BERT, and Unigram as
+in T5. Others are given by path.
 """
 
 from __future__ import annotations

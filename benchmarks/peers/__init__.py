@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Ids = list[int]
 
-#: Distributions that bring the module of another under their own name: adapter → distribution.
+#: Distributions whose module has the same name as the module of an adapter: adapter → distribution.
 FORKS = {"gigatoken": "gigatoken-cachefix"}
 
 #: Adapters that encode, in the order of the tables: module in this package → distribution that it needs.
@@ -93,7 +93,7 @@ class Peer:
         raise Unsupported("no decoding of several lists")
 
     def files_to_bin(self, source: Path, out: Path, threads: int) -> None:
-        """Write the ids of a .txt (one document) or .jsonl (one a line, field "text") to a file of uint32 only.
+        """Write the ids of a .txt (one document) or .jsonl (one per line, field "text") to a file of uint32 only.
 
         For libraries that read no files, this is the code that a user would write around them.
         """
@@ -181,7 +181,7 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
 
 
 def distribution(name: str, found: Mapping[str, str]) -> str:
-    """Return which of the distributions that an adapter can use is among installed ones."""
+    """Return the distribution that an adapter uses: its fork if that is installed."""
     fork = FORKS.get(name, "")
     return fork if fork in found else ENCODERS[name]
 

@@ -21,12 +21,12 @@ def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
 
 
 def without_possessives(pattern: str) -> str:
-    """Return a named pattern without possessive repetitions, which some libraries lack; it means the same."""
+    """Return a pattern equivalent to a named one, without possessive repetitions, which some libraries lack."""
     return re.sub(r"([+*?]|\{\d+,\d*\})\+", r"\1", pattern) if "++" in pattern else pattern
 
 
 def for_oniguruma(pattern: str) -> str:
-    """Return the same for Oniguruma, which reads `{1,3}+` as two repetitions and `$` as the end of a line."""
+    """Return such a pattern for Oniguruma, which reads `{1,3}+` as two repetitions and `$` as a line end."""
     return without_possessives(pattern).replace(r"\s+$", r"\s+(?![\s\S])")
 
 

@@ -44,7 +44,7 @@ class Adapter(peers.Peer):
 
 
 def _flat(output: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return ids and offsets of ids and lengths."""
+    """Convert (ids, lengths) to (ids, offsets)."""
     ids, lengths = output
     return ids, numpy.concatenate(([0], numpy.cumsum(lengths, dtype=numpy.int64)))
 

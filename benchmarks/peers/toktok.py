@@ -1,4 +1,4 @@
-"""toktok, with its bundled vocabularies, by its whole interface, which it keeps for tests."""
+"""toktok, with its bundled vocabularies, by its private module, which has all that the rows need."""
 
 from __future__ import annotations
 
