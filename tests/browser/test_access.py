@@ -19,7 +19,7 @@ TEXT = "def naïve(self):  # 漢 <|im_end|><think>\n\treturn None\n" * 4
 
 
 def fill(page: Page, view: str) -> None:
-    """Bring a view of the page to where all its parts are shown."""
+    """Open a view of the page, and fill it so that all its parts are shown."""
     page.get_by_role("tab", name=view).click()
     if view == "Text":
         page.fill("#text", TEXT)

@@ -55,7 +55,7 @@ def test_chat_uses_the_template_of_the_model(page: Page, tokenizers: dict[str, T
 
 
 def test_typing_into_a_chat_asks_again_only_after_an_answer(page: Page) -> None:
-    """A template runs for seconds, if it likes: one at a time is enough."""
+    """A template may run for seconds, so only one may run at a time."""
     page.get_by_role("tab", name="Chat").click()
     page.locator("#chat-view bdi").first.wait_for()
     page.evaluate(

@@ -50,7 +50,7 @@ def wait_for_counts(page: Page, n_tokens: int, panel: int = 0) -> None:
 
 def ids_of(page: Page, panel: int = 0) -> Any:
     def is_copied() -> bool:
-        """Copy the ids. While a text is read, the news may be about that."""
+        """Copy the ids; tell whether the page says so. While it reads a text, it may report that instead."""
         page.locator(".panel").nth(panel).get_by_role("button", name="Copy ids").click()
         return page.locator("#news").text_content() == "Copied."
 
@@ -227,7 +227,7 @@ DRAWN = """() => [...document.querySelectorAll(".panel .view")].map((view) =>
 
 
 def test_view_is_right_after_each_of_many_edits(page: Page, tokenizers: dict[str, Tokenizer]) -> None:
-    """Blocks of tokens that an edit leaves alone stay in the page: the others must not be taken for them."""
+    """The page keeps the blocks of tokens that an edit does not change, and must not confuse them with others."""
     rng = Random(SEED)
     text = standard_library(5_000).replace("|", "/")
     shown = [*tokenizers.values()][:4]

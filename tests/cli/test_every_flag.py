@@ -1,7 +1,7 @@
 """Every flag of every command changes the outcome or is refused; none is silently ignored.
 
-`TABLE` has a row for each command, with the words for each of its arguments. With them the outcome must differ
-from the base line's. An argument without a row fails the test.
+`TABLE` has a row for each command, with a base line, and the words that each argument adds. With them the
+outcome must differ from the base line's. An argument without a row fails the test.
 """
 
 from __future__ import annotations

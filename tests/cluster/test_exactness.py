@@ -174,7 +174,7 @@ def test_shards_of_a_sorted_table_have_the_documents_in_its_order(
 def test_tasks_that_read_files_themselves_write_the_shards_of_one_machine(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The engine hands out numbers alone, as a job array does."""
+    """The engine hands out only numbers, as a job array does."""
     folders = [tmp_path / name for name in ("corpus", "ids", "counts")]
     for folder in folders:
         folder.mkdir()

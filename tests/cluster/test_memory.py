@@ -62,8 +62,8 @@ def limiting(mode: str, failed: str) -> Callable[[Any], Any]:
             import signal
             import threading
 
-            # First: Ray uses its workers again, and an import that lacks memory leaves pandas half done. So does
-            # one that Ray interrupts, as it does with tasks that it cancels; it interrupts the main thread alone.
+            # Import pandas first: Ray reuses its workers, and an import without memory would leave pandas half
+            # imported. So would an interrupt, by which Ray cancels tasks; it interrupts only the main thread.
             importing = threading.Thread(target=importlib.import_module, args=("pandas",))
             importing.start()
             importing.join()
@@ -81,7 +81,7 @@ def limiting(mode: str, failed: str) -> Callable[[Any], Any]:
             resource.setrlimit(resource.RLIMIT_AS, (used + room, before[1]))
             libc = ctypes.CDLL(None)
             libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
-            taken = [*iter(lambda: libc.malloc(ctypes.c_size_t(n_large)), None)]  # that malloc has reserved before
+            taken = [*iter(lambda: libc.malloc(ctypes.c_size_t(n_large)), None)]  # memory reserved by malloc
             try:
                 result = task(*args)
                 return result if not hasattr(result, "send") else list(result)
@@ -219,7 +219,7 @@ def test_memory_limit_of_spark_is_an_error_that_names_the_shard(
         with open("/proc/self/status") as status:
             yield pyarrow.RecordBatch.from_pydict({"kb": [int(status.read().split("VmSize:")[1].split()[0])]})
 
-    kb = min(row.kb for row in session.range(1).mapInArrow(used, "kb bigint").collect())  # of one without rows
+    kb = min(row.kb for row in session.range(1).mapInArrow(used, "kb bigint").collect())  # without rows
     context.setLocalProperty(
         "resource.pyspark.memory", str(kb // 1024 + 48)
     )  # MB: too few for the text and a copy
@@ -257,7 +257,7 @@ def test_worker_killed_at_each_try_is_an_error_that_names_the_shard(
         cluster.module.write_shards(cluster.table(["low", "lower"]), "text", tokenizer, tmp_path / "a.bin")
     assert failed.exists()
     assert [path.name for path in tmp_path.iterdir()] == ["failed"]
-    if cluster.name == "spark":  # Ray Data starts such tasks again without end
+    if cluster.name == "spark":  # Ray Data restarts such tasks endlessly
         with pytest.raises(WorkerError, match=r"count_pieces: Task [01] in stage.*its worker died at each try"):
             cluster.module.count_pieces(cluster.table(["low", "lower"]), "text")
 
@@ -287,7 +287,7 @@ except WorkerError as error:
 
 
 def test_worker_that_ray_ends_for_lack_of_memory_is_an_error_that_names_the_shard(tmp_path: Path) -> None:
-    """Ray's monitor finds all use of memory too much here, so that it ends the worker at each try."""
+    """Here, Ray's monitor takes any use of memory for too much, so it ends the worker at each try."""
     pytest.importorskip("ray.data", reason="ray[data] is not installed", exc_type=ImportError)
     settings = {"memory_usage_threshold": "0.001", "memory_monitor_refresh_ms": "100", "task_oom_retries": "1"}
     printed = run_python(LOW_NODE, str(tmp_path), **{f"RAY_{name}": value for name, value in settings.items()})

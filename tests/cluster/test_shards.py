@@ -96,7 +96,7 @@ def test_missing_folder_is_an_error_before_any_task(
 
 
 def test_ray_writes_blocks_while_others_are_made(ray: Cluster, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The last block is made when another has been written."""
+    """The last block is only made after another one has been written."""
     out = tmp_path / "ids"
     out.mkdir()
 

@@ -73,7 +73,7 @@ def check_class(folder: Path) -> None:
             wanted["offset_mapping"],
         ), text
         assert tokenizer.encode_with_template(text) == original(text)["input_ids"]
-        if original.name_or_path and "CLIP" not in type(original).__name__:  # CLIP's decoding is another test's
+        if original.name_or_path and "CLIP" not in type(original).__name__:  # another test decodes with CLIP
             assert tokenizer.decode(wanted["input_ids"]) == original.decode(wanted["input_ids"])
     for role in ("bos", "eos", "unk", "pad", "cls", "sep", "mask"):
         token = getattr(original, f"{role}_token")

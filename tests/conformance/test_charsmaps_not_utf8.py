@@ -57,7 +57,7 @@ def test_lone_byte_of_a_replacement_keeps_its_id() -> None:
 
 
 def test_cut_character_at_the_end_of_a_long_word_ends_the_text() -> None:
-    """The word scanner went on behind the text, and asked for 800 million ids."""
+    """The word scanner once read past the end of the text, and asked for memory for 800 million ids."""
     model, text = damaged(b"f\xe3"), "\u0e01" * 3000 + "\ufb01"
     tokenizer = fastbpe.load(model)
     assert tokenizer.encode(text) == owner(model).encode(text)

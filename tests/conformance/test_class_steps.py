@@ -241,7 +241,7 @@ def or_none(encode: Callable[[], list[int]]) -> list[int] | None:
     """Return ids; None if the unknown token is missing."""
     try:
         return encode()
-    except Exception:  # of tokenizers, which has no class of its own
+    except Exception:  # tokenizers raises this class for every error
         return None
 
 

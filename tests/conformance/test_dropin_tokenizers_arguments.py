@@ -252,7 +252,7 @@ def test_no_warning_comes_from_known_arguments() -> None:
 
 
 def after(one: Any, change: Callable[[Any], Any]) -> Any:
-    """Return the exception of a change, and what an object then is."""
+    """Return the exception of a change, and the state of the object after it."""
     kind = outcome(lambda: change(one))
     builtin = next((base for base in kind.__mro__ if base.__module__ == "builtins"), None)
     return builtin, one.get_splits() if hasattr(one, "get_splits") else repr(one)

@@ -129,7 +129,7 @@ def random_component(kind: str, rng: random.Random, depth: int = 0) -> tuple[str
     }
     if depth < 2 and rng.random() < 0.3:
         steps = [random_component(kind, rng, depth + 1) for _ in range(rng.randint(0, 3))]
-        if kind == "processors":  # of several that add ids, the original makes what the order of a hash table says
+        if kind == "processors":  # if several add ids, the order of a hash table decides in the original
             plain = [("ByteLevel", [], byte_level)] * rng.randint(0, 2)
             steps = [*plain, *[one for one in steps if one[0] != "Sequence"][:1]]
         return "Sequence", [steps], {}

@@ -142,7 +142,7 @@ def test_limited_alphabet_leaves_the_same_characters(seed: int) -> None:
 
 @pytest.mark.daily
 def test_the_learner_of_python_learns_what_the_core_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the one that follows tokenizers where tokens collide."""
+    """The learner in Python is the one that follows tokenizers where tokens collide."""
     for seed in range(60):
         rng = random.Random(f"{SEED} parity learners {seed}")
         case = random_case(rng)

@@ -133,6 +133,6 @@ def test_file_with_an_empty_match_is_written_again(tmp_path: Any) -> None:
 
 
 def test_pattern_of_fastbpe_still_refuses_empty_matches() -> None:
-    """It would never get on: tiktoken runs such a pattern into an error."""
+    """Such a pattern would never get past its first empty match; tiktoken fails with an error."""
     with pytest.raises(PatternError, match="can match the empty string"):
         Tokenizer.from_ranks(BYTES, pattern="a*")

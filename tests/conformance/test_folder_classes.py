@@ -37,7 +37,7 @@ LINES = {"vocab.txt": b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n##b\nab\n<unk>
 
 
 def as_by_mistral_or_not(name: str) -> str:
-    """Return the class without mistral-common, which may be installed or not."""
+    """Return the name that a class has if mistral-common is not installed, whether it is or not."""
     return "TokenizersBackend" if name == "MistralCommonBackend" else name
 
 

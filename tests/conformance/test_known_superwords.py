@@ -28,7 +28,7 @@ BOUNDLESS = KNOWN["boundless"]
 
 def text_of_case(case: dict[str, Any]) -> str:
     where = case["text"]
-    text = data_file(*where["file"].split("/")).read_text(encoding="utf-8")  # "\n" for "\r\n"
+    text = data_file(*where["file"].split("/")).read_text(encoding="utf-8")  # read_text turns "\r\n" into "\n"
     text = text[where["from_char"] : where["from_char"] + where["chars"]]
     assert hashlib.sha256(text.encode()).hexdigest() == where["sha256"]
     return text

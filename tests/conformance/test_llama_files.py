@@ -172,7 +172,7 @@ def with_other_ends(rng: random.Random) -> dict[str, Any]:
     made = document(rng)
     processors = [random_processor(rng) for _ in range(rng.choice([1, 1, 2]))]
     if sum(one["type"] != "ByteLevel" for one in processors) > 1:
-        processors.pop()  # of several that add ids, tokenizers makes what the order of a hash table says
+        processors.pop()  # if several add ids, the result of tokenizers depends on the order of a hash table
     made["post_processor"] = sequence_of(processors, "processors", rng)
     if rng.random() < 0.5:
         decoders = [random_decoder(rng) for _ in range(rng.choice([0, 1, 1, 2, 3]))]

@@ -192,7 +192,7 @@ def taken_by_face(made: dict[str, Any]) -> bool:
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_member_is_refused_where_tokenizers_refuses_it() -> None:
     drawn = [one for one in files() if one[:2] not in REFUSED]
-    always = [one for one in drawn if one[:2] == ("content", "None")]  # that the face took
+    always = [one for one in drawn if one[:2] == ("content", "None")]  # the face once took it
     for key, value, made in always + random.Random(SEED).sample(drawn, n_rounds(400, len(drawn))):
         theirs = original(made) is not None
         assert (loaded(made) is not None) == theirs, (key, value, made)
@@ -426,7 +426,7 @@ BROKEN = ("(", "[a", "*a", "a\\", "[z-a]", r"\p{Foo}", "(?i", r"\k<x>", r"(a)\2"
 @pytest.mark.parametrize("pattern", BROKEN)
 @pytest.mark.parametrize("key", ["normalizer", "pre_tokenizer", "decoder"])
 def test_broken_regex_is_refused_where_the_file_is_read(key: str, pattern: str) -> None:
-    """Before, load refused that of a decoder only when it decoded, and the drop-in when it encoded or decoded."""
+    """Once, `load` refused such a decoder only when it decoded, and the drop-in such a step only when it ran."""
     step: dict[str, Any] = {"type": "Replace", "pattern": {"Regex": pattern}, "content": "x"}
     if key == "pre_tokenizer":
         step = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}

@@ -78,7 +78,7 @@ def white_space(token: str, *, merged: bool) -> Tokenizer:
 def test_cl100k_keeps_its_spelling_where_the_first_one_gives_other_ids(
     token: str, merged: bool, tmp_path: Path
 ) -> None:
-    """A token goes over the end of a line, or is found as a whole piece alone: `\\s++$` makes it one."""
+    """A token crosses the end of a line, or is only found as a whole piece: `\\s++$` makes it one."""
     tokenizer = white_space(token, merged=merged)
     tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")
     assert splits(tmp_path / "tokenizer.json")[0]["pattern"]["Regex"] != FIRST_CL100K
@@ -96,7 +96,7 @@ def test_cl100k_keeps_its_spelling_where_the_first_one_gives_other_ids(
 
 
 def test_file_with_cl100k_s_regex_and_other_tokens_encodes_as_tokenizers(tmp_path: Path) -> None:
-    """The text of the regex alone does not make a file cl100k's: here a token goes over the end of a line."""
+    """The text of the regex alone does not make a file cl100k's: here a token crosses the end of a line."""
     exported("cl100k", tmp_path / "tokenizer.json")
     described = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
     last, name = described["model"]["merges"].pop().split(), described["model"]["vocab"]

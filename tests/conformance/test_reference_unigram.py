@@ -75,7 +75,7 @@ def test_best_ways_of_random_unigram_models_come_in_sentencepieces_order(style: 
 @pytest.mark.daily
 @pytest.mark.parametrize("n", [2, 30])
 def test_search_for_the_best_ways_of_a_long_text_gives_up_as_in_sentencepiece(n: int) -> None:
-    """Nearly all ways are equally good: 2 are found, and instead of 30 one."""
+    """Nearly all ways are equally good: the search finds 2 ways, but if asked for 30, it returns only one."""
     rng = random.Random(9)
     near = [-length + rng.choice([0, 1e-6, -1e-6]) for length in range(1, 5)]
     pieces = [(b"a" * length, float32(score), PieceType.NORMAL) for length, score in enumerate(near, 1)]

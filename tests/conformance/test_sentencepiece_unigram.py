@@ -164,7 +164,7 @@ def test_training_gives_sentencepieces_file(options: dict[str, Any], tmp_path: P
 def test_text_without_a_character_of_the_alphabet_is_trained_on_as_by_sentencepiece(
     has_seeds: bool, tmp_path: Path
 ) -> None:
-    """Only required_chars has characters: there are no pieces to begin with but those of a file."""
+    """The alphabet is only required_chars, so training starts without pieces, or with those of a seed file."""
     (tmp_path / "seeds.tsv").write_text("ab\t5\naa\t3\na\t2\n")
     options = {
         "model_type": "unigram",

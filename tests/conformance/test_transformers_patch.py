@@ -391,7 +391,7 @@ class Words(str):
 
 @pytest.mark.parametrize("text", ["some text", Words("some text")])
 def test_call_keeps_its_settings_beside_calls_of_other_threads(text: str) -> None:
-    """Between setting truncation and padding and encoding, another thread came with settings of its own."""
+    """Another thread once changed truncation and padding after a call had set them, and before it encoded."""
     stock = make("small_bytes")
     short: dict[str, Any] = {"max_length": 3, "truncation": True}
     padded: dict[str, Any] = {"max_length": 40, "truncation": True, "padding": "max_length"}

@@ -149,7 +149,7 @@ def test_verify_command_names_texts_whose_scores_tie(tmp_path: Path, capsys: pyt
     of(TIED).export(tmp_path / "x.json", format="huggingface")
     assert main(["verify", "-m", str(tmp_path / "x.model"), str(tmp_path / "x.json")]) == 0
     assert "2 of 44 texts get other ids" in capsys.readouterr().err
-    # Another model is another matter.
+    # A model with other scores is reported as wrong.
     of([*TIED[:3], ("--", -4.0, NORMAL), ("---", -4.9, NORMAL)]).export(tmp_path / "y.json", format="huggingface")
     assert main(["verify", "-m", str(tmp_path / "x.model"), str(tmp_path / "y.json")]) != 0
 

@@ -4,7 +4,7 @@ Shares the time among the targets and runs each in a process of its own, from th
 earlier runs found (--corpus). Prints for each the executions, the seconds, the seed and the corpus, and ends with
 1 if one failed; the input stays in --artifacts, and `python tests/fuzz/run.py TARGET FILE` runs it again.
 
-Atheris sees the branches of Python. For those of the core, and for its faults of memory, build it so:
+Atheris sees the branches of Python. To see those of the core, and its memory errors, build the core with
 
     CC=clang FASTBPE_SANITIZE=fuzzer python setup.py build_ext --inplace --force
 

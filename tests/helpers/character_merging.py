@@ -29,7 +29,7 @@ class SlowMerger:
     def symbols(self, piece: str) -> Iterator[Symbol]:
         """Yield the base symbols of a piece."""
         model, vocab = self._model, self._model["vocab"]
-        unknown: Symbol | None = None  # one that waits: tokenizers writes it before the next known symbol
+        unknown: Symbol | None = None  # waits: tokenizers writes it before the next known symbol
         for i, character in enumerate(piece):
             prefix = model["continuing_subword_prefix"] if i else None
             suffix = model["end_of_word_suffix"] if i == len(piece) - 1 else None

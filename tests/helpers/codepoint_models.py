@@ -99,7 +99,7 @@ def peer_rules(rule_name: str) -> dict[bytes, bytes]:
     return {source.encode(): target.encode() for source, target in rules}
 
 
-# Spaces of every kind, marks, line ends, what is not UTF-8, look-alikes of pieces, marks that combine.
+# Spaces of every kind, marks, line ends, bytes that are not UTF-8, look-alikes of pieces, marks that combine.
 HARD_BITS = [
     *(text.encode() for text in (" ", "  ", "\t", "\n", "\r\n", "\u3000", "\xa0", "\u200b", "\u2028")),
     *(text.encode() for text in ("▁", "▁▁", "▅", "\0", "\x01", "\x1f", "\x7f", "\x85", "\ufffd", "\ufeff")),

@@ -108,7 +108,7 @@ def run_blocks(page: Path, needs: str = "", tell: Callable[[Block, str, str], No
         page: the page.
         needs: names of packages, commands and vocabularies that are there; Python blocks that need others do not
             run.
-        tell: what takes each block that ran, its output, and its place.
+        tell: function that gets each block that ran, its output, and its place.
     """
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks_of(page):

@@ -1,7 +1,7 @@
 """One call of each public method and function, with a result that can be compared.
 
-For what must hold of all of them: the right answer beside other threads, in a forked child, and where memory is
-refused or a disk is full. `tests/unit/test_contract.py` checks that no public name is missing.
+Tests use the calls for what must hold of all of them: the right answer beside other threads, in a forked child,
+and when memory is refused or a disk is full. `tests/unit/test_contract.py` checks that no public name is missing.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Server(ThreadingHTTPServer):
     """
 
     def __init__(self, path: str = "", pause: float = 0) -> None:
-        """path: what `url` ends with."""
+        """path: the end of `url`."""
         super().__init__(("127.0.0.1", 0), _Handler)
         self.path = path
         self.pause = pause

@@ -1,4 +1,4 @@
-"""Skips what needs a package that is not installed, where `--skip-missing` asks for it: tests of a wheel run so.
+"""Skips tests that need a package that is not installed, if `--skip-missing` asks for it, as for tests of a wheel.
 
 A module of the standard library that a system lacks, such as fcntl on Windows, counts only if a test imports it:
 fastbpe itself must do without.

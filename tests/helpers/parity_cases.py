@@ -49,7 +49,7 @@ class Case:
         return train([words(texts) for texts in self.languages], dev=dev, ratio=self.ratio, **self.numbers)
 
     def of_tokenizers(self) -> dict[str, Any]:
-        """Return the options by the names of tokenizers, which reads a limit of n as n - 1, and 2 or more."""
+        """Return the options by the names of tokenizers, where max_token_length=n means at most max(2, n - 1)."""
         window = {} if self.window is None else {"variant": "window", "window_size": self.window}
         return {
             "num_merges": self.n_merges,

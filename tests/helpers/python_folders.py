@@ -25,7 +25,7 @@ PARTS += ["ก็", "🙂"]
 PARTS += ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "<ctl>", "<x>", "<new>", "<0x41>", "<", ">"]
 #: Classes that put no second eos token behind a text that ends with one; `encode_with_template` does.
 _ONE_END = ("ByT5Tokenizer", "SiglipTokenizer")
-#: Of errors for folders in which two tokens would have one id, or an id has no token.
+#: Parts of the errors for folders in which two tokens would have one id, or an id has no token.
 _REFUSED = ("would share the id", "no token has the id")
 
 
@@ -80,7 +80,7 @@ def check_random_folders(
 def difference(ours: Any, theirs: Any, rng: random.Random, parts: Sequence[str]) -> str:
     """Say how two tokenizers differ; "": in nothing."""
     kind = type(theirs).__name__
-    if kind != "M2M100Tokenizer" and ours.n_vocab != len(theirs):  # which may leave out languages
+    if kind != "M2M100Tokenizer" and ours.n_vocab != len(theirs):  # its length may leave out languages
         return f"{ours.n_vocab} tokens, not {len(theirs)}"
     some = rng.choices(parts, k=8)
     for text in ["", "the cat", *some, *("".join(rng.choices(parts, k=rng.randint(1, 9))) for _ in range(30))]:

@@ -117,7 +117,7 @@ def draw(rng: random.Random) -> tuple[str, Tokenizer]:
             made = _KINDS[kind](rng)
         except fastbpe.FastbpeError:  # two special tokens that clash, and the like
             continue
-        if made.mode != "character":  # files that are nearly of a kind; `random_pipelines` draws those
+        if made.mode != "character":  # files of characters, which `random_pipelines` draws
             return kind, made
 
 

@@ -352,7 +352,7 @@ def random_pipeline(rng: random.Random, kind: str = "BPE") -> Json:
         decoders = [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}]
     processors = [random_processor(rng) for _ in range(rng.choice([0, 0, 1, 2]))]
     if sum(one["type"] != "ByteLevel" for one in processors) > 1:
-        processors.pop()  # of several that add ids, tokenizers makes what the order of a hash table says
+        processors.pop()  # if several add ids, the result of tokenizers depends on the order of a hash table
     made = document(
         {},
         [],

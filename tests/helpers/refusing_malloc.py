@@ -35,7 +35,7 @@ void *realloc(void *p, size_t n) { return refused(__builtin_return_address(0), n
 
 
 def build(folder: Path) -> Path | None:
-    """Compile it; return the library, or None where there is no compiler or no glibc."""
+    """Compile this malloc; return the library, or None without a compiler or glibc."""
     compiler = shutil.which("cc")
     if compiler is None:
         return None
@@ -46,5 +46,5 @@ def build(folder: Path) -> Path | None:
 
 
 def loaded(library: Path) -> dict[str, str]:
-    """Return the variables of a process that loads it."""
+    """Return the environment variables of a process that loads the library."""
     return {"LD_PRELOAD": str(library), "PYTHONMALLOC": "malloc"}

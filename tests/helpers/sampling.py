@@ -2,7 +2,7 @@
 
 FASTBPE_FULL chooses:
     unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They
-        include a few of those that are not random, if they are many and in SAMPLED_FOLDERS. Each test marked
+        include a few of the cases that are not random, if a test in SAMPLED_FOLDERS has many. Each test marked
         `@pytest.mark.daily` runs on one day in eight.
     day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter
         `seed` and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and
@@ -56,7 +56,7 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
 
 
 def share_of(n: int) -> int:
-    """Return how many cases a test must have compared at least, where it is n in the day's sample."""
+    """Return how many cases a test must at least have compared: a part of n, the number for the day's sample."""
     return n // SHARE
 
 

@@ -140,7 +140,7 @@ def random_texts(seed: int) -> Iterator[str]:
             parts = [generator.choice(alphabet) * generator.randrange(1, 90) for _ in range(length // 20)]
         else:
             parts = generator.choices(alphabet, k=length)
-        # Shifts everything against the blocks of 64 bytes.
+        # The run of x shifts the rest against the blocks of 64 bytes.
         yield "x" * generator.randrange(64) + "".join(parts) if generator.random() < 0.5 else "".join(parts)
 
 

@@ -179,7 +179,7 @@ def two_byte_levels() -> Any:
 
 @kind
 def clip() -> Any:
-    """Tokens at the end of a word have a suffix: fastbpe does not take it."""
+    """Tokens at the end of a word have a suffix."""
     backend = trained(
         models.BPE(unk_token="<e>", end_of_word_suffix="</w>"), ["<s>", "<e>", "<pad>"], alphabet=BYTES
     )
@@ -230,7 +230,7 @@ TEXTS = [
 ]
 CUT = {"truncation": True, "max_length": 7, "return_overflowing_tokens": True, "return_token_type_ids": True}
 
-#: Calls that found differences, or are near such.
+#: Calls that once found differences, and calls that are nearly like them.
 ODD_CALLS: dict[str, Callable[[Any], Any]] = {
     "list and encodings": lambda t: operator.add([1], t(TEXTS).encodings),
     "encodings and list": lambda t: operator.add(t(TEXTS).encodings, [1]),

@@ -194,7 +194,7 @@ CUT_CHANGES_PIECES = {
     "bloom": "a1",  # all but white space and some punctuation is one piece
     "viking": "a/",  # as BLOOM's
     "tiny_aya": "  1a",  # digits look ahead for letters
-    "exaone-moe": "a a",  # words go on behind a space
+    "exaone-moe": "a a",  # words continue after a space
     "superbpe": "a a",  # a piece holds many words
     "superbpe_lines": "a a",  # the same
 }

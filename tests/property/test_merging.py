@@ -37,7 +37,7 @@ def drawn(name: str, sample: int) -> Iterator[Merged]:
         try:
             change = fastbpe.merge_vocabularies(a, b)
         except SpecialTokenError:
-            continue  # names that clash
+            continue  # two names clash
         except VocabularyError as error:
             if "cannot be expressed as scores" not in str(error):
                 raise

@@ -103,7 +103,7 @@ except MemoryError:
     n = 19 * 90_000 + 100_000
     words = run_python(code).split()
     assert int(words[0]) == n
-    assert " ".join(words[2:]) == "too large to load"  # or the limit limits nothing
+    assert " ".join(words[2:]) == "too large to load"  # else the limit would prove nothing
 
 
 def test_folder_stands_for_its_files_by_name(tmp_path: Path) -> None:

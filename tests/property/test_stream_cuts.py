@@ -139,7 +139,7 @@ def test_interval_counts_and_joins_without_a_pattern_encode_only_what_is_near(
     assert not fastbpe.joins(tokenizer, text, text)  # a token has the space and the letter at the joint
     assert fastbpe.joins(tokenizer, text[:-1], text) is (
         mode == "byte"
-    )  # a dummy prefix makes the second text another
+    )  # the dummy prefix changes the second text
     assert sum(n_read) < 2_000
 
 

@@ -97,7 +97,7 @@ def test_random_counts_teach_the_model_of_the_text_to_the_byte(
             continue
         found = model_bytes(counts, tmp_path, **for_learning)
         if isinstance(found, str) and found.startswith("U+2581"):
-            continue  # words do not tell it
+            continue  # counts of words do not tell their order
         assert found == whole, (sentences, for_counts, for_learning)
         if isinstance(whole, bytes):
             options = {**for_counts, **for_learning, "model_type": "unigram"}
@@ -226,7 +226,7 @@ def test_damaged_words_do_no_harm(words: dict[bytes, int]) -> None:
 
 
 def test_spaces_outside_of_the_alphabet_are_refused(tmp_path: Path) -> None:
-    """Then sentences are not cut at spaces, and words do not tell what follows them."""
+    """Without U+2581 in the alphabet, sentences are not cut at spaces, and words do not tell what follows them."""
     sentences = ["".join(chr(0x4E00 + i) for i in range(200)) * 5]
     options = {
         "vocab_size": 300,

@@ -75,7 +75,7 @@ def test_verdicts_agree_with_every_short_text(pattern: object) -> None:
         letters = rng.choice(LETTERS)
         tokenizer = random_ranks(rng, letters, pattern)
         reach = check(tokenizer, given(tokenizer, extended(letters), 6 if len(letters) == 2 else 5))
-        # Else the proofs pass over parts of the pattern, or take any text for one between two matches.
+        # For other patterns, the proofs ignore parts of the pattern, or accept any text between two matches.
         if "(?" not in str(pattern) and pattern != GAPS:
             assert not reach.undecided
 
@@ -91,7 +91,7 @@ def test_verdicts_agree_with_texts_of_random_vocabularies(kind: str) -> None:
             continue
         texts = [*random_exports.own_texts(rng, tokenizer)]
         reach = check(tokenizer, {i for ids in tokenizer.encode_ordinary_batch(texts) for i in ids})
-        if kind != "document":  # steps split these that no pattern expresses
+        if kind != "document":  # documents are split by steps that no pattern expresses
             assert not reach.undecided
 
 

@@ -4,7 +4,7 @@ Read `training` first, then `encoding`; `splitting` and `measuring` stand on the
 nothing else in fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0 to 255; the
 n-th merge learned makes the token 256 + n.
 
-One fact makes the whole family of rules agree, so it stands here and both modules use it.
+One fact makes the whole family of rules agree. It stands here, and both modules use it.
 
 **Equal bytes have equal tokens.** Take a set of pieces and replay any sequence of merges over it, each from
 left to right without overlap. At any moment, two stretches of equal bytes that both begin and end at token
@@ -19,8 +19,8 @@ It follows, whichever pair the trainer picks each time:
 
 - No two merges learn the same bytes, and no merge is learned twice. When the pair (x, y) is picked, every
   stretch with the bytes xy is cut as x, y, everywhere; after the merge each of them is one token or has lost
-  a border. (tokenizers has a rule for a merge that spells a token it has already, which is to reuse its id;
-  it can only concern special tokens, whose texts tokenizers does not cut out of the training text.)
+  a border. (If a merge spells an existing token, tokenizers reuses its id. This can only happen with special
+  tokens, whose texts tokenizers does not cut out of the training text.)
 - A pair can only come into being in the merge that made its younger token. From then on its count only falls
   and its first occurrence only moves right: a heap with lazy updates is exact.
 - Encoding by the ranks of tokens (`merge_ranks`), with or without looking up the whole piece first, equals
@@ -32,35 +32,35 @@ elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
 
 **One merge makes each token**, whatever the ranks or the list. Let any rule give pairs of tokens priorities,
 or none (the rank of what a pair spells, its place in a list, a score), and let the best pair be merged, the
-leftmost of equals, one at a time, until no pair is left. Then all pairs that are ever merged to the bytes of a
-token t, in any piece, are one and the same pair: that which is merged last where the bytes of t are merged by
+leftmost of equals, one at a time, until no pair is left. Then all merges that make a token t, in any
+piece, are merges of one and the same pair: the pair that is merged last if the bytes of t are merged by
 themselves.
 
-*Proof.* Take a stretch of a piece with a border on either side that stands now. It has stood all the time, so
-every merge so far was inside the stretch or outside. A merge inside was of the best pair of the piece, so it
-was of the best pair of the stretch, leftmost of equals: what the bytes of the stretch, merged by themselves,
-would have merged next. So the stretch is cut as these bytes are after some number of merges by themselves.
-Each merge takes one token away: two tokens that spell t are what is left of its bytes before the last merge.
+*Proof.* Take a stretch of a piece whose two ends are borders now. They have been borders all the time, so
+every merge so far was inside the stretch or outside. A merge inside joined the best pair of the piece, so it
+joined the best pair of the stretch, leftmost of equals: the pair that the bytes of the stretch, merged by
+themselves, would have joined next. So the stretch is cut like these bytes after some number of merges by
+themselves. Each merge removes one token: two tokens that spell t are the bytes of t before their last merge.
 
 It follows:
 
-- Ranks can be listed. List for each token of several bytes, in the order of ranks, its last merge
-  (`last_merge`); nothing for one that is never made, for merging leaves it in three tokens or more and it is
-  met as a whole piece only, where these are looked up first. The list gives every piece what the ranks give
-  it: by induction both have done the same merges so far; of the pairs that stand side by side now, those that
-  spell a token are those listed, in the same order. Parts of a token may well have greater ranks than it has.
-  A list of all splits of each token, in the order of ranks, says the same: the others never stand side by
-  side.
-- A list can be given as ranks if the last merges of the tokens, found by the list, stand in the order of ids,
-  and every other token of several bytes is looked up as a whole piece and left in three tokens or more. Two
-  tokens that spell a token are then its last merge, which is listed; so both do the same merges, as above.
+- Ranks can be turned into a list. List, for each token of several bytes, in the order of ranks, its last merge
+  (`last_merge`). List nothing for a token that is never made: merging leaves it in three tokens or more, so
+  it only occurs as a whole piece, if whole pieces are looked up first. The list gives every piece the
+  tokens that the ranks give it: by induction both have done the same merges so far, and among the pairs that
+  are neighbours now, those that spell a token are the listed ones, in the same order. Parts of a token may have
+  greater ranks than the token. A list of all splits of each token, in the order of ranks, gives the same
+  tokens: the other splits never are neighbours.
+- A list can be turned into ranks if the last merges of the tokens, found by the list, are in the order of ids,
+  and every other token of several bytes is looked up as a whole piece and left in three tokens or more. Then
+  two neighbours that spell a token are its last merge, which is listed; so both do the same merges, as above.
 - Two rules give every piece the same tokens if they do so for each token and for any two tokens, end to end.
-  For let t1 … tn be what one makes of a piece: it makes ti, ti+1 of the bytes of these two, and so does the
-  other by assumption. Of the piece the other makes t1 … tn too: the first merge to cross a border of these, ti
-  | ti+1 say, would be done to the bytes of ti, ti+1 by themselves.
+  Let the first rule make t1 … tn of a piece. From the bytes of ti and ti+1 alone, it makes these two, and by
+  assumption the second rule does, too. So the second rule also makes t1 … tn of the piece: if a merge crossed
+  a border, the first such merge, across ti | ti+1, would also happen in the bytes of ti and ti+1 alone.
 
-After training, every token has one merge, and the merges of lower ranks leave the two tokens of it. Then a
-shorter check suffices: `_core.merge.merges_as_ranks` follows the border between the two back in time.
+After training, every token has one merge, and the merges of lower ranks leave its two tokens. Then a shorter
+check suffices: `_core.merge.merges_as_ranks` follows the border between the two back in time.
 """
 
 from reference.encoding import decode, encode, last_merge, merge_pairs, merge_ranks, merge_tree

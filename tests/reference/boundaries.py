@@ -85,27 +85,27 @@ def leads(text: str, at: int) -> bool:
 
 
 def is_blank(character: str) -> bool:
-    """Tell white space other than line breaks."""
+    """Tell whether a character is white space, but no line break."""
     return character in BLANKS
 
 
 def is_closing(character: str) -> bool:
-    """Tell a closing bracket or quote."""
+    """Tell whether a character is a closing bracket or quote."""
     return character in "\"'" or _is_any(character, "Pe", "Pf")
 
 
 def is_opening(character: str) -> bool:
-    """Tell an opening bracket or quote."""
+    """Tell whether a character is an opening bracket or quote."""
     return _is_any(character, "Ps", "Pi")
 
 
 def is_tail(character: str) -> bool:
-    """Tell a mark or a punctuation mark that stays with the ideograph before it."""
+    """Tell whether a character is a mark or punctuation that stays with the ideograph before it."""
     return _is_any(character, "M", "Pe", "Pf", "Po", "Pd")
 
 
 def is_ideograph(character: str) -> bool:
-    """Tell kana, ideographs, and signs that repeat them; not the middle dot of kana."""
+    """Tell whether a character is kana, an ideograph, or a sign that repeats these; not the middle dot of kana."""
     names = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA")
     return unicodedata.name(character, "").startswith(names) and not _is_any(character, "P", "M", "S")
 

@@ -23,9 +23,8 @@ class Step(NamedTuple):
 class Learned(NamedTuple):
     """Merges, in the order of learning.
 
-    is_endless: tokenizers does not end here: it looks for a language for ever (see `_within_window`), or for one
-    whose
-        text is empty, with `ratio`.
+    is_endless: tokenizers never ends here: it searches for a language without end (see `_within_window`), or, with
+        `ratio`, learns for a language whose text is empty.
     """
 
     steps: list[Step]
@@ -62,7 +61,7 @@ def train(
     else of `languages` themselves. With `ratio` it is the language whose text shrank the least: symbols before the
     first merge by symbols now, by its ratio.
 
-    With `window`, a language is passed over that had more than alpha / len(languages) of the last `window`
+    With `window`, a language is passed over if it had more than alpha / len(languages) of the last `window`
     choices.
 
     A language without a pair that occurs `min_count` times is exhausted: no longer chosen.
@@ -107,11 +106,11 @@ def train(
 def _within_window(
     needs: Sequence[float], exhausted: set[int], latest: Sequence[int], window: int, alpha: float
 ) -> tuple[int, bool]:
-    """Choose the neediest language that was not chosen too often; tell whether tokenizers would do so.
+    """Choose the neediest language that was not chosen too often; tell whether tokenizers would never end.
 
-    Exhausted languages are not among them. If all were chosen too often, tokenizers takes the least needy one. If
-    some language is exhausted, it takes the first one instead, exhausted or not, so that a choice is used up; if
-    that was chosen too often as well and others are exhausted, it never ends. Here the neediest is taken then.
+    Exhausted languages are left out. If all others were chosen too often, tokenizers takes the least needy one of
+    them; but if a language is exhausted, it takes language 0, exhausted or not, which uses up a choice. If that
+    one was chosen too often, too, and others are exhausted, tokenizers never ends. Here the neediest is taken.
     """
     order = sorted((i for i in range(len(needs)) if i not in exhausted), key=lambda i: (-needs[i], i))
     for i in [*order, 0]:

@@ -39,7 +39,7 @@ def candidates_of(pieces: Scored) -> Candidates:
 
 
 def in_slots(pieces: Scored, texts: Sentences, n_slots: int, add: Add) -> list[float]:
-    """Add counts of pieces up in each slot by itself, then slot by slot."""
+    """Add up the counts of pieces within each slot, then the sums of the slots in order."""
     candidates = candidates_of(pieces)
     total = [0.0] * len(pieces)
     for slot in range(n_slots):
@@ -53,7 +53,7 @@ def in_slots(pieces: Scored, texts: Sentences, n_slots: int, add: Add) -> list[f
 def pruned(pieces: Scored, counts: list[float], n_least: int, shrinking_factor: float) -> Scored:
     """Drop the pieces whose loss changes the likelihood of the text least.
 
-    Each piece is the best path through itself, or goes; the second best path would stand in for it.
+    A piece stays only if it is the best path through its own text; the second best path would replace it.
     """
     candidates = candidates_of(pieces)
     total = float32(sum_of(counts))
@@ -85,7 +85,7 @@ def pruned(pieces: Scored, counts: list[float], n_least: int, shrinking_factor: 
 def add_expected(lattice: Lattice, count: float, counts: list[float]) -> None:
     """Add how often each piece is expected among all ways to cut a text."""
     n = len(lattice.ending) - 1
-    before, behind = [0.0] * (n + 1), [0.0] * (n + 1)  # logarithms of sums over all ways up to a place, from it on
+    before, behind = [0.0] * (n + 1), [0.0] * (n + 1)  # logarithms of sums over all ways up to, and from, a place
     for at in range(1, n + 1):
         before[at] = reduce(_log_sum, (float32(c.score + before[c.begin]) for c in lattice.ending[at]))
     for at in reversed(range(n)):

@@ -125,7 +125,7 @@ class UnigramTrainer(Trainer):
         return best[:size]
 
     def _chunks(self, texts: Sentences) -> Iterator[bytes]:
-        """Yield the sentences, each as often as it occurs, with NUL behind it. A full chunk drops more copies."""
+        """Yield the sentences as often as they occur, each with a NUL. Copies beyond a full chunk are left out."""
         chunk = b""
         for text, count in texts:
             for _ in range(count):
@@ -138,7 +138,7 @@ class UnigramTrainer(Trainer):
             yield chunk
 
     def _counts(self, chunk: bytes) -> Counter[str]:
-        """Count the strings that stand before two different bytes or more. One NUL at the end counts, too."""
+        """Count strings that two or more different bytes follow; a string may include the NUL of its sentence."""
         followers = defaultdict[bytes, list[int]](list)
         for begin in range(len(chunk)):
             if chunk[begin] == 0 or _is_inside(chunk[begin]):

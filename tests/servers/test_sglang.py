@@ -17,7 +17,7 @@ import fastbpe
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("sglang") is None, reason="sglang is not installed")
 
-# The package is not imported as a whole: that wants a GPU's compiler.
+# Imports only parts of the package: the whole needs a compiler for GPUs.
 PROGRAM = """
 import importlib.util, sys, types
 package = types.ModuleType("sglang")

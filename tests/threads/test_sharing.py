@@ -218,7 +218,7 @@ class Turns:
     "what", ["encode", "count", "encode_batch", "encode_batch_to_numpy", "count_batch", "decode", "decode_batch"]
 )
 def test_other_threads_get_the_gil_regularly(code_tokenizer: Tokenizer, what: str) -> None:
-    """Released too often, the GIL goes to no other thread, and they stand still while short texts are encoded."""
+    """If the GIL is released too often, no other thread gets it, and all wait while short texts are encoded."""
     texts = ["import os, sys  # and more"] * 20_000
     ids = [code_tokenizer.encode(text) for text in texts]
     call = getattr(code_tokenizer, what)

@@ -31,7 +31,7 @@ SLOW = f"{QUICK} ast dataclasses inspect"
 PLAIN = "typing random tqdm json pathlib"
 FACE = "fastbpe.tokenizers.trainers fastbpe.tokenizers.implementations"
 TRAINING = "fastbpe.corpus.sources fastbpe.corpus.remote fastbpe.training.options fastbpe.training.dispatch"
-BY_PYTHON = {"ast", "dataclasses"} if sys.version_info >= (3, 14) else set()  # its own modules import them
+BY_PYTHON = {"ast", "dataclasses"} if sys.version_info >= (3, 14) else set()  # Python's own modules import them
 READING = "fastbpe.published.find fastbpe.formats.gpt2"  # of vocabularies by name
 
 

@@ -31,7 +31,7 @@ def pieces() -> Tokenizer:
 
 
 def trained_pieces(texts: list[str], vocab_size: int) -> Tokenizer:
-    rule = {"normalization_rule_name": "identity", "byte_fallback": False}  # a tokenizer.json holds that
+    rule = {"normalization_rule_name": "identity", "byte_fallback": False}  # a tokenizer.json can hold this
     return fastbpe.train(texts, mode="codepoint", vocab_size=vocab_size, progress=False, **rule)
 
 

@@ -128,7 +128,7 @@ def test_vocabulary_has_the_same_bytes_by_tasks_threads_and_files(
             one = vocabulary(iter(TEXTS), mode, ties, tmp_path, num_threads=1, **MODES[mode])
             for way, counts in ways.items():
                 assert vocabulary(counts, mode, ties, tmp_path) == one, (way, ties)
-            if ties != "first":  # it depends on the order of documents by its rule
+            if ties != "first":  # the rule "first" depends on the order of documents
                 assert vocabulary(shuffled, mode, ties, tmp_path) == one, ties
 
 

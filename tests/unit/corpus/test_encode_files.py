@@ -392,7 +392,7 @@ def test_json_lines_get_the_ids_of_their_texts(
         summaries = []
         for block in (1, 100, 1000, 1 << 20):
             monkeypatch.setattr(sources, "BLOCK", block)
-            for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
+            for little in (0, 300, 1 << 30):  # all, some or none of the lines are encoded as they stand
                 monkeypatch.setattr(sources, "SMALL_BLOCK", little)
                 summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
                 summaries[-1] = (summaries[-1].n_bytes, documents_of(tmp_path / "a.bin"))

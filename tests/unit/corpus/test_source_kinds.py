@@ -29,7 +29,7 @@ def learned_text(source: Any, **options: Any) -> list[str]:
 
 
 def trains_the_same(source: Any, documents: Any, **options: Any) -> bool:
-    """Return True if a source trains the trains_the_same tokenizer as these documents."""
+    """Return True if a source trains the same tokenizer as these documents."""
     one, other = train(source, **options), train(documents)
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 

@@ -40,7 +40,7 @@ def task(out: Path, n_documents: int, n_times: int = 1) -> subprocess.Popen[str]
 
 
 def shown(folder: Path) -> dict[str, bytes]:
-    """Return the files that are not task's own."""
+    """Return the files that do not belong to a single task."""
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
 

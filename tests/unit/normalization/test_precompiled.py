@@ -28,7 +28,7 @@ def loaded(data: bytes) -> fastbpe.Tokenizer:
 
 
 def check(compiled: fastbpe.Tokenizer, data: bytes, texts: Iterable[str]) -> None:
-    """Compare a tokenizer with rules with one without, of which Python normalizes the texts."""
+    """Compare a tokenizer that has rules with a plain one, for which Python normalizes the texts."""
     plain, step = fastbpe.load(dumped(small())), Precompiled(base64.b64encode(data).decode())
     for text in texts:
         ids, offsets = plain.encode_with_offsets(step(text))
@@ -57,7 +57,7 @@ def test_characters_that_are_removed_have_the_places_of_tokenizers(rules: dict[s
 
 
 def test_ordinary_text_needs_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else a file of T5 or XLM-R encodes a twentieth of what it can."""
+    """Otherwise a tokenizer of T5 or XLM-R would take twenty times as long."""
 
     def fail() -> object:
         raise AssertionError("graphemes were looked for in Python")

@@ -1,4 +1,4 @@
-"""Tokenizer: the interface of Tokenizer, on models small enough to follow by hand."""
+"""The interface of Tokenizer in code-point mode, on models small enough to follow by hand."""
 
 import copy
 import pickle

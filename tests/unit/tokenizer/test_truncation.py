@@ -214,7 +214,7 @@ def test_chunks_are_long_even_if_normalization_lengthens_the_text() -> None:
 
 @pytest.mark.parametrize(("n_characters", "n_of_them"), [(9, 5), (1, 1), (1, 18), (80, 1), (2, 3)])
 def test_truncation_of_normalized_text_counts_a_few_times(n_characters: int, n_of_them: int) -> None:
-    """Also if the first guess is right, so that nothing tells how many positions further are too many."""
+    """The same holds if the first guess is right: then no count tells which later positions are too far."""
     text = "a" * 400_000
     counted: list[int] = []
     ends: list[int] = []
