@@ -16,11 +16,11 @@
 
 A bar is the speed that fastbpe must reach against the best peer; a dream is the speed that we hope for.
 
-Outputs are compared before timing: a peer whose ids differ from tiktoken's is reported and not timed. Each round
-times all peers, and the order rotates from round to round. Every call gets new copies of the texts, made outside
-the clock. The result is the median. "cores" is processor time divided by elapsed time: above 1, a library used
-more than one core. Peers come from the [bench] extra; a peer that is missing or lacks a workload is reported and
-left out.
+Outputs are compared before timing: a peer whose ids differ from the reference's (tiktoken, sentencepiece or
+tokenizers, the first that loads the vocabulary) is reported and not timed. Each round times all peers, and the
+order rotates from round to round. Every call gets new copies of the texts, made outside the clock. The result is
+the median. "cores" is processor time divided by elapsed time: above 1, a library used more than one core. Peers
+come from the [bench] extra; a peer that is missing or lacks a workload is reported and left out.
 
 --cold measures each pass in a new process, on a text that the process has never seen; see cold.py.
 """
@@ -46,6 +46,15 @@ from vocabularies import NAMES as VOCABULARIES
 from vocabularies import Vocabulary
 from workloads import COMMANDS
 
+HELP = {
+    "encode": "encode one long text",
+    "batch": "encode documents of 2 KB",
+    "count": "count the ids of documents of 2 KB",
+    "short": "encode strings of 100 bytes, one by one",
+    "decode": "decode one long list, and lists of documents",
+    "files": "encode files of text into files of ids",
+}
+ROUNDS = "timed calls of each library in each row (default: %(default)s)"
 COLD_FORMS = {"encode": ("text",), "batch": ("flat", "lists")}
 DROPINS_TEXT_BYTES = 1_000_000
 TOKENS_TEXT_BYTES = 4_000_000
@@ -75,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, metavar="WORKLOAD")
     for name in COMMANDS:
-        command = commands.add_parser(name)
+        command = commands.add_parser(name, help=HELP[name])
         _add_vocabulary(command)
         _add_text(command, rounds=5)
         command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
@@ -85,8 +94,8 @@ def _parser() -> argparse.ArgumentParser:
             action="append",
             default=[],
             metavar="PEER=PYTHON",
-            help="measure a peer, such as another version of tokenizers, beside fastbpe by the Python of another "
-            "environment (repeatable)",
+            help="measure a peer, such as another version of tokenizers, beside fastbpe in the environment of "
+            "this Python (repeatable)",
         )
         if name in COLD_FORMS:
             command.add_argument("--cold", action="store_true", help="measure first passes, each in a new process")
@@ -94,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     split = commands.add_parser("split", help="split a text on one thread, counting pieces only")
     split.add_argument("--pattern", default="cl100k", choices=_single_patterns())
     split.add_argument("--text", action="append", help="a text or file; default: english, multilingual, code")
-    split.add_argument("--rounds", type=int, default=5)
+    split.add_argument("--rounds", type=int, default=5, help=ROUNDS)
     split.add_argument("--json", type=Path, help="write the figures to this file as JSON")
     split.set_defaults(run=_split, threads=1)
     train = commands.add_parser("train", help="train a vocabulary, each run in a new process")
@@ -118,10 +127,12 @@ def _parser() -> argparse.ArgumentParser:
         "--text", default="english", help=f"corpus that is grown: {', '.join(texts.NAMES)}, or a file"
     )
     growth.add_argument("--n-bytes", type=int, help="largest text; default: 1,000,000,000")
-    growth.add_argument("--rounds", type=_at_least_one, default=3, help="runs of a point of up to 100 MB")
-    growth.add_argument("--folder", type=Path, required=True, help="keeps the texts between runs: twice --n-bytes")
-    growth.add_argument("--json", type=Path, required=True, help="the points; a run adds those that are missing")
-    growth.add_argument("--minutes", type=float, default=25, help="no point begins later; default: 25")
+    growth.add_argument(
+        "--rounds", type=_at_least_one, default=3, help="runs of each point up to 100 MB; default: 3"
+    )
+    growth.add_argument("--folder", type=Path, required=True, help="folder for the texts, twice --n-bytes")
+    growth.add_argument("--json", type=Path, required=True, help="file of points; a run adds missing ones")
+    growth.add_argument("--minutes", type=float, default=25, help="begin no point after this time; default: 25")
     growth.add_argument("--verdict", action="store_true", help="only say which curves of --json rise")
     _add_threads(growth)
     growth.set_defaults(run=_growth, workload="growth", plot=None)
@@ -131,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
-    calls = commands.add_parser("transformers", help="compare calls of transformers over several backends")
+    calls = commands.add_parser("transformers", help="compare calls of transformers by backend")
     _add_vocabulary(calls)
     _add_text(calls, rounds=5)
     calls.set_defaults(run=_calls, workload="transformers", plot=None)
@@ -139,7 +150,7 @@ def _parser() -> argparse.ArgumentParser:
     zoo.add_argument("--files", type=Path, nargs="*", default=[], help="files beside the four that are made")
     _add_text(zoo, rounds=5)
     zoo.set_defaults(run=_zoo, workload="zoo", plot=None)
-    tokens = commands.add_parser("tokens", help="compare work with tokens with the plain encode of the same text")
+    tokens = commands.add_parser("tokens", help="compare methods that work on tokens with plain encode")
     _add_vocabulary(tokens)
     _add_text(tokens, rounds=9)
     tokens.set_defaults(run=_tokens, workload="tokens", plot=None)
@@ -161,12 +172,12 @@ def _parser() -> argparse.ArgumentParser:
         default=list(FILES),
         help=f"formats, joined by commas: {', '.join(FILES)}; default: all",
     )
-    load.add_argument("--rounds", type=_at_least_one, default=9)
+    load.add_argument("--rounds", type=_at_least_one, default=9, help=ROUNDS)
     load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     load.set_defaults(run=_load, workload="load", text=None, plot=None, threads=1)
     imports = commands.add_parser("import", help="import each library, each time in a new process")
     imports.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
-    imports.add_argument("--rounds", type=_at_least_one, default=9)
+    imports.add_argument("--rounds", type=_at_least_one, default=9, help=ROUNDS)
     imports.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     imports.set_defaults(run=_import, workload="import", text=None, plot=None, threads=1)
     _add_workers(commands)
@@ -202,7 +213,7 @@ def _add_workers(commands: Any) -> None:
 def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
     command.add_argument("--text", default="english", help=f"{', '.join(texts.NAMES)}, or a UTF-8 file")
     command.add_argument("--n-bytes", type=int, help="number of bytes to read from the text")
-    command.add_argument("--rounds", type=_at_least_one, default=rounds)
+    command.add_argument("--rounds", type=_at_least_one, default=rounds, help=ROUNDS)
     command.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart in this file (.png, .svg)")
     _add_threads(command)

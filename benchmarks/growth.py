@@ -248,7 +248,7 @@ def work(place: Place, name: str, x: int, threads: int) -> None:
 
 
 def _make_texts(place: Place, source: str, most_bytes: int) -> None:
-    """Grow the largest text, and take the others from its beginning."""
+    """Grow the largest text, and cut the smaller ones from its beginning."""
     place.folder.mkdir(parents=True, exist_ok=True)
     missing = [n for n in (*SIZES, COUNTED_BYTES) if n <= most_bytes and not place.text(n).exists()]
     files = [(n, place.text(n).with_suffix(".part").open("wb")) for n in missing]

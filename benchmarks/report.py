@@ -122,7 +122,7 @@ def need_matplotlib() -> None:
 
 
 def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Draw one bar chart a row: MB/s by library, with fastbpe in another colour.
+    """Draw one bar chart per row: MB/s by library, with fastbpe in another colour.
 
     Args:
         path: image file to write.

@@ -1,4 +1,4 @@
-"""tiktoken, from local ranks; the ids of every other library are compared with its ids."""
+"""tiktoken, from local ranks: the reference with which the ids of other libraries are compared."""
 
 from __future__ import annotations
 

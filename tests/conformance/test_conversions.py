@@ -214,7 +214,7 @@ def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str
 
 @pytest.mark.daily
 def test_llama3_as_tokenizer_json_keeps_all_ids(tmp_path: Path) -> None:
-    """Of its tokens, 90 are merged from one with a greater id, and 588 appear only as whole pieces."""
+    """In Llama 3, 90 tokens are merged from a token with a greater id, and 588 appear only as whole pieces."""
     tokenizer = published("llama3")
     tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")
     again = fastbpe.load(tmp_path / "tokenizer.json")

@@ -19,7 +19,7 @@ from fastbpe import rustbpe, tiktoken
 from helpers.sampling import rounds
 from helpers.shared_data import corpus, random_texts, standard_library
 
-#: nanochat's split pattern: GPT-4's, with one or two digits a piece.
+#: nanochat's split pattern: GPT-4's, with one or two digits per piece.
 NANOCHAT_PATTERN = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*"
     r"|\s*[\r\n]|\s+(?!\S)|\s+"

@@ -113,7 +113,7 @@ def test_folders_are_read_as_transformers_reads_them(kind: str, monkeypatch: pyt
 def test_two_files_of_deberta_are_read_as_transformers_reads_them(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It puts its tokens around texts by a template, which cannot have names with spaces as the random ones do."""
+    """The class uses a template, in which no token may contain a space; some tokens of random folders do."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": {"tokenizer_class": name}}, tmp_path)
     ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)

@@ -275,7 +275,7 @@ def test_special_token_of_a_template_with_more_or_fewer_tokens_than_ids(first: A
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 @pytest.mark.parametrize("seed", range(n_rounds(60, 1000)))
 def test_added_tokens_get_the_ids_of_tokenizers(seed: int) -> None:
-    """In a vocabulary with gaps, an added token may meet the id of another."""
+    """In a vocabulary with gaps, an added token may get the id of another token."""
     rng = random.Random(SEED * 1000 + seed)
     vocab = dict(zip("abcdefgh", rng.sample(range(12), rng.randint(1, 8)), strict=False))
     contents = rng.sample([*vocab, "<0>", "<1>", "<2>", "<3>"], rng.randint(1, min(5, len(vocab) + 4)))

@@ -698,7 +698,7 @@ def test_invalid_normalizer_arguments_raise_as_in_sentencepiece(tmp_path: Path) 
 
 
 def test_rule_files_are_cut_where_sentencepiece_cuts_them(tmp_path: Path) -> None:
-    """Only U+0020 parts code points; other white space of ASCII is trimmed, and any other is refused."""
+    """Only U+0020 separates code points; other ASCII white space is trimmed, and all other white space refused."""
     path = tmp_path / "rules.tsv"
     blanks = [*" \t\n\v\f\r\x1c\x85\xa0\u1680\u2000\u2028\u202f\u205f\u3000\ufeff", "\r\n"]
     words = [

@@ -336,7 +336,7 @@ def test_posix_classes_have_the_members_of_tokenizers(form: str) -> None:
 @pytest.mark.daily
 @pytest.mark.parametrize("form", ["(?i:{})", "(?i:[{}])", "(?i:[^{}])", "(?i:s{}t)", "(?i:[a{}]+)"])
 def test_characters_whose_case_is_ignored_match_as_in_tokenizers(form: str) -> None:
-    """Of each character outside ASCII with several cases, all cases match; or the pattern is refused."""
+    """All cases of each character outside ASCII match, or fastbpe refuses the pattern."""
     cased = [chr(code_point) for code_point in _alike()[0] if code_point >= 0x80]
     pool = "".join(cased) + "abcfhijklnstwyABCFHIJKLNSTWY'’漢\u02bc\u0301\u0307\u0308\u030c"
     n_refused = 0

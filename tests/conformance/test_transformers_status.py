@@ -37,7 +37,7 @@ def fast(backend: Any) -> Any:
 
 
 def panic(*args: Any, **options: Any) -> Any:
-    """Make tokenizers panic: it does for an empty pattern in text of several bytes a character."""
+    """Make tokenizers panic: it does for an empty pattern in text with several bytes per character."""
     return backend_of_bytes(normalizers.Replace("", "x")).encode("ab\u00e9")
 
 

@@ -55,7 +55,7 @@ def test_unknown_piece_stays_a_special_token(format: str, from_json: Tokenizer, 
 
 @pytest.mark.parametrize("format", ENDINGS)
 def test_unknown_piece_is_special_after_two_formats(format: str, from_json: Tokenizer, tmp_path: Path) -> None:
-    """There and back: through the format, then as a tokenizer.json again, and with a further token."""
+    """Converts to the format, and back to a tokenizer.json, also with a further token."""
     path = tmp_path / f"a.{ENDINGS[format]}"
     from_json.export(path, format=format)
     fastbpe.load(path).export(tmp_path / "b.json", format="huggingface")

@@ -1,4 +1,4 @@
-"""Random small corpora and options; code-point training by fastbpe, sentencepiece and the slow twin on them."""
+"""Random small corpora and options for code-point training by fastbpe, sentencepiece and the slow twin."""
 
 import io
 import random

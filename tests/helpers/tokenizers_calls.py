@@ -1,4 +1,4 @@
-"""Random files, settings and calls of tokenizers, to compare `fastbpe.tokenizers` with."""
+"""Random files, settings and calls of tokenizers, with which tests compare `fastbpe.tokenizers`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def rows_of(batch: Any) -> list[dict[str, Any]]:
-    """Turn the columns of a batch into one dict a row."""
+    """Turn the columns of a batch into one dict per row."""
     return [{key: batch[key][i] for key in batch} for i in range(len(batch["input_ids"]))]
 
 

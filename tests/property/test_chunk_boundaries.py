@@ -91,7 +91,7 @@ def plain_chunks(tokenizer: Tokenizer, text: str, n: int, overlap: int, kind: st
 def test_chunks_equal_the_plain_definition(
     tokenizers: dict[str, Tokenizer], text: str, kind: str, n: int, overlap: int
 ) -> None:
-    """In short texts, where truncation gives the longest part."""
+    """The texts are short, because there truncation gives the longest part."""
     tokenizer = tokenizers["byte"]
     chunks = tokenizer.chunk(text, n, overlap=overlap, boundary=kind, with_spans=True)
     assert [(c.start, c.end) for c in chunks] == list(plain_chunks(tokenizer, text, n, overlap, kind))

@@ -94,7 +94,7 @@ units = st.sampled_from(["\ud83d", "\ude00", "\ud83d\ude00", "a", " the", "é", 
 def test_furthest_place_never_splits_a_surrogate_pair(
     tokenizers: dict[str, Tokenizer], text: str, end: str, name: str, n: int, backward: bool
 ) -> None:
-    """In str of one, two and four bytes a character."""
+    """A str may have one, two or four bytes per character."""
     text += end
     pipeline = tokenizers[name]._pipeline
     origin, far = (len(text), 0) if backward else (0, len(text))

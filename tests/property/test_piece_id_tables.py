@@ -77,7 +77,7 @@ def test_ids_are_those_of_each_piece_by_itself(part: int, tmp_path: Path) -> Non
 
 
 def test_runs_are_found_by_all_their_characters(tmp_path: Path) -> None:
-    """Random runs of letters that the model lacks; the table has some of them, and no run with an x."""
+    """Tries random runs of letters that the model lacks; the table has some of the runs, and none with an x."""
     rng = random.Random(0)
     names = ["".join(rng.choices("abcd", k=rng.randint(1, 5))) for _ in range(39)]
     table = {name: i for i, name in enumerate(dict.fromkeys([*names, "<unk>", "</s>", "<pad>", "\u2581.", "."]))}

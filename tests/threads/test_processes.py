@@ -225,7 +225,7 @@ check()
 
 
 def test_ctrl_c_interrupts_training_in_every_phase() -> None:
-    """While laying out pieces and while merging. tools/faults.py measures the time."""
+    """The phases are laying out pieces, and merging. tools/faults.py measures the time."""
     code = """
 import random
 from fastbpe._core.train.piece_counter import PieceCounter

@@ -145,7 +145,7 @@ def test_million_empty_texts_give_empty_results(code_tokenizer: Tokenizer) -> No
 
 @pytest.mark.daily
 def test_eight_threads_encode_different_texts_correctly(code_tokenizer: Tokenizer) -> None:
-    """It runs for three seconds; tools/faults.py does it for thirty."""
+    """Runs for three seconds; tools/faults.py runs the same for thirty."""
     text = standard_library(300_000)
     parts = [[text[at : at + 40 * (number + 1) ** 4] for at in range(0, 300_000, 7000)] for number in range(8)]
     expected = [[code_tokenizer.encode_ordinary(part, num_threads=1) for part in of_one] for of_one in parts]

@@ -46,7 +46,7 @@ def test_import_and_use_leave_the_gil_off() -> None:
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
 def test_gil_is_off_while_these_tests_run() -> None:
-    """Else they would prove less: an extension that does not support free threading switches it on."""
+    """With the GIL they would prove less: importing an extension without free threading switches it on."""
     assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 

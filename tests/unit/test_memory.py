@@ -131,7 +131,7 @@ print("done")
 
 
 def test_release_memory_ends_idle_threads_and_new_ones_start() -> None:
-    """In a separate process, where no other threads are counted."""
+    """Runs in a separate process, where no other threads are counted."""
     assert run_python(IDLE) == "done\n"
 
 

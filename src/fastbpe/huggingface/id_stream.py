@@ -78,7 +78,7 @@ class DecodeStream(QuickStream):
         self._slow: Any = self.slow(ids, skip_special_tokens)
         self._skips = skip_special_tokens
         self._kept: list[int] = [] if ids is None else [*ids]  # ids that `_slow` keeps
-        self._n_prefix = 0  # number of the first of these whose text is its prefix
+        self._n_prefix = 0  # number of the first of these ids whose text is the prefix
         self._has_prefix = False  # the prefix is known not to be empty: then it stays until the next text
         self._tokenizer: Any = None
         self._texts: Texts | None = None

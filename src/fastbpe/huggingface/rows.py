@@ -52,8 +52,8 @@ class Offsets(NamedTuple):
 
     encode: function from texts to the ids of each text and the spans of each text. Its tokenizer gives the ids of
         `Plan.tokenizer`.
-    by_place: the first token of a text is not trimmed as the others are. tokenizers trims after it has joined
-        words and truncated, so it may return other offsets.
+    by_place: the first token of a text is trimmed differently from the others. tokenizers trims after joining
+        words and truncating, so its offsets may differ.
     """
 
     encode: _Encode

@@ -1,7 +1,8 @@
 """A file of ids with the files next to it: finding, describing and checking.
 
 `encode_files` writes NAME (.bin or .npy), NAME.json with dtype and counts, and NAME.offsets. A `Part` contains
-their facts after those checks that need not read the ids: sizes, counts, and the first and last offset agree.
+the facts of these files, after all checks that need not read the ids: sizes, counts, and the first and last offset
+agree.
 `find_parts` lists the parts for a path: a file, or all shards of a set.
 """
 

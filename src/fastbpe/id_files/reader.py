@@ -296,7 +296,7 @@ class StoredIds(Sequence[Any]):
         while len(maps) > _MAX_MAPPED:
             try:
                 maps.popitem(last=False)
-            except KeyError:  # other threads have closed the rest
+            except KeyError:  # other threads have removed the rest
                 break
         return mapped
 

@@ -15,7 +15,7 @@ class TextRules(NamedTuple):
     Attributes:
         front: the compiled object that makes them.
         change: function that makes them, for a text within a longer one.
-        described: normalizers of a tokenizer.json that make nearly the same.
+        described: normalizers of a tokenizer.json that make nearly the same changes.
     """
 
     front: Front

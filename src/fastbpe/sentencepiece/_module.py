@@ -1,4 +1,4 @@
-"""Functions of the module."""
+"""Functions of fastbpe.sentencepiece: log level, folder of rules, conversion to SentencePiece Lite."""
 
 from __future__ import annotations
 

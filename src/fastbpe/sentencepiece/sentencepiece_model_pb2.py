@@ -121,7 +121,7 @@ class _Message:
 
     @classmethod
     def FromString(cls, serialized: bytes) -> Self:
-        """Return the message in these bytes. Raises FormatError."""
+        """Return the message in these bytes. Raises FormatError if they are damaged."""
         message = cls()
         message._take(serialized)
         return message

@@ -59,7 +59,7 @@ class Encoding(Methods):
     'help'
     """
 
-    #: Class that fastbpe's own methods come from: like tiktoken's core, ours calls no override of a subclass.
+    #: Class that fastbpe's own methods come from: like tiktoken's core, they never call a subclass's override.
     _own: ClassVar[type[Encoding]]
 
     def __init__(
@@ -294,7 +294,7 @@ class Encoding(Methods):
 
 
 class _PartialEncoding(Encoding):
-    """Encoding in which some bytes have no token; in its core, these have tokens with ids beyond all others."""
+    """Encoding in which some bytes have no token. In its core, they have tokens with ids beyond all others."""
 
     def _check(self, ids: Sequence[int]) -> None:
         """Raise MissingByteError if an id is the core's id of a missing byte."""

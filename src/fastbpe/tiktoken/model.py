@@ -23,7 +23,7 @@ def encoding_name_for_model(model_name: str) -> str:
     """
     if (encoding := encoding_of_model(model_name)) is not None:
         return encoding
-    # Callers look for the beginning of tiktoken's message, so that it is the same here.
+    # Callers look for the beginning of tiktoken's message, so it is the same here.
     raise KeyError(
         f"Could not automatically map {model_name} to a tokeniser; if you know its encoding, pass the encoding's "
         "name to `tiktoken.get_encoding`"

@@ -149,7 +149,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
     """Keep the facts of a call of the tokenizer itself, unless it may pad, or warn in each call.
 
-    transformers derives options from those of the call and from two attributes, which are kept with the facts.
+    transformers derives more options from those of the call and from two attributes: the facts include these.
     """
     found: list[Repeat] = []
     before, _local.found = _local.found, found
@@ -182,7 +182,7 @@ def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> N
 
 
 def set_up(hf: Any, original: Any, call: dict[str, Any]) -> None:
-    """Set truncation, padding and `encode_special_tokens` of the original, as transformers does first."""
+    """Set truncation, padding and `encode_special_tokens` of the original, as transformers does in a call."""
     from transformers.tokenization_utils_base import PaddingStrategy, TruncationStrategy
 
     hf.set_truncation_and_padding(

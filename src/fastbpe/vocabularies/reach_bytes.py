@@ -272,7 +272,7 @@ class ByteSearch:
         return self._keyed(here, apart)
 
     def _keyed(self, here: _Place, tokens: Iterable[tuple[int, bytes]]) -> Iterator[_KeyedWay]:
-        """Yield those of some tokens (id, bytes) that may come next."""
+        """Yield the given tokens (id, bytes) that may come next."""
         for other, token in tokens:
             after = self._read(here, token)
             if after is not None:

@@ -157,7 +157,7 @@ def test_repeated_encoding_allocates_no_new_ints(tokenizer: Tokenizer) -> None:
 
 
 def test_lists_of_every_length_are_correct_before_and_after_long_ones() -> None:
-    """In a new process: long runs of ids take a path that does not check each id for its int."""
+    """Runs in a new process: long runs of ids take a path that does not check whether each id has its int."""
     run_python(MANY_AND_FEW)
 
 

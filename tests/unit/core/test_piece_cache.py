@@ -298,7 +298,7 @@ def test_error_in_a_batch_leaves_pending_pieces_correct(code_tokenizer: Tokenize
 @pytest.mark.daily
 @pytest.mark.parametrize(("work", "n"), [("count_batch", 8_000_000), ("encode_batch_to_numpy", 2_000_000)])
 def test_long_texts_keep_no_second_copy_of_their_ids(work: str, n: int) -> None:
-    """Only new pieces at the beginning wait; counting keeps not even one copy of the ids."""
+    """Only new pieces at the beginning wait; counting does not keep even one copy of the ids."""
     assert int(run_python(LONG_TEXTS % (n, work, work))) < 16 << 20
 
 

@@ -57,7 +57,7 @@ def test_end_that_is_no_token_is_refused(eos: int) -> None:
 
 
 def test_the_three_libraries_accept_what_the_grammar_allows(points: Tokenizer) -> None:
-    """With the packages themselves, where they are installed; docs/constrained-decoding.md shows the calls."""
+    """Runs with the packages that are installed; docs/constrained-decoding.md shows the calls."""
     llguidance = pytest.importorskip("llguidance")
     guided = GuidedTokenizer(points)
     ids = points.encode("the cat")

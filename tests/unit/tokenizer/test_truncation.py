@@ -256,7 +256,7 @@ def test_truncation_ignores_estimates_that_contradict_the_whole_text() -> None:
 
 
 def test_text_is_cut_by_a_model_without_an_unknown_token() -> None:
-    """Such a model cannot encode a part that ends within a special token, `[` say; that part does not fit."""
+    """Such a model cannot encode a part that ends within a special token, such as `[`: that part does not fit."""
     sides: tuple[Side, ...] = ("left", "right")
     made = {
         "version": "1.0",

@@ -340,7 +340,7 @@ def test_page_to_share_comes_in_parts(small: Tokenizer) -> None:
 
 
 def test_large_texts_are_encoded_one_at_a_time(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each may need gigabytes; a small one need not wait for them."""
+    """A large text may need gigabytes; small texts need not wait for large ones."""
     running: list[int] = []
     most = {"large": 0, "small": 0}
     both = threading.Barrier(2)

@@ -182,7 +182,7 @@ def test_taken_port_raises_os_error() -> None:
 
 
 def test_nothing_that_a_request_names_is_opened() -> None:
-    """Only static files and a temporary folder are opened."""
+    """The server opens only static files and a temporary folder."""
     opening = ("open(", "Path(", "read_bytes", "read_text", "write_")
     lines = [
         line.strip()

@@ -105,7 +105,7 @@ def test_name_is_short_and_visible(client: TestClient) -> None:
 
 
 def test_tokens_of_megabytes_are_drawn_in_part(client: TestClient) -> None:
-    """Without a split pattern the tokens of a run of one letter double; whole, they would fill the page."""
+    """Without a split pattern, tokens of a run of one letter double in length: whole, they would fill the page."""
     text = b"a" * (1 << 20)
     answer = client.post("/api/train?vocab_size=290&pattern=none&name=long", content=text)
     assert len(answer.content) < 100_000
