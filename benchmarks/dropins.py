@@ -221,7 +221,7 @@ def _n_merges(text: str) -> int:
 
 
 def _compare(title: str, ours: Any, theirs: Any, methods: dict[str, Row], rounds: int) -> list[dict[str, Any]]:
-    print(f"\n{title}, ns a call\n")
+    print(f"\n{title}, ns per call\n")
     print("| method | fastbpe | drop-in | original | drop-in : fastbpe | drop-in : original |")
     print("|---|---:|---:|---:|---:|---:|")
     rows = []

@@ -70,7 +70,7 @@ def print_growth(name: str, mode: str, options: dict[str, object]) -> None:
         distinct.append(len(counts))
         of_two.append(sum(count > 1 for count in counts.values()))
     n_stored = sum(map(len, counts)) / len(counts)
-    print(f"{name}, {mode}: {n_stored:.1f} bytes a distinct piece")
+    print(f"{name}, {mode}: {n_stored:.1f} bytes per distinct piece")
     for row in zip(sizes, distinct, of_two, strict=True):
         print("{:>14,} bytes {:>10,} distinct {:>10,} of two".format(*row))
     for what, numbers in (("distinct", distinct), ("of two", of_two)):

@@ -27,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--n-merges", type=int, default=8000)
-    parser.add_argument("--characters", type=int, default=500_000, help="of each file")
+    parser.add_argument("--characters", type=int, default=500_000, help="characters to read of each file")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kind", choices=KINDS, help=argparse.SUPPRESS)
     chosen = parser.parse_args()

@@ -110,7 +110,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="time for all targets together")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 1 << 31))
     parser.add_argument("--sample", type=int, metavar="N", help="run N of the targets, which the seed chooses")
-    parser.add_argument("--corpus", help="folder to keep what is found in; default: none")
+    parser.add_argument("--corpus", help="folder that keeps the inputs found; default: none")
     parser.add_argument("--artifacts", default="build/fuzz", help="folder for inputs that fail")
     parser.add_argument("--preload", action="store_true", help="load AddressSanitizer, for a core built under it")
     arguments = parser.parse_args()

@@ -37,7 +37,8 @@ _classes: dict[type, type] = {}
 def give_class(hf: Any, *, waits: bool = False) -> None:
     """Swap the class of a tokenizer for its accelerated subclass; waits: as in `Engine`.
 
-    This also puts an engine into its `__dict__`, so that the hash that datasets computes does not change with use.
+    This also puts an engine into its `__dict__`: then the hash that the package datasets computes does not change
+    with use.
     """
     hf.__class__ = accelerated_class(type(hf))
     hf.__dict__[ENGINE] = Engine(None, waits=waits)
