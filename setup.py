@@ -223,7 +223,7 @@ def scanner_tables() -> str:
     ascii_classes = ", ".join(map(str, classes[:128]))
     classes[:128] = bytes(128)
     index, numbers = [], []
-    for part in (range(0, 0x10000, 64), range(0x10000, 0x110000, 64)):  # rows beyond U+FFFF are numbered anew
+    for part in (range(0, 0x10000, 64), range(0x10000, 0x110000, 64)):  # beyond U+FFFF, rows start at 0 again
         row_numbers = {bytes(64): 0}
         for at in part:
             number = row_numbers.setdefault(bytes(classes[at : at + 64]), len(row_numbers))

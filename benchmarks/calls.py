@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 def compare(row: Row, tokenizers: dict[str, Any], parts: list[str], stock: Any) -> dict[str, Any]:
     """Compare answers on the first part, then time each part in each library, in rotating order."""
-    outcome = Outcome(row)  # type: ignore[arg-type]  # it asks for title and bars alone
+    outcome = Outcome(row)  # type: ignore[arg-type]  # it reads only title and bars
     expected = _plain(row.run(stock, row.inputs(stock, parts[0])))
     for name, tokenizer in tokenizers.items():
         try:

@@ -1,6 +1,6 @@
 """Time calls that make many Python objects, with the garbage collector on: `python benchmarks/collector.py`.
 
-Prints a table: each call, and the median of --calls calls in milliseconds; what a call returns is dropped at once.
+Prints a table: each call, and the median of --calls calls in milliseconds; results are dropped at once.
 Compare two builds by running it with each of them in turn, in processes of their own.
 """
 

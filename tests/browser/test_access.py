@@ -1,4 +1,4 @@
-"""The page for everybody: keyboard alone, screen readers, light and dark, narrow screens."""
+"""The page for everybody: only a keyboard, screen readers, light and dark, narrow screens."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_tap_on_a_token_says_what_it_is(open_page: Any) -> None:
     page = open_page(width=360, height=740, has_touch=True, is_mobile=True)
     page.fill("#text", "import")
     page.locator(".panel bdi").first.wait_for()
-    page.wait_for_timeout(300)  # a tap on a token that is drawn anew meanwhile would reach nothing
+    page.wait_for_timeout(300)  # else the page might redraw the token during the tap
     page.locator(".panel bdi").first.tap()
     until(lambda: "token 1 of" in page.locator(".panel .detail").first.inner_text())
 

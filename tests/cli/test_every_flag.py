@@ -267,7 +267,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
         },
     ),
     "completion": ("completion bash", {"shell": "completion bash | completion zsh"}),
-    # --json shows in what is printed of a downloaded file; tests/unit/published/test_fetch.py has a server for it.
+    # --json changes the lines about downloaded files: tests/unit/published/test_fetch.py tests it.
     "fetch": ("fetch nonsense", {"names": "nonsense2", "list": "fetch --list | fetch nonsense", "json": None}),
 }
 ARGUMENTS = {

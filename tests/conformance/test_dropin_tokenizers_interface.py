@@ -31,7 +31,7 @@ from helpers.tokenizers_calls import BAD_CALLS
 from helpers.tokenizers_twins import Twins, outcome
 
 SUBMODULES = ("decoders", "implementations", "models", "normalizers", "pre_tokenizers", "processors", "trainers")
-LEFT_OUT = {"Enum", "List", "Tuple", "Union", "tokenizers"}  # what the original has imported for itself
+LEFT_OUT = {"Enum", "List", "Tuple", "Union", "tokenizers"}  # names that the original imports for itself
 TEXTS = ["ab abc é", "", "<s>ab <s> 12", "  \n a", "漢 Ġa"]
 
 

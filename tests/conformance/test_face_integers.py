@@ -1,4 +1,4 @@
-"""Numbers of any type in every face: what the original takes gives its result, what it refuses is no crash."""
+"""Numbers of any type in every face: results equal the original's, and refused values do not crash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SubInt(int):
 
 
 def numbers(n: int) -> dict[str, Any]:
-    """Return a number in many types, and values that are no such number."""
+    """Return a number in many types, and values that are not the number."""
     return {
         "int64": numpy.int64(n),
         "int32": numpy.int32(n),
@@ -54,7 +54,7 @@ def numbers(n: int) -> dict[str, Any]:
 
 
 def lists(*ids: int) -> dict[str, Any]:
-    """Return ids in many containers and types, and values that are no ids."""
+    """Return ids in many containers and types, and values that are not ids."""
     return {
         "int64": [numpy.int64(i) for i in ids],
         "Index": [Index(i) for i in ids],

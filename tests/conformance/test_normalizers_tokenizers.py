@@ -28,7 +28,7 @@ HANGUL = ["\u1100", "\u1161", "\u11a8", "\uac00", "\uac01", "\u1112", "\u1175", 
 
 @cache
 def code_points() -> list[str]:
-    """Return every character but the line feed; only slow tests read them."""
+    """Return every character except the line feed; only slow tests read them."""
     return [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
 
 

@@ -65,7 +65,7 @@ def original_of(data: bytes) -> Any:
 
 
 def ours_of(data: bytes, model_type: str) -> Any:
-    """Load a model with fastbpe: natively, and a model of words with the face, which alone runs it."""
+    """Load a model with fastbpe: natively, or a model of words with the face, because only the face runs it."""
     try:
         return SentencePieceProcessor(model_proto=data) if model_type == "word" else fastbpe.load(data)
     except (FormatError, RuntimeError):

@@ -73,7 +73,7 @@ def test_status_tells_the_same_after_patch() -> None:
 
 
 class Quoted(transformers.PreTrainedTokenizerFast):
-    """A class whose methods go on to `super()`, as Whisper's `_decode` does."""
+    """A class whose methods call `super()`, as Whisper's `_decode` does."""
 
     def _encode_plus(self, text: Any, *args: Any, **options: Any) -> Any:
         return super()._encode_plus(text.upper() if isinstance(text, str) else text, *args, **options)
@@ -83,7 +83,7 @@ class Quoted(transformers.PreTrainedTokenizerFast):
 
 
 class Alone(transformers.PreTrainedTokenizerFast):
-    """A class whose methods never ask `super()`."""
+    """A class whose methods never call `super()`."""
 
     def _encode_plus(self, text: Any, *args: Any, **options: Any) -> Any:
         return transformers.BatchEncoding({"input_ids": [len(text)]})

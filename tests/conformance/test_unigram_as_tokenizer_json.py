@@ -1,7 +1,7 @@
 """Unigram models trained by sentencepiece with random options, as tokenizer.json: tokenizers gives the same ids.
 
 sentencepiece adds scores in single precision and tokenizers in double, so the ids of a text may differ where the
-scores of both ways to cut it are the same but for rounding.
+scores of both ways to cut it are the same except for rounding.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def texts_of(rng: random.Random, options: dict[str, Any]) -> list[str]:
 
 
 def nearly_ties(processor: Any, text: str, one: list[int], other: list[int]) -> bool:
-    """Tell whether two ways to cut a text have the same score but for rounding to single precision."""
+    """Tell whether two ways to cut a text have the same score except for rounding to single precision."""
     symbols = {i for i in {*one, *other} if is_user_defined(processor, i)}
 
     def score(i: int) -> float:

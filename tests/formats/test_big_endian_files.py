@@ -1,6 +1,6 @@
 """Files of fastbpe on processors of both byte orders.
 
-`use_other_order` changes `sys.byteorder` alone. Files then hold the numbers of this machine with their bytes
+`use_other_order` changes only `sys.byteorder`. Files then hold the numbers of this machine with their bytes
 reversed, as a big-endian processor reads and writes them. The fingerprints were computed on a little-endian one.
 """
 

@@ -420,7 +420,7 @@ def test_missing_look_up_tables_are_built_or_refused(
 def test_files_with_the_former_pair_table_load(
     tokenizer: Tokenizer, listed: Tokenizer, data: bytes, tmp_path: Path
 ) -> None:
-    """The former table is ignored and built anew; files with merge lists never had it."""
+    """fastbpe ignores the former table and builds it again; files with merge lists never had it."""
     header, tables = parts(data)
     header["sections"]["ranked_pairs"] = header["sections"].pop("pair_lines")
     check_same(fastbpe.load(sealed(header, tables)), tokenizer)

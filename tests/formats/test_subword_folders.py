@@ -54,7 +54,7 @@ def test_symbols_become_tokens_by_their_place_in_the_word(tmp_path: Path) -> Non
 
 
 def test_merges_of_a_round_come_before_others(tmp_path: Path) -> None:
-    """The merge of ab and a is better than that which makes ab; in a round, a and b merge everywhere."""
+    """The merge of ab and a is better than the one that makes ab; in a round, a and b merge everywhere."""
     vocab = {token: i for i, token in enumerate(["<unk>", "ab@@", "aba@@", "b", "ab"])}
     fill(tmp_path, vocab=vocab, merges=["#", "ab a", "a b", "a b</w>"])
     loaded = fastbpe.load(tmp_path)

@@ -45,7 +45,7 @@ def parts(data: bytes, n: int) -> list[bytes]:
 
 
 def resealed(data: bytes) -> bytes:
-    """Give a file of the container a valid checksum, so that what it guards is reached."""
+    """Give a file of the container a valid checksum, so that the reader gets past the checksum."""
     match = _CONTAINER.match(data)
     if match is None or len(data) < 64:
         return data

@@ -119,7 +119,7 @@ def sequences(data: bytes) -> None:
 
 
 def decoding(data: bytes) -> None:
-    """Decode ids at once, in a batch and one by one."""
+    """Decode ids in one call, in a batch and one by one."""
     ranks, _, raw = _vocabulary(data)
     tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
     newest = len(ranks) - 1

@@ -89,7 +89,7 @@ def minbpe_merges(pieces: Mapping[bytes, int] | Iterable[tuple[bytes, int]], n_m
 
 
 def merges_of_tokens(tokens: Sequence[bytes]) -> list[BytePair]:
-    """Find the two parts of every learned token: what the merges before it make of its bytes.
+    """Find the two parts of every learned token: the tokens that the merges before it make of its bytes.
 
     rustbpe and bpeasy give tokens by rank and no merges; `tests/reference` proves that tokens determine
     them.

@@ -24,14 +24,14 @@ from helpers.random_pipelines import Json, damaged, flat, is_panic, normalized_b
 MAX_TRIES = 3000  # smaller files and texts that are tried for one difference
 SHARE_OF_DAMAGED = 0.1
 EQUAL = "equal"
-#: Errors of fastbpe that tell what it does not run, where tokenizers has an answer.
+#: Errors of fastbpe for files that it does not run, while tokenizers has an answer.
 REFUSALS = (ImportError, fastbpe.FormatError, fastbpe.PatternError)
 
 
 class Found(NamedTuple):
     """Result of a comparison.
 
-    kind: EQUAL, "refused: …" by fastbpe alone, "refused by both", or the name of what differs.
+    kind: EQUAL, "refused: …" by fastbpe only, "refused by both", or the name of the difference.
     text: the text that shows it.
     detail: what fastbpe and tokenizers give.
     """

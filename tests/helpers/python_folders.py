@@ -110,7 +110,7 @@ def difference(ours: Any, theirs: Any, rng: random.Random, parts: Sequence[str])
 
 
 def _other_text(ours: Any, theirs: Any, ids: list[int]) -> str:
-    """Say how the texts of ids differ, decoded at once and one by one; "": not at all."""
+    """Say how the texts of ids differ, decoded in one call and one by one; "": not at all."""
     for skip in (True, False):
         decoded = theirs.decode(ids, skip_special_tokens=skip)
         if (told := ours.decode(ids, skip_special_tokens=skip)) != decoded:

@@ -303,7 +303,7 @@ def _finds_names(path: Path) -> bool:
 
 
 def minbpe_rule(path: Path, tokenizer: Tokenizer) -> Callable[[str], list[int]]:
-    """All occurrences of the pair that was learned first are merged at once."""
+    """Merge all occurrences of the pair that was learned first in one step, and repeat."""
     lines = path.read_text(encoding="utf-8").splitlines()
     first = 3 + int(lines[2])
     learned = {tuple(map(int, line.split())): 256 + i for i, line in enumerate(lines[first:])}

@@ -14,7 +14,7 @@ REFUSING = """
 #include <string.h>
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
 static long left;
-static int only_own; /* refuse allocations of our extensions alone */
+static int only_own; /* refuse only allocations of our extensions */
 void refuse_only_own(int yes) { only_own = yes; }
 void arm(long n) { __atomic_store_n(&left, n, __ATOMIC_SEQ_CST); }
 long still_left(void) { return __atomic_load_n(&left, __ATOMIC_SEQ_CST); }

@@ -84,7 +84,7 @@ _surrogates = st.text(st.sampled_from("\ud800\udbff\ud83d\udc4d\udc00\udfffa "),
 
 #: Texts that UTF-8 can hold.
 sound_texts = st.lists(st.one_of(*_sound), max_size=10).map("".join)
-#: Texts that may hold surrogates, in pairs and alone.
+#: Texts that may hold surrogates, in pairs and lone.
 texts = st.lists(st.one_of(*_sound, _surrogates), max_size=10).map("".join)
 
 

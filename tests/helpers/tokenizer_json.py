@@ -119,7 +119,7 @@ def dumped(value: dict[str, Any]) -> bytes:
 
 
 def small(added_tokens: Sequence[dict[str, Any]] = (), **parts: Any) -> dict[str, Any]:
-    """The bytes, and some tokens of letters; ids go on at 262."""
+    """The bytes, and some tokens of letters; the next free id is 262."""
     vocab = {shown: byte for byte, shown in enumerate(SHOWN)}
     merges = ["a b", "ab c", "Ġ a", "b c", "Ġa b", "1 2"]
     vocab |= {merge.replace(" ", ""): 256 + i for i, merge in enumerate(merges)}

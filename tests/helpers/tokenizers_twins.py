@@ -34,7 +34,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def plain(value: Any, rng: random.Random | None = None) -> Any:
-    """Return what is compared: of encodings all properties, in random order, and some look-ups."""
+    """Return a comparable value: of encodings, all properties, read in random order, and some look-ups."""
     if isinstance(value, list):
         return [plain(one, rng) for one in value]
     if not isinstance(value, (face.Encoding, stock.Encoding)):

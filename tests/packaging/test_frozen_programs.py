@@ -48,7 +48,7 @@ print(tiktoken.Encoding is fastbpe.tiktoken.Encoding)
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an environment with PyInstaller and fastbpe alone, by links to what is installed here."""
+    """Make an environment with only PyInstaller and fastbpe, by links to the packages that are installed here."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")

@@ -37,7 +37,7 @@ def model_bytes(source: Any, folder: Path, **options: Any) -> bytes | str:
 
 
 def counted_in_shards(rng: random.Random, documents: list[Any], folder: Path, options: Options) -> PieceCounts:
-    """Count random parts of the documents, some by way of a file, and add the counts in a random order."""
+    """Count random parts of the documents, some through a file, and add the counts in a random order."""
     shards: list[list[Any]] = [[] for _ in range(rng.randint(1, 4))]
     for document in documents:
         rng.choice(shards).append(document)

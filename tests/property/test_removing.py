@@ -206,7 +206,7 @@ def test_pruning_keeps_the_ids_of_its_corpus() -> None:
         used = {names[i] for text in corpus for i in old.encode_ordinary(text) if i in names}
         removal: Any = old._remover()._removal
         always = {names[i] for i in (*removal.kept, *removal.special) if i in names}
-        expected = surgery.pruned(ids, used | always, priority, cut) & {*ids}  # a character may be not a piece
+        expected = surgery.pruned(ids, used | always, priority, cut) & {*ids}  # a character need not be a piece
         assert {names[i] for i, new in enumerate(new_ids) if new >= 0 and i in names} == expected
 
 

@@ -215,7 +215,7 @@ def test_file_without_last_word_raises_format_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [{b"\xff": 1}, {b"\xff\xff": 2, b"a\xffb": 1, b"\xf0": 3}])
 def test_damaged_words_do_no_harm(words: dict[bytes, int]) -> None:
-    """Files may hold any bytes; what is learned from these is of no use."""
+    """Files may hold any bytes; training on these works, but is of no use."""
     from fastbpe._core.train.sentence_store import CountedSentences
     from fastbpe.training.piece_counts import table_of
 

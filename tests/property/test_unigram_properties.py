@@ -343,7 +343,7 @@ def test_cut_off_files_are_errors(kind: str) -> None:
     ids=str,
 )
 def test_broken_models_are_errors(pieces: list[tuple[bytes, float, int]], trainer: dict[str, Any]) -> None:
-    """Scores that are no numbers, equal pieces, NUL, missing bytes, two unknown pieces."""
+    """Scores that are not numbers, equal pieces, NUL, missing bytes, two unknown pieces."""
     data = sentencepiece_format.dump(unigram_model([(b"<unk>", 0.0, UNKNOWN), *pieces], trainer))
     with pytest.raises(FormatError):
         load(data)

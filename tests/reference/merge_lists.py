@@ -56,7 +56,7 @@ def judge(
         pieces: text of each id.
         types: a PieceType for each id.
         merges: (left id, right id, merged id), best first, no pair twice.
-        splits: no piece has U+2581 but as its first character.
+        splits: no piece has U+2581 except as its first character.
     """
     ids = _usable(pieces, types, splits)
     usable = {*ids.values()}

@@ -106,7 +106,7 @@ def _alternation(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> 
 def _repeat(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> Iterator[Way]:
     """Yield rounds of the child: as many as possible first; lazy: as few; possessive: only the most.
 
-    An empty round beyond the required ones is the last, or empty rounds would go on for ever.
+    An empty round beyond the required ones is the last; otherwise empty rounds would never end.
     """
 
     def from_round(number: int, here: Way) -> Iterator[Way]:

@@ -1,4 +1,4 @@
-"""Learn superwords: do the merges of words over longer pieces, then go on learning there."""
+"""Learn superwords: do the merges of words over longer pieces, then continue learning there."""
 
 from collections.abc import Collection, Mapping
 

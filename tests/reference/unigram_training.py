@@ -36,7 +36,7 @@ class UnigramTrainer(Trainer):
     Args:
         vocab_size, n_symbols: number of pieces, and how many of them are not learned.
         seed_lines: lines of seed_sentencepieces_file: (piece, frequency).
-        chunk_bytes: bytes of text that are searched for strings at once.
+        chunk_bytes: bytes of text that are searched for strings at a time.
 
     >>> from reference.normalization import Normalizer
     >>> trainer = UnigramTrainer(normalizer=Normalizer(), script=lambda character: 2, vocab_size=12, n_symbols=0)

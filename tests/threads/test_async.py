@@ -17,7 +17,7 @@ LONG = TEXT * 20_000
 
 
 async def with_turns(work: Awaitable[Any]) -> tuple[Any, int]:
-    """Await work; count the turns of the loop meanwhile."""
+    """Await work, and count the turns of the event loop during it."""
     task = asyncio.ensure_future(work)
     turns = 0
     while not task.done():

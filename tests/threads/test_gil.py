@@ -1,4 +1,4 @@
-"""Long calls that make Python objects let other threads run, and outlive changes of their arguments meanwhile.
+"""Long calls that make Python objects let other threads run, and survive changes of their arguments.
 
 The longest stretch without another thread's turn is measured in a child process, in CPU time of the calling thread
 where the system tells it, so that the load of the machine matters little, and compared with the whole call.

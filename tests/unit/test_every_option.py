@@ -714,7 +714,7 @@ def replaced(value: Any, make: Callable[[int], Any]) -> Any:
     return value
 
 
-#: Parameters that are no integers, though a row has one; and fields of plain data, which are kept as they are.
+#: Parameters that are not integers, though a row has one; and fields of plain data, which are kept unchanged.
 NO_INTEGERS = {
     *((f"Tokenizer.encode{name}", "dropout") for name in ("", "_to_numpy", "_batch", "_batch_to_numpy")),
     *(("FilesSummary", name) for name in CALLS["FilesSummary"].values),

@@ -70,7 +70,7 @@ def test_kept_ids_leave_gaps() -> None:
     assert new.n_vocab == 259
     dense, id_map = old.without_tokens(["ab"])
     assert dense.encode("abbc<end>", allowed_special="all") == [97, 98, 256, 257]
-    again, id_map = new.without_tokens([])  # all numbered anew: the gap closes
+    again, id_map = new.without_tokens([])  # all ids are renumbered: the gap closes
     assert again == dense
     assert id_map.old_to_new[258] == 257
 

@@ -23,7 +23,7 @@ A token with such a text is *producible*: the text was encoded, and its ids cont
   contains a token in another form. In code-point mode: a character that a rule replaces does not occur in
   normalized text, unless a rule produces it.
 - Kinds of code-point pieces. A piece marked as unused is split again. An id for a byte needs a character with this
-  byte and without a piece; an id for unknown characters needs such a character, and no ids for bytes.
+  byte and without a piece; an id for unknown characters needs such a character, and that no ids stand for bytes.
 
 If neither was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know the
 pieces: if a vocabulary lacks some of the bytes of UTF-8, or if text is split by steps that no pattern expresses,

@@ -224,7 +224,7 @@ def test_cache_bytes_that_are_no_integer_raise_type_error(wrong: Any) -> None:
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
 
 
-# Cache misses are merged in batches, also across texts: no caller may see the gaps that they leave meanwhile.
+# Cache misses are merged in batches, also across texts: no caller may see the gaps that they leave until then.
 
 #: The minimum size, where new pieces evict pending ones, a middle size, and the default.
 SIZES = [0, 1 << 22, 1 << 26]

@@ -721,7 +721,7 @@ while True:
         try:
             tokenizer.encode_files(inputs, out, document_end="<|endoftext|>", num_threads=2, progress=False)
         except FileExistsError as error:
-            # Killed after all was cleared up, or all but the folder itself.
+            # Killed after the run removed all of it, or all except the folder itself.
             left = os.listdir(out + ".partial") if os.path.exists(out + ".partial") else []
             assert "to replace it" in str(error) and not left, error
         except BaseException:

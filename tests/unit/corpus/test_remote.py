@@ -154,7 +154,7 @@ def test_run_that_fails_uploads_nothing(code_tokenizer: Tokenizer, place: str, c
     with pytest.raises(TypeError, match="document 1 is int"):
         fastbpe.write_shard(code_tokenizer, ["a", 5], RemotePath("memory://no/out.bin"), (0, 1))  # type: ignore[list-item]
     files, name = fsspec.core.url_to_fs(f"{place}/ids", use_listings_cache=False)
-    left = [path for path in files.find(name) if ".partial/" not in path]  # of a local run, which may go on
+    left = [path for path in files.find(name) if ".partial/" not in path]  # left by a local run, which may resume
     assert [path.rpartition("/")[2] for path in left] == ["other"]
 
 

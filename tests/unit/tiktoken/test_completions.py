@@ -100,7 +100,7 @@ def test_completions_of_many_spaces_take_less_than_two_seconds() -> None:
 
 @pytest.mark.daily
 def test_ctrl_c_interrupts_encode_with_unstable() -> None:
-    """The engine splits every completion anew; uninterrupted that would take half a minute."""
+    """The engine splits every completion from its start; without Ctrl-C, the call would take half a minute."""
     code = r"""
 import signal, time
 from fastbpe.tiktoken import Encoding

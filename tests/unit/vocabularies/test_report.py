@@ -68,7 +68,7 @@ def test_token_without_a_text_has_its_reason(tokenizer: Tokenizer, token_id: int
 
 
 def test_token_that_its_neighbours_always_take_is_impossible() -> None:
-    # Each continuation of the lead byte is a token of a lower rank than any that could keep the lead alone.
+    # Each continuation makes a token with the lead byte, of a lower rank than any token that begins with it.
     pairs = [bytes((0xC3, low)) for low in range(0x80, 0xC0)]
     report = vocabulary_report(ranks(*pairs, pattern=None))
     assert report.impossible[0xC3] == "its neighbours always merge with it"
