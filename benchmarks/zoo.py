@@ -1,7 +1,7 @@
 """Character-level tokenizers, as in most tokenizer.json, compared with the library tokenizers.
 
 Each row compares ids, offsets or loading. tokenizers makes four files from the text: BPE of words between white
-space, BPE of words behind U+2581 as its SentencePieceBPETokenizer makes them, WordPiece as in BERT, and Unigram as
+space, BPE of words after U+2581 as its SentencePieceBPETokenizer makes them, WordPiece as in BERT, and Unigram as
 in T5. Others are given by path.
 """
 

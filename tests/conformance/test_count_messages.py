@@ -1,4 +1,4 @@
-"""count_messages, beside apply_chat_template of transformers, openai-harmony and OpenAI's published overhead."""
+"""count_messages against apply_chat_template of transformers, openai-harmony and OpenAI's published overhead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoders of a tokenizer.json beside tokenizers: random lists of steps over small vocabularies of odd tokens."""
+"""Decoders of a tokenizer.json against tokenizers: random lists of steps over small vocabularies of odd tokens."""
 
 from __future__ import annotations
 

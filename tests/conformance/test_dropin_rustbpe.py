@@ -1,4 +1,4 @@
-"""fastbpe.rustbpe beside rustbpe 0.1.0, and nanochat's way to train and evaluate a tokenizer over the faces."""
+"""fastbpe.rustbpe against rustbpe 0.1.0, and nanochat's way to train and evaluate a tokenizer over the faces."""
 
 from __future__ import annotations
 

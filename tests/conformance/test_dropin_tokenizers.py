@@ -1,4 +1,4 @@
-"""fastbpe.tokenizers beside tokenizers: the same calls give the same values."""
+"""fastbpe.tokenizers against tokenizers: the same calls give the same values."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_stream_after_a_prompt_gives_the_text_of_tokenizers(name: str) -> None:
 
 
 def after_prompt(tokenizer: Any, ids: list[int], cut: int, skips: bool) -> list[str | None]:
-    """Give the texts of the ids behind the cut, some of them in lists."""
+    """Return the texts of the ids after the cut, some of them in lists."""
     module: Any = face if isinstance(tokenizer, face.Tokenizer) else stock
     made, out = module.decoders.DecodeStream(ids[:cut], skips), []
     while cut < len(ids):

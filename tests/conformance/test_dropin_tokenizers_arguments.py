@@ -1,4 +1,4 @@
-"""Arguments, properties and pickles of fastbpe.tokenizers beside tokenizers."""
+"""Arguments, properties and pickles of fastbpe.tokenizers against tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BPE of characters, and BPE with dropout, in fastbpe.tokenizers beside tokenizers."""
+"""BPE of characters, and BPE with dropout, in fastbpe.tokenizers against tokenizers."""
 
 from __future__ import annotations
 

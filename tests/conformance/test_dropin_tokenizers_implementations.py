@@ -1,4 +1,4 @@
-"""ByteLevelBPETokenizer and the like, of fastbpe.tokenizers by itself, beside tokenizers."""
+"""ByteLevelBPETokenizer and the like, of fastbpe.tokenizers by itself against tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fastbpe.tokenizers beside tokenizers: names, components, changes, copies, files, bad input."""
+"""fastbpe.tokenizers against tokenizers: names, components, changes, copies, files, bad input."""
 
 from __future__ import annotations
 

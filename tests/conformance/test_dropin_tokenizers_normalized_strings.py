@@ -1,4 +1,4 @@
-"""NormalizedString of fastbpe.tokenizers beside tokenizers: changes, parts, and the places of both."""
+"""NormalizedString of fastbpe.tokenizers against tokenizers: changes, parts, and the places of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""numpy's texts in fastbpe.tokenizers by itself, and methods of classes that it lacks, beside tokenizers."""
+"""numpy's texts in fastbpe.tokenizers by itself against tokenizers, and methods of classes that it lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BertWordPieceTokenizer and SentencePieceUnigramTokenizer of fastbpe.tokenizers, beside tokenizers."""
+"""BertWordPieceTokenizer and SentencePieceUnigramTokenizer of fastbpe.tokenizers against tokenizers."""
 
 from __future__ import annotations
 

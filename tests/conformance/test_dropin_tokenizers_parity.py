@@ -1,4 +1,4 @@
-"""ParityBpeTrainer of fastbpe.tokenizers beside tokenizers: the same files, attributes and errors."""
+"""ParityBpeTrainer of fastbpe.tokenizers against tokenizers: the same files, attributes and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PreTokenizedString of fastbpe.tokenizers beside tokenizers: pieces, tokens, and the places of both."""
+"""PreTokenizedString of fastbpe.tokenizers against tokenizers: pieces, tokens, and the places of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unigram, WordPiece and WordLevel of fastbpe.tokenizers and their trainers, beside tokenizers."""
+"""Unigram, WordPiece and WordLevel of fastbpe.tokenizers and their trainers against tokenizers."""
 
 from __future__ import annotations
 

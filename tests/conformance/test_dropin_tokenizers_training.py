@@ -1,4 +1,4 @@
-"""Training of fastbpe.tokenizers beside tokenizers: the same vocabularies, merges and errors."""
+"""Training of fastbpe.tokenizers against tokenizers: the same vocabularies, merges and errors."""
 
 from __future__ import annotations
 

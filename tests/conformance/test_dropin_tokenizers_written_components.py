@@ -1,4 +1,4 @@
-"""Decoders and pre-tokenizers written in Python, in fastbpe.tokenizers by itself, beside tokenizers."""
+"""Decoders and pre-tokenizers written in Python, in fastbpe.tokenizers by itself against tokenizers."""
 
 from __future__ import annotations
 

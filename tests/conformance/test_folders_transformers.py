@@ -1,4 +1,4 @@
-"""Folders of models beside AutoTokenizer: ids, roles, flags, decoding and skipping, whatever the files name."""
+"""Folders of models against AutoTokenizer: ids, roles, flags, decoding and skipping, whatever the files name."""
 
 from __future__ import annotations
 

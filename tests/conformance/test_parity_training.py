@@ -1,4 +1,4 @@
-"""Parity-aware training beside ParityBpeTrainer of tokenizers: the same merges; weights beside repeated texts."""
+"""Parity-aware training against ParityBpeTrainer of tokenizers: equal merges; weights against repeated texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings of any ranks beside tiktoken: bytes without a token, and the empty token."""
+"""Encodings of any ranks against tiktoken: bytes without a token, and the empty token."""
 
 from __future__ import annotations
 

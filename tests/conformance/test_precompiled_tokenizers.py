@@ -1,4 +1,4 @@
-"""The normalizer Precompiled beside tokenizers: texts, places of ids, and where graphemes end."""
+"""The normalizer Precompiled against tokenizers: texts, places of ids, and where graphemes end."""
 
 from __future__ import annotations
 

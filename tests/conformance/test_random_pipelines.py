@@ -1,4 +1,4 @@
-"""Random tokenizer.json files beside tokenizers; tools/pipelines_check.py compares thousands."""
+"""Random tokenizer.json files against tokenizers; tools/pipelines_check.py compares thousands."""
 
 from __future__ import annotations
 

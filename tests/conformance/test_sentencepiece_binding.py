@@ -1,4 +1,4 @@
-"""Batch decodes of `processor._processor` beside sentencepiece's binding."""
+"""Batch decodes of `processor._processor` against sentencepiece's binding."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -23,7 +23,7 @@ def fails() -> Any:
     yield
 
 
-#: Arguments of train, beside sentences and a writer.
+#: Arguments of train, besides sentences and a writer.
 TRAININGS: list[dict[str, Any]] = [
     {"vocab_size": 9999},
     {"vocab_size": -1},

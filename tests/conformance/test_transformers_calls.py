@@ -1,4 +1,4 @@
-"""Accelerated tokenizers of transformers beside stock ones: calls give the same values, types and exceptions."""
+"""Accelerated tokenizers of transformers against stock ones: calls give the same values, types and exceptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accelerated tokenizers of many kinds of models beside stock ones, and uses that are rare but legal."""
+"""Accelerated tokenizers of many kinds of models against stock ones, and uses that are rare but legal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF files of characters (Gemma 4), beside a plain twin of llama.cpp's rule.
+"""GGUF files of characters (Gemma 4) against a plain twin of llama.cpp's rule.
 
 The twin gave the ids of llama.cpp (0.3.36 of llama-cpp-python) for 2,000 random files of the kind drawn here.
 """

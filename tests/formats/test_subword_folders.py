@@ -80,7 +80,7 @@ def merged_in_rounds(word: str, ranks: dict[tuple[str, str], int]) -> list[str]:
 
 @pytest.mark.parametrize("seed", rounds(8, 200))
 def test_long_words_merge_in_rounds(seed: int, tmp_path: Path) -> None:
-    """Merges in any order, words of up to many windows of the linear algorithm, beside the slow twin."""
+    """Merges in any order, words of up to many windows of the linear algorithm, against the slow twin."""
     rng = random.Random(seed)
     parts = {"a", "b", "a</w>", "b</w>"}
     ranks: dict[tuple[str, str], int] = {}

@@ -226,7 +226,7 @@ def test_siglip_encodes_each_text_behind_the_unknown_token(tmp_path: Path) -> No
     assert (loaded.n_vocab, loaded.roles) == (9, {"eos": "</s>", "unk": "<unk>", "pad": "</s>"})
     assert loaded.encode_with_template("A, (b) a!", "\u2581A") == [3, 2, 5, 3, 1, 2, 3, 1]
     assert loaded.encode_with_offsets("A, (b) a!") == ([3, 2, 5, 3], [(0, 2), (2, 4), (4, 6), (6, 9)])
-    # The pieces of <unk> are the space, <, one unknown run and >: behind a token, the last of them is ">b".
+    # The pieces of <unk> are the space, <, one unknown run and >: after a token, the last of them is ">b".
     assert loaded.encode("</s>ba", allowed_special="all") == [1, 4]
     assert loaded.encode("</s> a", allowed_special="all") == [1, 4]
     assert loaded.encode("") == loaded.encode("!?") == []

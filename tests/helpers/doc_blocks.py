@@ -44,7 +44,7 @@ class Block(NamedTuple):
     line: number of its first line in the page.
     code: its lines, without indent.
     output: the lines of the block of text right below, without indent; None if there is no block.
-    end: offset in the page behind the block of code.
+    end: offset in the page after the block of code.
     """
 
     language: str

@@ -23,7 +23,7 @@ PARTS = [" ", "  ", "\n", "\n\t", "\x00", "\x1c", "\x85", "\u3000", "\u2581", "\
 PARTS += ["the cat", "The ", "lowest", "12,3", "(on", "é", "e\u0301", "\u0301", "Zürich", "ß", "ﬁ", "中国", "人"]
 PARTS += ["ก็", "🙂"]
 PARTS += ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "<ctl>", "<x>", "<new>", "<0x41>", "<", ">"]
-#: Classes that put no second eos token behind a text that ends with one; `encode_with_template` does.
+#: Classes that put no second eos token after a text that ends with one; `encode_with_template` does.
 _ONE_END = ("ByT5Tokenizer", "SiglipTokenizer")
 #: Parts of the errors for folders in which two tokens would have one id, or an id has no token.
 _REFUSED = ("would share the id", "no token has the id")

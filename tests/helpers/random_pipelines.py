@@ -216,7 +216,7 @@ def made_model(rng: random.Random, in_bytes: bool) -> Json:
 
 
 def trained_model(rng: random.Random, normalizer: Json | None, pre_tokenizer: Json | None) -> Json | None:
-    """Return a model that tokenizers has trained on random texts behind these steps; None: it cannot."""
+    """Return a model that tokenizers has trained on random texts with these steps; None: it cannot."""
     empty = document({}, [], normalizer=normalizer, decoder=None) | {"pre_tokenizer": pre_tokenizer}
     options: Json = {
         "vocab_size": rng.choice([40, 100, 300, 600]),

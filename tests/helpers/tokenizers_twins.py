@@ -1,4 +1,4 @@
-"""Tokenizers of `fastbpe.tokenizers` beside the same of tokenizers."""
+"""Tokenizers of `fastbpe.tokenizers`, each compared with the same one of tokenizers."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def modern_bert() -> Any:
 
 @kind
 def llama_3() -> Any:
-    """Whole pieces first, and a template behind ByteLevel."""
+    """Whole pieces first, and a template after ByteLevel."""
     backend = byte_level(["<pad>"], steps=[*split(GPT4), BYTE_LEVEL], ignore_merges=True)
     backend.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>"])
     start = template(backend, "<|begin_of_text|> $A", "<|begin_of_text|> $A <|begin_of_text|>:1 $B:1")
@@ -144,7 +144,7 @@ def other_type_ids() -> Any:
 
 @kind
 def falcon() -> Any:
-    """Steps behind ByteLevel see its characters."""
+    """Steps after ByteLevel see its characters."""
     steps = [pre_tokenizers.Punctuation("contiguous"), WORDS, pre_tokenizers.Digits(), *split("[0-9][0-9][0-9]")]
     backend = byte_level([">>TITLE<<", "<pad>"], steps=steps)
     backend.post_processor = processors.ByteLevel(trim_offsets=True)

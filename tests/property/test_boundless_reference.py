@@ -19,7 +19,7 @@ from reference.measuring import offsets
 
 N_TEXTS = n_rounds(480, 2400)
 PARTS = 8
-# In the last ones, the text behind a piece decides where it ends: superwords are spelled like words.
+# In the last ones, the text after a piece decides where it ends: superwords are spelled like words.
 PATTERNS = [
     "cl100k",
     "o200k",

@@ -190,7 +190,7 @@ def test_safe_cuts_of_examples() -> None:
 #: Named patterns that are not cuttable → a text whose pieces change if it is cut at a safe cut.
 CUT_CHANGES_PIECES = {
     "kimi": "漢〇",  # both are Han, and the second one is a number
-    "deepseek-llm": "か・",  # one range holds letters and the sign behind them
+    "deepseek-llm": "か・",  # one range holds letters and the sign after them
     "bloom": "a1",  # all but white space and some punctuation is one piece
     "viking": "a/",  # as BLOOM's
     "tiny_aya": "  1a",  # digits look ahead for letters

@@ -188,7 +188,7 @@ def test_options_that_contradict_the_base_are_refused(
 
 
 def test_no_merge_makes_the_text_of_an_added_token() -> None:
-    """The name `bc` may not stand beside letters, so the text has it as ordinary bytes, and the learner could."""
+    """The name `bc` may not be next to letters, so the text has it as ordinary bytes, which could be merged."""
     base = Tokenizer.from_ranks(BYTES, pattern=None).with_tokens([AddedToken("bc", single_word=True)])
     texts = ["xbcy zbcw"] * 9
     assert extend(texts, Tokenizer.from_ranks(BYTES, pattern=None), 1).vocab[256:] == [b"bc"]

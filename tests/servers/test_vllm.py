@@ -1,4 +1,4 @@
-"""vLLM itself with the tokenizer mode of fastbpe, beside its mode "hf": no model runs, and no GPU is needed.
+"""vLLM itself with the tokenizer mode of fastbpe, against its mode "hf": no model runs, and no GPU is needed.
 
 `.ci/servers` makes the environment. Elsewhere the tests are skipped.
 """

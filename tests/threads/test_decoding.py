@@ -51,7 +51,7 @@ def test_large_batch_decodes_like_a_loop(tokenizer: Tokenizer, errors: str) -> N
 @pytest.mark.parametrize("greatest", [128, 257, 258, 259, 260, 263, 0])
 @pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
 def test_long_list_decodes_as_on_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:
-    """greatest: limit of the ids in use, beside the bytes of whole characters; 0 adds invalid UTF-8."""
+    """greatest: limit of the ids in use, besides the bytes of whole characters; 0 adds invalid UTF-8."""
     rng = random.Random(greatest)
     parts = [[i] for i in IDS if i < 128 or 256 <= i < greatest]
     if greatest > 256:

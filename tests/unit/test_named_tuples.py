@@ -1,4 +1,4 @@
-"""NamedTuple of `_utils` beside the one of typing."""
+"""NamedTuple of `_utils` against the one of typing."""
 
 from __future__ import annotations
 

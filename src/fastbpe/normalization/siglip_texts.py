@@ -1,7 +1,7 @@
 """Changes that SigLIP's class of transformers makes to texts before a sentencepiece model encodes them.
 
 It makes text lower case, as Python does, removes ASCII punctuation and white space at both ends, and turns each
-other run of white space into one space. The text is put behind the unknown token, whose ids are dropped later.
+other run of white space into one space. The text is put after the unknown token, whose ids are dropped later.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def learned(*languages: dict[bytes, int], texts: list[bytes] | None = None, **op
 
 @pytest.mark.parametrize("head", [b"", b"1234567", b"12345678", b"123456789"])
 def test_of_equally_frequent_pairs_the_greatest_texts_are_merged(head: bytes) -> None:
-    """Texts differ in their first bytes, behind the eighth, and in their length."""
+    """Texts differ in their first bytes, after the eighth, and in their length."""
     tails = [b"", b"\0", b"\0\0", b"a", b"a\0", b"ab", b"b", b"\xff"]
     names = [head + tail for tail in tails]
     pairs = [*itertools.product(range(len(names)), repeat=2)]
