@@ -312,6 +312,7 @@ class Conventions(NamedTuple):
             <0x0A>; one of PYTHON_DECODERS: as the class of this name does.
         strips: bool – decoding removes a space at the start.
         symbols: bool – pieces of type USER_DEFINED that are not added tokens are found in normalized text.
+        cleans_up: bool – decoding removes spaces before punctuation and in English contractions.
     """
 
     prefix: str = ""
@@ -321,6 +322,7 @@ class Conventions(NamedTuple):
     decoder: str = "ByteFallback"
     strips: bool = False
     symbols: bool = False
+    cleans_up: bool = False
 
 
 class _CodePointFields(NamedTuple):

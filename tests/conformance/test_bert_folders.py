@@ -15,12 +15,13 @@ from transformers import AutoTokenizer
 
 import fastbpe
 
-TOKENS = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s un ##able é e Cat cats 中 国 a b ##b . , x ##x E É <x>"
+TOKENS = "[PAD] [UNK] [CLS] [SEP] [MASK] the cat ##s un ##able é e Cat cats 中 国 a b ##b . , x ##x E É <x> ' ##'"
 TEXTS = [
     "the Cats unable é 中国 [MASK] <x>",
     "",
     "Éé cats. , <s> thecat uncats",
     "中x国 [CLS] a [SEP]",
+    "the cat's e ' é.",
     "a\u0301b \x00 \ufffd x" * 3,
 ]
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -29,6 +30,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "tokenize_chinese_chars": (True, False),
     "mask_token": ("<x>", "<new>"),
     "unk_token": ("[UNK]", "x"),
+    "clean_up_tokenization_spaces": (True, True, False, None),
     "pad_token": ("[PAD]", "<p>"),
     "additional_special_tokens": (["<s>"], ["cat"]),
 }

@@ -88,6 +88,7 @@ OPTIONS: dict[str, list[Any]] = {
     "language": ["english", "DE", "Mandarin"],
     "task": ["transcribe", "translate"],
     "padding_side": ["left", "right"],
+    "clean_up_tokenization_spaces": [True, True, False],
     "mask_token": ["<mask>", "[MASK]", {"__type": "AddedToken", "content": "<new>", "lstrip": True}],
     "pad_token": ["<pad>", "<new>", None],
     "cls_token": ["[CLS]", "<cls>"],
@@ -233,7 +234,8 @@ def load_both(folder: Path) -> tuple[Any, Any]:
 def decode(theirs: Any, ids: list[int], skip: bool) -> str:
     """Return the text of ids. Lasr's own method reads ids of sound, and leaves some out."""
     if type(theirs).__name__ == "LasrTokenizer":
-        return str(theirs.backend_tokenizer.decode(ids, skip_special_tokens=skip))
+        text = theirs.backend_tokenizer.decode(ids, skip_special_tokens=skip)
+        return saved_peer.cleaned_up(theirs, text)
     return saved_peer.decode(theirs, ids, skip)
 
 

@@ -44,6 +44,13 @@ def test_perceiver_puts_tokens_around_texts_and_replaces_bad_bytes(tmp_path: Pat
     assert loaded.decode([4, 6 + 0xC3, 6 + 0x61]) == "[CLS]\ufffda"
 
 
+@pytest.mark.parametrize("name", ["ByT5", "Perceiver", "Dia"])
+def test_setting_of_the_folder_removes_spaces_from_decoded_text(name: str, tmp_path: Path) -> None:
+    for is_set, text in ((True, "a. it's"), (False, "a . it 's")):
+        loaded = fastbpe.load(fill(tmp_path, name, clean_up_tokenization_spaces=is_set))
+        assert loaded.decode(loaded.encode("a . it 's")) == text
+
+
 def test_bytes_of_dia_share_ids_with_its_tokens(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill(tmp_path, "Dia", additional_special_tokens=["<x>"]))
     assert (loaded.mode, loaded.n_vocab) == ("character", 256 + 1)

@@ -60,6 +60,22 @@ def test_t5_removes_line_endings_and_puts_eos_behind_texts(tmp_path: Path) -> No
     assert [loaded.special_tokens[f"<extra_id_{i}>"] for i in range(3)] == [7, 8, 9]
 
 
+def test_setting_of_the_folder_removes_spaces_from_decoded_text(tmp_path: Path) -> None:
+    described = pieces()
+    described["model"]["vocab"] += [[".", -3.0]]
+    loaded = fastbpe.load(fill(tmp_path, "PreTrained", described, clean_up_tokenization_spaces=True))
+    ids = loaded.encode("a .")
+    loaded.save(tmp_path / "a.fbpe")
+    loaded.export(tmp_path / "a.json", format="huggingface")
+    for same in (loaded, *map(fastbpe.load, (tmp_path / "a.fbpe", tmp_path / "a.json"))):
+        assert same.decode(ids) == "a."
+        assert "".join(map((stream := same.decoder()).push, ids)) + stream.finish() == "a."
+    assert fastbpe.load(fill(tmp_path, "PreTrained", described)).decode(ids) == "a ."
+    described = tokenizer_json.small()
+    loaded = fastbpe.load(fill(tmp_path, "GPT2", described, clean_up_tokenization_spaces=True))
+    assert loaded.decode(loaded.encode("a .")) == "a ."  # transformers ignores the setting for models that merge
+
+
 @pytest.mark.parametrize(
     ("config", "expected"), [({}, "▁ab"), ({"legacy": True}, "▁ab"), ({"add_prefix_space": False}, "ab")]
 )

@@ -53,6 +53,15 @@ def test_symbols_become_tokens_by_their_place_in_the_word(tmp_path: Path) -> Non
     assert loaded.completions(" a") == [1, 5, 3]
 
 
+def test_setting_of_the_folder_removes_spaces_from_decoded_text(tmp_path: Path) -> None:
+    vocab = {token: i for i, token in enumerate([*TOKENS, "."])}
+    loaded = fastbpe.load(fill(tmp_path, vocab=vocab, clean_up_tokenization_spaces=True))
+    assert loaded.decode([3, 8, 3]) == "ab. ab"
+    stream = loaded.decoder()
+    assert "".join(map(stream.push, [3, 8, 3])) + stream.finish() == "ab. ab"
+    assert fastbpe.load(fill(tmp_path, vocab=vocab)).decode([3, 8, 3]) == "ab . ab"
+
+
 def test_merges_of_a_round_come_before_others(tmp_path: Path) -> None:
     """The merge of ab and a is better than the one that makes ab; in a round, a and b merge everywhere."""
     vocab = {token: i for i, token in enumerate(["<unk>", "ab@@", "aba@@", "b", "ab"])}

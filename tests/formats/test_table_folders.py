@@ -142,6 +142,23 @@ def test_plbart_moves_pieces_and_puts_the_language_behind(tmp_path: Path) -> Non
     assert loaded.decode([5, 8]) == "a ."
 
 
+def test_setting_of_the_folder_removes_spaces_from_decoded_text(tmp_path: Path) -> None:
+    vocab = {**VOCABULARY, ".": 9, "\u2581'": 10, "s": 11}
+    assert fastbpe.load(fill(tmp_path, vocab=vocab)).decode([2, 4, 9, 10, 11]) == "a . 's"
+    loaded = fastbpe.load(fill(tmp_path, vocab=vocab, clean_up_tokenization_spaces=True))
+    loaded.save(tmp_path / "a.fbpe")
+    for same in (loaded, fastbpe.load(tmp_path / "a.fbpe"), pickle.loads(pickle.dumps(loaded))):
+        assert same.decode([2, 4, 9, 10, 11]) == "a.'s"
+        assert same.decode_batch([[2, 4, 9], [9]]) == ["a.", "."]
+        assert same.decode_bytes([2, 4, 9]) == b"a."
+    with pytest.raises(ValueError, match="removes spaces before punctuation from the whole decoded text: use dec"):
+        loaded.decoder()
+    for value in (False, None, 0, ""):
+        found = fastbpe.load(fill(tmp_path, vocab=vocab, clean_up_tokenization_spaces=value))
+        assert found.decode([2, 4, 9]) == "a ."
+        assert fastbpe.load(fill_plbart(tmp_path, clean_up_tokenization_spaces=value)).decode([5, 8]) == "a ."
+
+
 def test_plbart_of_more_languages_has_no_own_id_for_the_mask_token(tmp_path: Path) -> None:
     loaded = fastbpe.load(fill_plbart(tmp_path, language_codes="multi"))
     loaded.save(tmp_path / "a.fbpe")

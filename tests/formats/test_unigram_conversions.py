@@ -57,6 +57,16 @@ def test_name_of_unknown_characters_is_one_unknown_piece(tmp_path: Path) -> None
         assert again.encode_ordinary(text) == tokenizer.encode_ordinary(text)
 
 
+def test_model_file_leaves_out_the_rule_for_spaces_in_decoded_text(tmp_path: Path) -> None:
+    of([UNK, SPACE, *LETTERS, (".", -4.0, NORMAL)]).export(tmp_path / "tokenizer.json", format="huggingface")
+    (tmp_path / "tokenizer_config.json").write_text('{"clean_up_tokenization_spaces": true}')
+    loaded = fastbpe.load(tmp_path)
+    ids = loaded.encode("a .")
+    loaded.export(tmp_path / "x.model", format="sentencepiece")
+    again = fastbpe.load(tmp_path / "x.model")
+    assert (again.encode("a ."), loaded.decode(ids), again.decode(ids)) == (ids, "a.", "a .")
+
+
 def test_words_are_split_only_if_no_piece_goes_over_a_space(tmp_path: Path) -> None:
     assert (
         written(of([UNK, SPACE, *LETTERS]), tmp_path)["pre_tokenizer"]["pretokenizers"][0]["type"] == "Metaspace"

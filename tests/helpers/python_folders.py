@@ -23,6 +23,12 @@ PARTS = [" ", "  ", "\n", "\n\t", "\x00", "\x1c", "\x85", "\u3000", "\u2581", "\
 PARTS += ["the cat", "The ", "lowest", "12,3", "(on", "é", "e\u0301", "\u0301", "Zürich", "ß", "ﬁ", "中国", "人"]
 PARTS += ["ก็", "🙂"]
 PARTS += ["<s>", "</s>", "<pad>", "<unk>", "<mask>", "<ctl>", "<x>", "<new>", "<0x41>", "<", ">"]
+PARTS += [" . ", " , ", "? ", " ' ", " 's", " n't", " do not"]
+#: Settings of a tokenizer_config.json for decoded text.
+_CLEAN_UP: list[dict[str, Any]] = [
+    {},
+    *({"clean_up_tokenization_spaces": value} for value in (True, True, False, None)),
+]
 #: Classes that put no second eos token after a text that ends with one; `encode_with_template` does.
 _ONE_END = ("ByT5Tokenizer", "SiglipTokenizer")
 #: Parts of the errors for folders in which two tokens would have one id, or an id has no token.
@@ -55,6 +61,7 @@ def check_random_folders(
         seed = f"{SEED} {name} {number}"
         rng = random.Random(seed)
         files = draw(rng)
+        files["tokenizer_config.json"] |= random.Random(f"clean up {seed}").choice(_CLEAN_UP)
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent) / rng.choice(names)
             folder.mkdir()

@@ -17,5 +17,13 @@ def decode(tokenizer: Any, ids: list[int], skip: bool) -> str:
     """
     backend = tokenizer.backend_tokenizer
     if has_old_forms(backend):
-        return str(tokenizers.Tokenizer.from_str(backend.to_str()).decode(ids, skip_special_tokens=skip))
-    return str(tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
+        text = tokenizers.Tokenizer.from_str(backend.to_str()).decode(ids, skip_special_tokens=skip)
+    else:
+        text = tokenizer.decode(ids, skip_special_tokens=skip, clean_up_tokenization_spaces=False)
+    return cleaned_up(tokenizer, text)
+
+
+def cleaned_up(tokenizer: Any, text: str) -> str:
+    """Return a decoded text as the tokenizer returns it by default."""
+    cleans = tokenizer.clean_up_tokenization_spaces and type(tokenizer.backend_tokenizer.model).__name__ != "BPE"
+    return str(tokenizer.clean_up_tokenization(text) if cleans else text)

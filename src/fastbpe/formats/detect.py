@@ -61,12 +61,36 @@ def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
     """Read the model in a folder: in the tokenizer's file, by the rules of the class that the other files name."""
-    from fastbpe.formats import folder, json_object
-    from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
+    from fastbpe.formats import json_object
+    from fastbpe.formats.huggingface import class_settings, named_tokens, tokenizer_config
 
     config = json_object.read_object(os.path.join(where, named_tokens.CONFIG))
     model_config = json_object.read_object(os.path.join(where, "config.json"))
     name = class_settings.class_of(config, model_config)
+    model = _read_files(where, config, model_config, name, pattern, special_tokens)
+    return tokenizer_config.with_clean_up(model, config, name)
+
+
+def _read_files(
+    where: str,
+    config: Mapping[str, Any],
+    model_config: Mapping[str, Any],
+    name: str,
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+) -> Model | CodePointModel:
+    """Read the model in a folder.
+
+    Args:
+        where: the folder.
+        config: content of its tokenizer_config.json.
+        model_config: content of its config.json.
+        name: the class, without "Tokenizer"; "": none.
+        pattern, special_tokens: as for `read`.
+    """
+    from fastbpe.formats import folder
+    from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
+
     if name in class_settings.WITH_TABLES:
         from fastbpe.formats import table_folders  # here: other folders do not need it
 

@@ -39,6 +39,7 @@ _FLAGS = AddedToken._fields[2:]
 # Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
+_NEWER = ("symbols", "cleans_up")  # conventions that older files lack
 # Keys of the header, apart from the extras.
 _OWN, _CHAT, _SPELLING, _SUPERMERGES, _UNNUMBERED = "own_tokens", "chat", "spelling", "supermerges", "unnumbered"
 _SYMBOLS = "symbols"
@@ -344,9 +345,8 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _described_conventions(conventions: Conventions) -> dict[str, Any]:
-    """Return the conventions as a dict, without `symbols` if it is False: older readers do not know it."""
-    values = conventions._asdict()
-    return values if conventions.symbols else {name: values[name] for name in values if name != "symbols"}
+    """Return the conventions as a dict, without those that older readers do not know if they are False."""
+    return {name: value for name, value in conventions._asdict().items() if value or name not in _NEWER}
 
 
 def _read_conventions(values: Any, where: str) -> Conventions | None:
@@ -356,7 +356,7 @@ def _read_conventions(values: Any, where: str) -> Conventions | None:
         return None
     kinds = {name: type(value) for name, value in Conventions()._asdict().items()}
     if isinstance(values, dict):
-        values = {"symbols": False, **values}
+        values = {**dict.fromkeys(_NEWER, False), **values}
     if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
         raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
     return Conventions(**values)

@@ -273,8 +273,6 @@ class _Folder:
         piece_bytes, piece_ends = pack_pieces(name.encode("utf-8", "surrogateescape") for name in rows)
         ids = {name: i for i, name in enumerate(rows)}
         before, behind = self._around(ids)
-        joins = self._class_name != "PLBart" or self._config.get("clean_up_tokenization_spaces", True)
-        decoder = self._class_name if joins else "Bartpho"  # "Bartpho" keeps spaces before punctuation
         # Pairs: BARTpho's <s> A </s></s> B </s>; SigLIP's A </s> B </s>; the other classes' A B </s>.
         n_between = {"Bartpho": 2, "Siglip": 1}.get(self._class_name, 0)
         return self._pieces._replace(
@@ -299,7 +297,7 @@ class _Folder:
             added_tokens=added,
             template=(before, behind),
             pair_template=(*before, TEXT, *behind * n_between, PAIR, *behind),
-            conventions=Conventions(decoder=decoder),
+            conventions=Conventions(decoder=self._class_name),
             unnumbered=[
                 (name, score)
                 for name, (score, kind) in pieces.items()

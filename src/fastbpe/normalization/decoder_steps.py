@@ -13,7 +13,7 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface.byte_vocabulary import decoded
-from fastbpe.formats.huggingface.decoder_json import flattened
+from fastbpe.formats.huggingface.decoder_json import CLEAN_UP, flattened
 from fastbpe.normalization.huggingface import make_change
 
 REPLACEMENT = "\ufffd"
@@ -231,19 +231,7 @@ class CTC(Step):
 
 
 #: English that WordPiece and CTC join again, in order.
-JOINED: Sequence[tuple[str, str]] = (
-    (" .", "."),
-    (" ?", "?"),
-    (" !", "!"),
-    (" ,", ","),
-    (" ' ", "'"),
-    (" n't", "n't"),
-    (" 'm", "'m"),
-    (" do not", " don't"),
-    (" 's", "'s"),
-    (" 've", "'ve"),
-    (" 're", "'re"),
-)
+JOINED: Sequence[tuple[str, str]] = (*CLEAN_UP[:7], (" do not", " don't"), *CLEAN_UP[7:])
 
 
 def joined_english(text: str) -> str:

@@ -39,6 +39,26 @@ VALUES_OF = {
 }
 MAX_DEPTH = 62  # levels of nested sequences of steps: tokenizers refuses a file with more
 
+#: (text, replacement) – what transformers replaces in decoded text if clean_up_tokenization_spaces is set.
+CLEAN_UP = (
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+)
+
+
+def clean_up_steps() -> list[dict[str, Any]]:
+    """Return the JSON of decoder steps that replace these texts."""
+    replacing = ({"type": "Replace", "pattern": {"String": old}, "content": new} for old, new in CLEAN_UP)
+    return [{"type": "Fuse"}, *replacing]
+
 
 def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:
     """List the steps of a decoder, without sequences around them; None if there is no decoder.

@@ -17,6 +17,8 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import chat_templates
 from fastbpe.formats.atomic_files import check_parent, write
 from fastbpe.formats.huggingface import whisper_prompt
+from fastbpe.formats.huggingface.class_settings import OF_BYTES, OF_SUBWORDS
+from fastbpe.formats.huggingface.decoder_json import clean_up_steps
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import PAIR, TEXT, CodePointModel, Model, PieceType, around
 
@@ -28,6 +30,8 @@ _Written = TypeVar("_Written")
 TOKENIZER, CONFIG, GENERATION = "tokenizer.json", "tokenizer_config.json", "generation_config.json"
 #: Files of older transformers, which newer ones read, too.
 _OLDER = ("special_tokens_map.json", "added_tokens.json")
+_CLEAN_UP = "clean_up_tokenization_spaces"
+_SPACED = {"type": "WordPiece", "prefix": "\0 ", "cleanup": False}  # joins tokens, none of which has this prefix
 _NO_LIMIT = int(1e30)  # the model_max_length that transformers writes if it is unknown
 _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 
@@ -138,6 +142,24 @@ def _special_name(model: Model | CodePointModel, token_id: int) -> str | None:
     return names.get(token_id)
 
 
+def with_clean_up(
+    model: Model | CodePointModel, config: Mapping[str, Any], class_name: str
+) -> Model | CodePointModel:
+    """Return a model that removes spaces from decoded text if clean_up_tokenization_spaces says so.
+
+    transformers ignores the setting for a model that merges, unless its class runs in Python.
+    """
+    if not config.get(_CLEAN_UP, class_name == "PLBart"):
+        return model
+    if isinstance(model, CodePointModel):
+        conventions = model.conventions if model.runs_in_python else None
+        return model if conventions is None else model._replace(conventions=conventions._replace(cleans_up=True))
+    if model.spelling is None or (model.spelling.kind == "BPE" and class_name not in (*OF_BYTES, *OF_SUBWORDS)):
+        return model
+    decoder = {"type": "Sequence", "decoders": [model.huggingface.get("decoder") or _SPACED, *clean_up_steps()]}
+    return model._replace(huggingface={**model.huggingface, "decoder": decoder})
+
+
 def write_folder(
     path: str | os.PathLike[str], roles: Mapping[str, int | None], write_tokenizer: Callable[[Path], _Written]
 ) -> _Written:
@@ -186,7 +208,7 @@ def _config(roles: Mapping[str, int | None], added: list[dict[str, Any]]) -> byt
     config = {
         "added_tokens_decoder": {str(token["id"]): {flag: token[flag] for flag in _FLAGS} for token in added},
         **named,
-        "clean_up_tokenization_spaces": False,
+        _CLEAN_UP: False,
         "model_max_length": _NO_LIMIT,
         "tokenizer_class": "PreTrainedTokenizerFast",
     }

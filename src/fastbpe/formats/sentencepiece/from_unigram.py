@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
-from fastbpe.formats.huggingface import llama_spaces, write_llama, write_unigram
+from fastbpe.formats.huggingface import decoder_json, llama_spaces, write_llama, write_unigram
 from fastbpe.formats.huggingface.llama_spaces import Spaces
 from fastbpe.formats.huggingface.write import all_added_tokens
 from fastbpe.formats.sentencepiece import model_file, specs
@@ -180,6 +180,9 @@ def _check_own_steps(model: Model, made: CodePointModel, listed: Sequence[str]) 
 
 
 def _check_decoder(decoder: Mapping[str, Any] | None) -> None:
+    """Raise FormatError if sentencepiece decodes in another way, except for clean_up_tokenization_spaces."""
+    if decoder is not None and decoder.get("decoders", ())[1:] == decoder_json.clean_up_steps():
+        decoder = decoder["decoders"][0]
     if decoder is None or decoder.get("type") != "Metaspace":
         known = [write_llama.decoder(Conventions(strips=strips)) for strips in (False, True)]
         if decoder not in known:

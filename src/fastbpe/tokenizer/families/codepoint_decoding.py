@@ -195,8 +195,8 @@ class StretchDecoding:
 
     Marian and Speech2Text put a space behind a special token. Marian, BARTpho, PLBART and SpeechT5 have no U+2581
     in decoded text. The last three drop no space at the beginning of such a text, and decode control symbols to
-    their text. PLBART removes spaces before punctuation. White space at both ends of the whole text is left out,
-    except for GPT-SW3. GPT-SW3 and SigLIP put a space before text that precedes a special token.
+    their text. White space at both ends of the whole text is left out, except for GPT-SW3. GPT-SW3 and SigLIP put
+    a space before text that precedes a special token.
 
     Args:
         model: the model, which has a table.
@@ -216,11 +216,6 @@ class StretchDecoding:
             if token.special
         }
         self._leads, self._strips = model.changes_texts, name != "GPTSw3"
-        self._joined: list[tuple[str, str]] = []
-        if name == "PLBart":
-            from fastbpe.normalization.decoder_steps import JOINED  # here: few tokenizers need it
-
-            self._joined = [pair for pair in JOINED if pair[0] != " do not"]
         kinds = [PieceType.NORMAL, PieceType.CONTROL]
         if name == "GPTSw3":  # the model's own pieces decode as in sentencepiece
             kinds += [PieceType.BYTE, PieceType.UNUSED, PieceType.USER_DEFINED]
@@ -260,10 +255,7 @@ class StretchDecoding:
                 out += [self._decoder.decode(stretch, handler, num_threads, unknown_ids), self._special[token_id]]
                 stretch = []
         text = "".join([*out, self._decoder.decode(stretch, handler, num_threads, unknown_ids)])
-        text = text.strip() if self._strips else text
-        for apart, together in self._joined:
-            text = text.replace(apart, together)
-        return text
+        return text.strip() if self._strips else text
 
     def decode_batch(
         self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
@@ -280,6 +272,44 @@ class StretchDecoding:
         if self._strips:
             does = "leaves out white space at the end of the decoded text"
         raise ValueError(f"this model {does}: use decode")
+
+
+AnyDecoding = HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding
+
+
+class CleanDecoding:
+    """Decoding that removes spaces before punctuation and in English contractions from the whole text.
+
+    made: the decoding before this step.
+    """
+
+    def __init__(self, made: AnyDecoding) -> None:
+        self._made = made
+
+    def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:
+        return _cleaned_up(self._made.decode(ids, errors, num_threads, unknown_ids))
+
+    def decode_batch(
+        self, batch: Iterable[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds
+    ) -> list[str]:
+        return [*map(_cleaned_up, self._made.decode_batch(batch, errors, num_threads, unknown_ids))]
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        """Decode ids to bytes, UTF-8 or not."""
+        text = self._made.decode_bytes(ids).decode("utf-8", "surrogateescape")
+        return _cleaned_up(text).encode("utf-8", "surrogateescape")
+
+    def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds) -> StreamDecoder:
+        """Raise ValueError: later ids decide which spaces stay."""
+        raise ValueError("this model removes spaces before punctuation from the whole decoded text: use decode")
+
+
+def _cleaned_up(text: str) -> str:
+    from fastbpe.formats.huggingface.decoder_json import CLEAN_UP  # here: few tokenizers need it
+
+    for apart, together in CLEAN_UP:
+        text = text.replace(apart, together)
+    return text
 
 
 def _odd_first_texts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:

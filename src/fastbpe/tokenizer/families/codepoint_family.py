@@ -26,6 +26,7 @@ from fastbpe.tokenizer import own_tokens
 from fastbpe.tokenizer.families import codepoint_properties
 from fastbpe.tokenizer.families.codepoint_decoding import (
     ByteDecoding,
+    CleanDecoding,
     HuggingFaceDecoding,
     SentencePieceDecoding,
     StretchDecoding,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from fastbpe._core.decode.stream_decoder import StreamDecoder
     from fastbpe.normalization.text_rules import TextRules
     from fastbpe.tokenizer.export.exportable import Exportable, Files
+    from fastbpe.tokenizer.families.codepoint_decoding import AnyDecoding
     from fastbpe.tokenizer.families.family import Decoding, SortedTokens, Surfaces
     from fastbpe.tokenizer.families.merged_tokens import MergedTokens
     from fastbpe.tokenizer.special_token_rules import Ordinary
@@ -173,7 +175,11 @@ class CodePointFamily(Family):
     def decoding(self, *, skips: bool) -> Decoding:
         return self._decoding_of(skips)
 
-    def _decoding_of(self, skips: bool) -> HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding:
+    def _decoding_of(self, skips: bool) -> CleanDecoding | AnyDecoding:
+        made, conventions = self._decoding_before(skips), self._model.conventions
+        return CleanDecoding(made) if conventions is not None and conventions.cleans_up else made
+
+    def _decoding_before(self, skips: bool) -> AnyDecoding:
         if self._model.conventions is not None and self._model.conventions.decoder in BYTE_DECODERS:
             return ByteDecoding(self._model, self.parts, skips=skips)
         if self._model.has_table or self._model.changes_texts:

@@ -65,7 +65,8 @@ def fingerprint_of(model: CodePointModel) -> str:
     if model.added_tokens:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:
-        options.append(model.conventions[: None if model.conventions.symbols else -1])
+        n_stated = 8 if model.conventions.cleans_up else 7 if model.conventions.symbols else 6  # the last, if set
+        options.append(model.conventions[:n_stated])
     if model.unnumbered:
         options.append([*map(tuple, model.unnumbered)])
     digest = hashlib.sha256(repr(("codepoint", options)).encode())
