@@ -134,7 +134,7 @@ def test_other_class_is_refused_by_name(tmp_path: Path) -> None:
     folder = write(tmp_path, *words_of("OpenAIGPT"), "FSMT")
     with pytest.raises(
         fastbpe.FormatError,
-        match=r"splits texts by its own rules \(it finds words with sacremoses\)",
+        match=r"splits texts by its own rules \(it finds words with sacremoses, by rules of languages in Python\)",
     ):
         fastbpe.load(folder)
 

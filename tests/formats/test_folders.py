@@ -475,7 +475,7 @@ def test_tokenizer_json_beside_the_model_that_its_class_reads_is_ignored(tmp_pat
     spiece.write_bytes(model_file.dump(unigram_model(FAIRSEQ, {"unk_id": 0}, None)))
     assert fastbpe.load(tmp_path).n_vocab == len(FAIRSEQ)
     fill(tmp_path, tokenizer_config={"tokenizer_class": "PLBartTokenizer"})
-    with pytest.raises(FormatError, match="the class PLBartTokenizer gives other ids than this model: load the"):
+    with pytest.raises(FormatError, match="the class PLBartTokenizer gives other ids than this model: encode"):
         fastbpe.load(tmp_path)
 
 
@@ -503,3 +503,26 @@ def test_pattern_replaces_only_the_pattern_of_a_class(name: str, tmp_path: Path)
     assert other.encode_with_template(text) == own.encode_with_template(text)
     other.save(tmp_path / "x.fbpe")
     assert fastbpe.load(tmp_path / "x.fbpe").encode_with_template(text) == other.encode_with_template(text)
+
+
+@pytest.mark.parametrize(
+    "files", [("vocab.json", "merges.txt"), ("vocab-src.json", "vocab-tgt.json", "merges.txt")]
+)
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Clvp", "it writes numbers and abbreviations as English words, by functions of Python"),
+        *((name, "it finds words with sacremoses, by rules of languages") for name in ("BioGpt", "FSMT", "XLM")),
+        ("Flaubert", "it finds words with sacremoses, by rules of languages"),
+    ],
+)
+def test_class_with_functions_of_python_is_refused_with_the_reason(
+    name: str, reason: str, files: tuple[str, ...], tmp_path: Path
+) -> None:
+    for file in files:
+        (tmp_path / file).write_text("#version\na b</w>\n" if file == "merges.txt" else '{"a": 0, "ab</w>": 1}')
+    fill(tmp_path, tokenizer_config={"tokenizer_class": f"{name}Tokenizer"})
+    with pytest.raises(
+        FormatError, match=f"{reason}.*encode with transformers, whose class writes no tokenizer.j"
+    ):
+        fastbpe.load(tmp_path)

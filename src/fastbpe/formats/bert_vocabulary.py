@@ -43,7 +43,7 @@ def read(
         raise FormatError(
             f"{path}: a vocabulary for the class {name}Tokenizer, which has its own rules"
             f"{class_settings.reason(name)}; fastbpe knows the "
-            f"rules of {', '.join(class_steps.WORDS)}; {class_settings.WAY_OUT}"
+            f"rules of {', '.join(class_steps.WORDS)}; {class_settings.way_out(name)}"
         )
     for key in ("tokenize_chinese_chars", "strip_accents", "do_lower_case", "clean_text"):
         value = config.get(key, True)

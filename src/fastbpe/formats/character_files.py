@@ -141,7 +141,7 @@ def _kind(tokens: Mapping[str, Any], where: tuple[str, str], class_name: str) ->
         raise FormatError(
             f"{where[0]}: a vocabulary of characters for the class {class_name}Tokenizer, which splits texts by "
             f"its own rules{class_settings.reason(class_name)}; fastbpe knows the rules of {', '.join(_KINDS)}; "
-            f"{class_settings.WAY_OUT}"
+            f"{class_settings.way_out(class_name)}"
         )
     if not any(token.endswith(WORD_END) for token in tokens):
         return "SentencePieceBPE"

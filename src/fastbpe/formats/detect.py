@@ -118,7 +118,7 @@ def _read_files(
     except FormatError as error:
         if told := class_settings.reason(name):
             raise FormatError(
-                f"{error}; it is a folder for the class {name}Tokenizer{told}: {class_settings.WAY_OUT}"
+                f"{error}; it is a folder for the class {name}Tokenizer{told}: {class_settings.way_out(name)}"
             ) from None
         raise
     if os.path.basename(paths[0]) == folder.ALONE[0]:
@@ -151,7 +151,7 @@ def _read_files(
         raise FormatError(
             f"{paths[0]}: the class {name}Tokenizer gives other ids than this model"
             f"{class_settings.reason(name)}: "
-            f"{class_settings.WAY_OUT}; for the model's own ids, pass the path of this file"
+            f"{class_settings.way_out(name)}; for the model's own ids, pass the path of this file"
         )
     if len(paths) == 2:
         from fastbpe.formats.huggingface import class_steps
@@ -178,7 +178,7 @@ def _read_files(
         if settings.pre_tokenizers or (settings.normalizers and settings.pattern != "gpt2"):
             raise FormatError(
                 f"{where}: with add_prefix_space, the class {name}Tokenizer would put a space before each piece, "
-                f"which fastbpe does not support: {class_settings.WAY_OUT}"
+                f"which fastbpe does not support: {class_settings.way_out(name)}"
             )
         model = model._replace(prefix_space=True)
     is_bare = len(paths) == 2 or not paths[0].endswith((".json", ".fbpe", ".gguf"))
@@ -260,8 +260,8 @@ def _check_class(name: str, settings: Settings | None, where: str) -> None:
         known = ", ".join(kind for kind, its in class_settings.CLASSES.items() if its.pattern)
         raise FormatError(
             f"{where}: a vocabulary for the class {name}Tokenizer, which has its own rules"
-            f"{class_settings.reason(name)}; fastbpe knows the "
-            f"rules of {known}; {class_settings.WAY_OUT}, or pass the split pattern of this class as pattern=..."
+            f"{class_settings.reason(name)}; fastbpe knows the rules of {known}; "
+            f"{class_settings.way_out(name)}, or pass the split pattern of this class as pattern=..."
         )
 
 

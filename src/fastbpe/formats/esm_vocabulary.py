@@ -44,7 +44,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
     """
 
     def fail(what: str) -> NoReturn:
-        raise FormatError(f"{path}: {what}; {class_settings.WAY_OUT}")
+        raise FormatError(f"{path}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     named = named_tokens.read(folder, Settings(_ROLES))
     lines = [line.strip() for line in as_text(map_file(path), path).splitlines()]

@@ -68,7 +68,7 @@ def read(
     where, merges_path = (os.path.join(folder, name) for name in kind.files)
 
     def fail(what: str) -> NoReturn:
-        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
+        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("normalization"):
@@ -149,7 +149,7 @@ def _numbered(
         if (left + right).endswith(_END) and not right.endswith(_END):
             raise FormatError(
                 f"{where}: it merges {left!r:.40} and {right!r:.40} to the text {_END}, which also marks the end "
-                f"of words, so fastbpe cannot tell the two apart; {class_settings.WAY_OUT}"
+                f"of words, so fastbpe cannot tell the two apart; {class_settings.WAY_OUT_OF_PYTHON}"
             )
         merges.append((number(left), number(right), number(left + right)))
     return [*symbols], merges

@@ -31,7 +31,7 @@ def read(
     where = os.path.join(folder, SPIECE)
 
     def fail(what: str) -> NoReturn:
-        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT}")
+        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("sp_model_kwargs"):

@@ -132,7 +132,7 @@ class _Folder:
             self._vocab = {piece: i for i, piece in enumerate(pieces)}
 
     def _fail(self, what: str) -> NoReturn:
-        raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT}")
+        raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     def _read_dictionary(self, path: str) -> dict[str, int]:
         """Read dict.txt: the tokens in the order of their ids; tokens of roles come first, the mask token last."""

@@ -139,11 +139,13 @@ _REASONS: Mapping[str, str] = {
     "BertJapanese": "it finds words with MeCab, Sudachi or Juman++",
     "MyT5": "it needs no vocabulary: each byte is an id",
     "Canine": "its ids are code points, without a vocabulary",
-    **dict.fromkeys(("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses"),
+    **dict.fromkeys(
+        ("BioGpt", "FSMT", "Flaubert", "XLM"), "it finds words with sacremoses, by rules of languages in Python"
+    ),
     **dict.fromkeys(("Cpm", "CpmAnt"), "it finds words with rjieba"),
     **dict.fromkeys(("Mgpstr", "Vits", "Wav2Vec2CTC"), "its tokens are characters"),
     **dict.fromkeys(("FastSpeech2Conformer", "Wav2Vec2PhonemeCTC"), "its tokens are phonemes"),
-    "Clvp": "it changes numbers and abbreviations into words",
+    "Clvp": "it writes numbers and abbreviations as English words, by functions of Python",
     "GPTNeoXJapanese": "it matches the longest entry of a list that gives several spellings one id",
     "ProphetNet": "it reads prophetnet.tokenizer, and finds words with functions of Python",
     "RoCBert": "it also takes shapes and pronunciations of characters",
@@ -157,11 +159,18 @@ WAY_OUT = (
     "load the tokenizer.json that AutoTokenizer.from_pretrained(folder).save_pretrained(other) writes, or encode "
     "with transformers if it writes none"
 )
+#: The same for a class that transformers runs in Python.
+WAY_OUT_OF_PYTHON = "encode with transformers, whose class writes no tokenizer.json"
 
 
 def reason(name: str) -> str:
     """Return " (REASON)" for a class that fastbpe does not support; "" if the reason is not known."""
     return f" ({_REASONS[name]})" if name in _REASONS else ""
+
+
+def way_out(name: str) -> str:
+    """Return what a user can do with the files of a class that fastbpe does not support."""
+    return WAY_OUT_OF_PYTHON if name in IN_PYTHON else WAY_OUT
 
 
 def has_own_pieces(name: str) -> bool:
