@@ -32,7 +32,7 @@ class Content(NamedTuple):
         file: the decompressed content, from its beginning; None for a table, which pyarrow opens.
         n_stored: function that returns how many bytes of the stored file were read.
         is_recognised: bool – whether the format was recognised by the first bytes.
-        packing: compression of the file, or "".
+        packing: compression of the file, as a suffix such as ".gz"; "": none.
     """
 
     format: str
@@ -80,7 +80,7 @@ def content_of(
         where: the file, for errors.
         wanted: its format; "": by content.
         by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
-        packing: the compression that its name shows; "": it is detected from the content.
+        packing: the compression that its name shows, such as ".gz"; "": it is detected from the content.
         field: field that contains the text.
     """
     can_seek = stored.seekable() if hasattr(stored, "seekable") else False
@@ -99,7 +99,7 @@ def content_of(
         if packing == ".zst" and not can_seek:
             source = stack.enter_context(spooled(source))
         file = ReadAhead(stack.enter_context(open_unpacked(source, where, packing)))
-        head_of(file, where)
+        head_of(file, where)  # raises if it is not UTF-8
         found = wanted or recognise(file, by_name, field, where)
         yield Content(found, file, _teller(stored), not wanted, packing)
 
@@ -127,18 +127,22 @@ def _teller(stored: Any) -> Callable[[], int]:
 
 
 def _tail(stored: IO[bytes]) -> bytes:
+    """Return the last HEAD_BYTES bytes of a file that can seek."""
     stored.seek(max(stored.seek(0, 2) - HEAD_BYTES, 0))
     return stored.read(HEAD_BYTES)
 
 
 def format_and_packing(path: AnyPath, format: str | None, field: str) -> tuple[str, str]:
-    """Open a file, and return its format and compression."""
+    """Open a file, and return its format and compression, as in `Content`. Accepts the arguments of `opened`."""
     with opened(path, format, field) as content:
         return content.format, content.packing
 
 
 def format_of(path: AnyPath, format: str | None, field: str) -> str:
-    """Return the format of a file. The file is opened if its name does not show the format."""
+    """Return the format of a file, which is opened if neither `format` nor its name shows it.
+
+    Args and errors: as for `opened`.
+    """
     by_name, _ = named(path)
     if format or by_name not in ("", "json"):
         return format or by_name

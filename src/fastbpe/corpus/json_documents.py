@@ -47,18 +47,20 @@ class Lines:
 
     def texts(self) -> Sequence[Document]:
         """Parse the lines; blank and skipped ones have no text in the result."""
+        # Of lines that the fast reader does not understand, the text is None; `others` has their index and bytes.
         texts, others = texts_of_lines(self.load(), self.field)
         if not others:
             return cast("Sequence[Document]", texts)
         found: list[Document | None] = list(texts)
-        first: int | None = None
+        n_earlier: int | None = None
         for i, line in others:
             if line.strip():
-                first = self._n_lines() if first is None else first
-                found[i] = self._text_or_skip(line, f"{self._where}:{first + i + 1}")
+                n_earlier = self._n_lines() if n_earlier is None else n_earlier
+                found[i] = self._text_or_skip(line, f"{self._where}:{n_earlier + i + 1}")
         return [text for text in found if text is not None]
 
     def _text_or_skip(self, line: bytes, where: str) -> str | None:
+        """Return the text of a line; None if it has none and `skip` takes the error. where: file and line."""
         try:
             return self._text(line, where)
         except FormatError as error:
@@ -68,6 +70,7 @@ class Lines:
             return None
 
     def _text(self, line: bytes, where: str) -> str:
+        """Return the text of a line. Raises FormatError if it has none."""
         try:
             record = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode(errors=self._errors))
         except UnicodeDecodeError as error:

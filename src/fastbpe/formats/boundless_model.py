@@ -1,9 +1,10 @@
 """`.model` files of BoundlessBPE, second version ("BoundlessBPE v2 …"), as in its reference implementation.
 
-Lines: the header with the kind of the model (word, boundless, superbpe); tokens with ids and counts; special
-tokens; the section "words" (a JSON object, merges, deletions), and in models with superwords a similar section
-"superwords". Tokens are written in GPT-2's characters. Counts do not affect ids, so fastbpe drops them and writes
-0.
+Lines: the header with the kind of the model (word, boundless, superbpe); tokens (`id token count is_superword`);
+special tokens (`id token`); the section "words" (a JSON object, merges, deletions), and in models with superwords
+a similar section "superwords". A merge is `number left right` and two more numbers. A line with their number
+precedes tokens, special tokens, merges and deletions. Tokens are written in GPT-2's characters. Counts and the
+other numbers do not affect ids, so fastbpe drops them and writes 0.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """Read the model in the bytes of a file.
 
+    Args:
+        data: the bytes.
+        where: the file, for errors.
+        special_tokens: name → id; None: those of the file.
+
     Raises:
         FormatError: a damaged file (the message says where), or a model that deletes tokens or splits by scripts.
     """
@@ -44,13 +50,12 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     if kind not in _KINDS:
         lines.fail(f"unknown kind of model {kind!r:.40}; fastbpe reads the kinds {', '.join(_KINDS)}")
     tokens = _read_tokens(lines)
-    held = _read_special_tokens(lines)
+    own_special_tokens = _read_special_tokens(lines)
     ids = {token: i for i, token in enumerate(tokens)}
-    missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
-    if missing is not None:
+    if (missing := _missing_byte(ids)) is not None:
         raise FormatError(f"{where}: it has no token for the byte 0x{missing:02x}, so it cannot encode all text")
-    config, words = _read_section(lines, "words", ids)
-    _check_order(words, tokens, where)
+    config, word_merges = _read_section(lines, "words", ids)
+    _check_order(word_merges, tokens, where)
     supermerges = None
     if kind != "word":
         _, merges = _read_section(lines, "superwords", ids)
@@ -59,8 +64,8 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     return Model(
         tokens=tokens,
         pattern=config["main_regex"],
-        special_tokens=held if special_tokens is None else special_tokens,
-        merges=pack_merges(words),
+        special_tokens=own_special_tokens if special_tokens is None else special_tokens,
+        merges=pack_merges(word_merges),
         merges_rule="merges",
         whole_piece_first=False,
         drops_bytes=any(bytes([byte]) not in ids for byte in range(256)),
@@ -73,21 +78,21 @@ class _Lines:
 
     def __init__(self, lines: Sequence[str], where: str) -> None:
         self._lines = lines
-        self._n = 0
+        self._n_read = 0
         self._where = where
 
     def next(self) -> str:
         """Return the next line. Raises FormatError at the end of the file."""
-        if self._n == len(self._lines):
+        if self._n_read == len(self._lines):
             raise FormatError(
-                f"{self._where}: truncated: it ends after line {self._n}; copy the file again or recreate it"
+                f"{self._where}: truncated: it ends after line {self._n_read}; copy the file again or recreate it"
             )
-        self._n += 1
-        return self._lines[self._n - 1]
+        self._n_read += 1
+        return self._lines[self._n_read - 1]
 
     def fail(self, problem: str) -> NoReturn:
         """Raise FormatError for the line that was read last."""
-        raise FormatError(f"{self._where}:{self._n}: {problem}")
+        raise FormatError(f"{self._where}:{self._n_read}: {problem}")
 
     def expect(self, name: str) -> None:
         """Read a line that contains only this name."""
@@ -97,14 +102,14 @@ class _Lines:
     def number(self) -> int:
         """Read a line with the number of lines that follow."""
         line = self.next().strip()
-        if not line.isascii() or not line.isdecimal() or len(line) > 9:
+        if not _is_number(line):
             self.fail(f"expected a number of lines, found {line!r:.60}")
         return int(line)
 
     def fields(self, n: int) -> list[str]:
         """Read a line of n fields; the first is a number."""
         fields = self.next().strip().split(" ")
-        if len(fields) != n or not (fields[0].isascii() and fields[0].isdecimal()) or len(fields[0]) > 9:
+        if len(fields) != n or not _is_number(fields[0]):
             self.fail(f"expected {n} fields, the first one a number, found {' '.join(fields)!r:.80}")
         return fields
 
@@ -116,7 +121,17 @@ class _Lines:
         return token
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 9
+
+
+def _missing_byte(ids: Mapping[bytes, int]) -> int | None:
+    """Return the first byte of _UTF8_BYTES that is not a token; None if there is none."""
+    return next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
+
+
 def _read_tokens(lines: _Lines) -> list[bytes]:
+    """Read the tokens by id."""
     lines.expect("vocabulary")
     tokens: list[bytes] = []
     known: set[bytes] = set()
@@ -133,23 +148,30 @@ def _read_tokens(lines: _Lines) -> list[bytes]:
 
 
 def _read_special_tokens(lines: _Lines) -> dict[str, int]:
+    """Read the special tokens: name → id."""
     lines.expect("special_tokens")
     n = lines.number()
     if n > MAX_SPECIAL_TOKENS:
         lines.fail(f"{n} special tokens: the limit is {MAX_SPECIAL_TOKENS}")
-    held: dict[str, int] = {}
+    found: dict[str, int] = {}
     for _ in range(n):
         number, _, name = lines.next().strip().partition(" ")
-        if not number.isascii() or not number.isdecimal() or len(number) > 9 or not name or name in held:
+        if not _is_number(number) or not name or name in found:
             lines.fail(
                 f"expected an id and a special token that no earlier line has, found {f'{number} {name}'!r:.80}"
             )
-        held[name] = int(number)
-    return held
+        found[name] = int(number)
+    return found
 
 
 def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[dict[str, Any], list[Triple]]:
-    """Read the options and the merges of words or of superwords."""
+    """Read the options and the merges, best first.
+
+    Args:
+        lines: the lines of the file.
+        name: "words" or "superwords".
+        ids: token → id.
+    """
     lines.expect(name)
     try:
         config = json.loads(lines.next()[:_MAX_CONFIG])
@@ -163,7 +185,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
             "support; use BoundlessBPE's own code, or train a model without script_specific_regex"
         )
     lines.expect("merges")
-    rows = []
+    rows: list[tuple[int, int, int, int]] = []  # number of the merge, then its Triple
     for _ in range(lines.number()):
         number, left, right, _, _ = lines.fields(5)
         parts = lines.token(left), lines.token(right)
@@ -180,7 +202,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
     rows.sort()
     if len({row[1:3] for row in rows}) < len(rows):
         lines.fail(f"two merges of the section {name!r} join the same two tokens")
-    if [row[0] for row in rows] != [*range(rows[0][0] if rows else 0, (rows[0][0] if rows else 0) + len(rows))]:
+    if any(row[0] != rows[0][0] + i for i, row in enumerate(rows)):
         lines.fail(f"the numbers of the merges of the section {name!r} have gaps or repetitions")
     return config, [row[1:] for row in rows]
 
@@ -196,7 +218,12 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Find the first merge of a token that only a later merge makes; None if there is no such merge."""
+    """Return the index of the first merge of a token that only a later merge makes; None: there is none.
+
+    Args:
+        merges: the merges, best first.
+        tokens: the tokens by id; those of one byte need no merge.
+    """
     made = {i for i, token in enumerate(tokens) if len(token) == 1}
     for number, (left, right, merged) in enumerate(merges):
         if left not in made or right not in made:
@@ -207,7 +234,7 @@ def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | Non
 
 def dump(
     tokens: Sequence[bytes],
-    words: Sequence[Triple],
+    word_merges: Sequence[Triple],
     supermerges: Supermerges | None,
     pattern: str,
     special_tokens: Mapping[str, int],
@@ -216,7 +243,7 @@ def dump(
 
     Args:
         tokens: token of each id.
-        words: merges of words, best first.
+        word_merges: merges within words, best first.
         supermerges: merges of whole words; None: the model has no superwords.
         pattern: the split pattern.
         special_tokens: name → id.
@@ -230,8 +257,7 @@ def dump(
             "a .model of BoundlessBPE cannot store ids without a token, or a token with two ids; export this "
             "tokenizer as native"
         )
-    missing = next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
-    if missing is not None:
+    if (missing := _missing_byte(ids)) is not None:
         raise FormatError(
             f"a .model of BoundlessBPE needs a token for the byte 0x{missing:02x}; export this tokenizer as native"
         )
@@ -241,31 +267,31 @@ def dump(
             f"a .model of BoundlessBPE cannot store the special token {bad!r}, because it contains a line ending, "
             "or white space at an end; rename it, or export this tokenizer as native"
         )
-    if out_of_order(words, tokens) is not None:
+    if out_of_order(word_merges, tokens) is not None:
         raise FormatError(
             "a .model of BoundlessBPE cannot store these merges, because one joins a token that only a later "
             "merge makes; export this tokenizer as native"
         )
     kind = "word" if supermerges is None else supermerges.kind
-    supers = [] if supermerges is None else supermerges.merge_list()
-    of_words = {merged for _, _, merged in words}
-    super_ids = {merged for _, _, merged in supers} - of_words
+    super_merges = [] if supermerges is None else supermerges.merge_list()
+    super_ids = {merged for _, _, merged in super_merges} - {merged for _, _, merged in word_merges}
     lines = [MAGIC.decode() + kind, "vocabulary", str(len(tokens))]
     lines += [f"{i} {text_of(token)} 0 {int(i in super_ids)}" for i, token in enumerate(tokens)]
     lines += ["special_tokens", str(len(special_tokens))]
     lines += [f"{i} {name}" for name, i in sorted(special_tokens.items(), key=lambda item: item[1])]
     merge_pattern = _LETTER if supermerges is None else supermerges.pattern
-    lines += _section("words", words, tokens, pattern, merge_pattern, kind="word")
+    lines += _section("words", word_merges, tokens, pattern, merge_pattern, kind="word")
     if supermerges is not None:
-        lines += _section("superwords", supers, tokens, pattern, merge_pattern, kind=kind)
+        lines += _section("superwords", super_merges, tokens, pattern, merge_pattern, kind=kind)
     return ("\n".join(lines) + "\n").encode()
 
 
 def _section(
     name: str, merges: Sequence[Triple], tokens: Sequence[bytes], pattern: str, merge_pattern: str, *, kind: str
 ) -> list[str]:
+    """Return the lines of a section. Accepts the arguments of `dump`; merge_pattern: of words in superwords."""
     config = {
-        "tau": 1.1,
+        "tau": 1.1,  # above 1, training deletes no token
         "is_super": kind != "word",
         "superbpe_mode": kind == "superbpe",
         "blowup": False,

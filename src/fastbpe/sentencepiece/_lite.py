@@ -25,7 +25,8 @@ _MAX_PIECES = 16_000_000
 _MAX_PIECE_BYTES = 4096
 _MAX_WHOLE_BYTES = 128  # longer pieces are not checked: they count as pieces that merging does not produce
 _MAX_SCORE = 2147483520.0  # the greatest float below 2**31
-_HAS_VALUE, _VALUE = 0x100, 0x7FFFFFFF  # bits of a unit of a trie
+#: Bits of a unit of a trie: its children include a value; its value; it is a value, not a node.
+_HAS_VALUE, _VALUE, _IS_VALUE = 0x100, 0x7FFFFFFF, 1 << 31
 _LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # bytes of a character by the upper half of its first byte
 
 
@@ -34,22 +35,28 @@ def flatbuffer(
 ) -> bytes:
     """Convert a model; see `fastbpe.sentencepiece.convert_to_flatbuffer`.
 
+    Args:
+        proto: the model.
+        skip_char_bigrams: leave out the trie of character pairs, which only a unigram model can do without.
+        treat_null_byte_as_unused: rename the piece "\\0" of a model with byte fallback, and make it unused.
+        allow_unsupported_model_type: convert models that are neither unigram nor BPE.
+
     Raises:
         ArgumentError: SentencePiece Lite cannot run the model.
         ModelError: SentencePiece Lite cannot run this BPE model.
     """
     trainer: TrainerSpec = proto.trainer_spec
-    has_trainer, kind = proto.HasField("trainer_spec"), trainer.model_type
+    has_trainer, model_type = proto.HasField("trainer_spec"), trainer.model_type
     if not 0 < len(proto.pieces) <= _MAX_PIECES:
         raise ArgumentError(
             f"INVALID_ARGUMENT: Model vocabulary size ({len(proto.pieces)}) is out of safe bounds [1, 16,000,000]."
         )
-    if kind not in (trainer.UNIGRAM, trainer.BPE) and not allow_unsupported_model_type:
+    if model_type not in (trainer.UNIGRAM, trainer.BPE) and not allow_unsupported_model_type:
         raise ArgumentError(
-            f"INVALID_ARGUMENT: Unsupported model type: {trainer.ModelType.Name(kind)}; "
+            f"INVALID_ARGUMENT: Unsupported model type: {trainer.ModelType.Name(model_type)}; "
             "allow_unsupported_model_type=True converts it"
         )
-    is_bpe = kind == trainer.BPE
+    is_bpe = model_type == trainer.BPE
     pieces, types = _pieces(proto, treat_null_byte_as_unused and trainer.byte_fallback)
     scores = [piece.score for piece in proto.pieces]
     if is_bpe:
@@ -57,15 +64,15 @@ def flatbuffer(
             if math.isnan(score) or abs(score) > _MAX_SCORE:
                 raise ArgumentError(f"INVALID_ARGUMENT: Piece at index {i} has an invalid BPE score.")
         scores = [int(score) for score in scores]
-    roles = [
-        _last(pieces, types, name or default)
+    role_ids = [
+        _last_control(pieces, types, name or default)
         for name, default in zip(
             (trainer.bos_piece, trainer.eos_piece, trainer.pad_piece), ("<s>", "</s>", "<pad>"), strict=True
         )
     ]
     trie = _trie([(piece, i) for i, piece in enumerate(pieces)])
-    named = _trie([(piece, i) for i, piece in enumerate(pieces) if types[i] == _USER_DEFINED])
-    pairs = _pairs_trie(pieces) if is_bpe or not skip_char_bigrams else b""
+    user_defined_trie = _trie([(piece, i) for i, piece in enumerate(pieces) if types[i] == _USER_DEFINED])
+    pairs_trie = _pairs_trie(pieces) if is_bpe or not skip_char_bigrams else b""
     unk_id = trainer.unk_id if has_trainer else 0
     if reason := _unusable(proto, pieces, types, scores, unk_id, is_bpe):
         if is_bpe and "charsmap" not in reason:
@@ -75,25 +82,25 @@ def flatbuffer(
         raise ArgumentError(
             "INVALID_ARGUMENT: Model verification failed: Converted FlatBuffers model is invalid: " + reason
         )
-    whole = _whole(pieces, types, scores, unk_id) if is_bpe else b""
-    has_whole = any(flag and types[i] not in _INVISIBLE for i, flag in enumerate(whole))
+    are_whole = _whole(pieces, types, scores, unk_id) if is_bpe else b""
+    has_whole = any(flag and types[i] not in _INVISIBLE for i, flag in enumerate(are_whole))
 
     out = Builder()
     fields = [
-        Field(0, "", out.strings(pieces)),
-        Field(1, "", 0 if is_bpe else out.vector("f", scores)),
-        Field(2, "", out.vector("i", scores) if is_bpe else 0),
-        Field(3, "", out.byte_vector(bytes(types), 1)),
+        Field(0, "", out.strings(pieces)),  # pieces
+        Field(1, "", 0 if is_bpe else out.vector("f", scores)),  # scores of a unigram model
+        Field(2, "", out.vector("i", scores) if is_bpe else 0),  # of a BPE model
+        Field(3, "", out.byte_vector(bytes(types), 1)),  # types
         Field(5, "", out.string(trainer.unk_surface.encode("utf-8", "surrogateescape")) if has_trainer else 0),
         Field(7, "", _normalizer(out, proto, trainer if has_trainer else None)),
-        Field(8, "", out.byte_vector(trie, 8)),
-        Field(9, "", out.byte_vector(named, 8)),
-        Field(10, "", out.byte_vector(pairs, 8)),
-        Field(12, "", out.byte_vector(whole, 1) if has_whole and not all(whole) else 0),
+        Field(8, "", out.byte_vector(trie, 8)),  # trie of all pieces
+        Field(9, "", out.byte_vector(user_defined_trie, 8)),
+        Field(10, "", out.byte_vector(pairs_trie, 8)),
+        Field(12, "", out.byte_vector(are_whole, 1) if has_whole and not all(are_whole) else 0),
     ]
-    fields = [field for field in fields if field.value]
-    scalars = [(4, "i", unk_id, 0), (6, "b", kind, trainer.UNIGRAM), (11, "B", has_whole, False)]
-    scalars += [(13 + i, "i", role, -1) for i, role in enumerate(roles)]
+    fields = [field for field in fields if field.value]  # as FlatBuffers does: no empty ones, no defaults
+    scalars = [(4, "i", unk_id, 0), (6, "b", model_type, trainer.UNIGRAM), (11, "B", has_whole, False)]
+    scalars += [(13 + i, "i", role_id, -1) for i, role_id in enumerate(role_ids)]  # bos, eos, pad
     fields += [Field(number, code, value) for number, code, value, default in scalars if value != default]
     return out.finished(out.table(fields))
 
@@ -114,7 +121,7 @@ def _pieces(proto: ModelProto, renames_nul: bool) -> tuple[list[bytes], list[int
     return pieces, types
 
 
-def _last(pieces: Sequence[bytes], types: Sequence[int], name: str) -> int:
+def _last_control(pieces: Sequence[bytes], types: Sequence[int], name: str) -> int:
     """Return the id of the last control symbol with a name; -1: no control symbol has it."""
     wanted = name.encode("utf-8", "surrogateescape")
     return max((i for i, piece in enumerate(pieces) if piece == wanted and types[i] == _CONTROL), default=-1)
@@ -155,20 +162,21 @@ def _is_consistent(charsmap: bytes) -> bool:
     """Tell whether a charsmap is empty, or its trie and replacements pass the checks of SentencePiece Lite."""
     if not charsmap:
         return True
-    n = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0
-    n_replacements = len(charsmap) - 4 - n
-    if n < 1024 or n % 1024 or n_replacements <= 0 or charsmap[-1]:
+    n_trie = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0  # bytes, as the next one
+    n_replacements = len(charsmap) - 4 - n_trie
+    if n_trie < 1024 or n_trie % 1024 or n_replacements <= 0 or charsmap[-1]:
         return False
-    units = array("I", little_endian(charsmap[4 : 4 + n], 4))
+    units = array("I", little_endian(charsmap[4 : 4 + n_trie], 4))
     for at, unit in enumerate(units):
-        is_value = unit >> 31 and at
+        is_value = unit & _IS_VALUE and at
         if is_value and unit & _VALUE >= n_replacements:
             return False
         if not is_value and (
-            _below(units, at) | 0xFF >= len(units) or (unit & _HAS_VALUE and not units[_below(units, at)] >> 31)
+            _below(units, at) | 0xFF >= len(units)
+            or (unit & _HAS_VALUE and not units[_below(units, at)] & _IS_VALUE)
         ):
             return False
-    return not units[0] & (1 << 31 | _HAS_VALUE | 0xFF) and _below(units, 0) != 0
+    return not units[0] & (_IS_VALUE | _HAS_VALUE | 0xFF) and _below(units, 0) != 0
 
 
 def _normalizer(out: Builder, proto: ModelProto, trainer: TrainerSpec | None) -> int:
@@ -226,30 +234,33 @@ def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
     keys = sorted(pairs)
     units = array("I", little_endian(build_trie(keys, list(range(len(keys)))), 4))
     for key in keys:
-        units[_below(units, _reached(units, key))] = _found(units, key[pairs[key] :]) | 1 << 31
+        units[_below(units, _unit_of_key(units, key))] = _unit_of_prefix(units, key[pairs[key] :]) | _IS_VALUE
     return units.tobytes()
 
 
 def _below(units: array[int], at: int) -> int:
-    """Return the base of a unit's children; a value is at the base itself."""
+    """Return the base of a unit's children: the child of a byte is at base ^ byte, a value at the base itself.
+
+    at: index of the unit.
+    """
     unit = units[at]
     return at ^ (unit >> 10) << ((unit & 0x200) >> 6)
 
 
-def _reached(units: array[int], key: bytes) -> int:
-    """Return the unit of a key that the trie contains."""
+def _unit_of_key(units: array[int], key: bytes) -> int:
+    """Return the index of the unit of a key that the trie contains."""
     at = 0
     for byte in key:
         at = _below(units, at) ^ byte
     return at
 
 
-def _found(units: array[int], prefix: bytes) -> int:
-    """Return the unit of a prefix of keys; 0 if no key has it."""
+def _unit_of_prefix(units: array[int], prefix: bytes) -> int:
+    """Return the index of the unit of a prefix of keys; 0 if no key has it."""
     at = 0
     for byte in prefix:
         at = _below(units, at) ^ byte
-        if at >= len(units) or units[at] & 0x800000FF != byte:
+        if at >= len(units) or units[at] & (_IS_VALUE | 0xFF) != byte:
             return 0
     return at
 
@@ -266,7 +277,7 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int],
     """
     from fastbpe.sentencepiece._processor import SentencePieceProcessor  # here: only BPE models need it
 
-    messages = []
+    messages = []  # of a ModelProto: pieces are field 1, the trainer is field 2, the normalizer field 3
     for piece, kind, score in zip(pieces, types, scores, strict=True):
         kind = _CONTROL if kind in _INVISIBLE else kind
         fields = protobuf.bytes_field(1, piece) + protobuf.fixed32_field(2, struct.pack("<f", score))
@@ -276,9 +287,9 @@ def _whole(pieces: Sequence[bytes], types: Sequence[int], scores: Sequence[int],
         unknown += b">"
     fields = protobuf.bytes_field(1, unknown) + protobuf.varint_field(3, _UNKNOWN)
     messages.append(protobuf.bytes_field(1, fields))
-    trainer = protobuf.varint_field(3, TrainerSpec.BPE) + protobuf.varint_field(40, n)
-    messages.append(protobuf.bytes_field(2, trainer + protobuf.bytes_field(45, unknown)))
-    plain = b"".join(protobuf.varint_field(number, 0) for number in (3, 4, 5))
+    trainer = protobuf.varint_field(3, TrainerSpec.BPE) + protobuf.varint_field(40, n)  # 40: unk_id
+    messages.append(protobuf.bytes_field(2, trainer + protobuf.bytes_field(45, unknown)))  # 45: unk_piece
+    plain = b"".join(protobuf.varint_field(number, 0) for number in (3, 4, 5))  # the three flags for spaces
     messages.append(protobuf.bytes_field(3, protobuf.bytes_field(1, b"identity") + plain))
     processor = SentencePieceProcessor(model_proto=b"".join(messages))
     whole, has_bytes = bytearray(n), _has_bytes(pieces, types)

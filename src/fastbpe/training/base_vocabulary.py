@@ -72,19 +72,18 @@ class BaseVocabulary:
         if self.model is None:
             return Model(tokens=tokens, pattern=options.pattern, special_tokens=at_end, training=report)
         model = self.model
-        listed = b""
+        packed_merges = b""
         if model.merges_rule != "ranks":
             triples = [(left, right, len(self.tokens) + i) for i, (left, right, _) in enumerate(merges)]
-            listed = bytes(model.merges) + pack_merges(triples)
+            packed_merges = bytes(model.merges) + pack_merges(triples)
         if self.moved:
-            kept = {i: i for i in range(len(self.tokens))}
-            model = renumbered(
-                model, model.special_tokens, kept | {i: at_end.pop(n) for n, i in self.moved.items()}
-            )
+            new_ids = {i: i for i in range(len(self.tokens))}
+            new_ids |= {i: at_end.pop(name) for name, i in self.moved.items()}
+            model = renumbered(model, model.special_tokens, new_ids)
         return model._replace(
             tokens=tokens,
             tables=None,
-            merges=listed,
+            merges=packed_merges,
             special_tokens={**model.special_tokens, **at_end},
             huggingface={key: part for key, part in model.huggingface.items() if key != "empty_token"},
             name=None,
@@ -107,7 +106,7 @@ def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
         )
     return BaseVocabulary(
         tokens=[bytes([byte]) for byte in range(N_BYTES)],
-        n_known=N_BYTES + len(options.special_tokens),
+        n_known=N_BYTES + n_special,
         kept_special_tokens={},
         special_tokens_at_end=options.special_tokens,
     )
@@ -179,6 +178,11 @@ def is_plain(base: Tokenizer) -> bool:
 
 def mode_of(given: Any, base: object, source: object = None) -> Any:
     """Choose the mode of a run: the given one, or the mode of the base, or of the counts; else "byte".
+
+    Args:
+        given: the argument mode=, not checked yet; None: none was given.
+        base: the argument base=, not checked yet.
+        source: what the run reads, if it may be `PieceCounts`.
 
     Raises TrainingError for a character-level base, which `train` cannot extend, and for a base without merges.
     """

@@ -113,10 +113,11 @@ def count_pieces(
     if not isinstance(superwords, (Tokenizer, Superwords, type(None))):
         raise TypeError(f"superwords must be a Superwords or a Tokenizer, not {type(superwords).__name__}")
     _check_neighbours(neighbours, superwords)
+    has_pattern = pattern != DEFAULT_PATTERN
     if mode != "byte":
         from fastbpe.training.word_counting import count_words_of  # imported here: byte mode does not need it
 
-        if pattern != DEFAULT_PATTERN or special_tokens:
+        if has_pattern or special_tokens:
             name = "special_tokens" if special_tokens else "pattern"
             others = "; use control_symbols= or user_defined_symbols= here" if special_tokens else ""
             raise OptionError(f"{name}= is available only with mode='byte'{others}")
@@ -125,12 +126,12 @@ def count_pieces(
         return count_words_of(source, mode, base, options, reading, Reporter(progress))
     if options:
         raise OptionError(f"{next(iter(options))}= is not an option of count_pieces with mode='byte'")
-    names = check_special_tokens(special_tokens)
+    special = check_special_tokens(special_tokens)
     if superwords is not None:
         if isinstance(superwords, Superwords):
             from fastbpe.training.token_runs import count_token_runs  # imported here, as below
 
-            if base is None or names or pattern != DEFAULT_PATTERN:
+            if base is None or special or has_pattern:
                 raise TrainingError(
                     "superwords=Superwords(…) counts runs of the tokens of base=, and has its own "
                     "split pattern: pass base=, and leave pattern= and special_tokens= out"
@@ -138,20 +139,20 @@ def count_pieces(
             return count_token_runs(source, base, superwords, neighbours, reading, Reporter(progress))
         from fastbpe.training.word_runs import count_runs  # imported here: few programs need it
 
-        if base is not None or names or pattern != DEFAULT_PATTERN:
-            argument = "base" if base is not None else "special_tokens" if names else "pattern"
+        if base is not None or special or has_pattern:
+            argument = "base" if base is not None else "special_tokens" if special else "pattern"
             raise TrainingError(f"the tokenizer in superwords= decides how text is split: leave {argument}= out")
         return count_runs(source, superwords, reading, Reporter(progress))
     if base is not None:
-        given = {} if pattern == DEFAULT_PATTERN else {"pattern": pattern}
-        pattern = add_pattern_of_base(base, given)["pattern"]
+        pattern = add_pattern_of_base(base, {"pattern": pattern} if has_pattern else {})["pattern"]
         if not is_plain(base):
             raise TrainingError(
                 "base= has added tokens, a normalizer or pre-tokenizers that counts cannot store: pass the texts "
                 "to train(base=) itself"
             )
-        names = check_special_tokens((*base.special_tokens, *(n for n in names if n not in base.special_tokens)))
-    return count_source(source, pattern, names, reading, Reporter(progress))
+        new = (name for name in special if name not in base.special_tokens)
+        special = check_special_tokens((*base.special_tokens, *new))
+    return count_source(source, pattern, special, reading, Reporter(progress))
 
 
 def _check_neighbours(neighbours: object, superwords: object) -> None:

@@ -76,12 +76,12 @@ class CodePointFamily(Family):
         self._model = model
         self.model_type = _TYPES.get(model.trainer["model_type"], "BPE")
         self._lock = ForkSafeLock()  # reentrant: prepare needs parts
-        is_plain = model.conventions is not None and not model.conventions.escapes
+        in_plain_text = model.conventions is not None and not model.conventions.escapes  # U+2581 comes later
         self.special = SpecialTokens(
             codepoint_properties.special_tokens_of(model),
             NoTokens(),
             model.added_tokens,
-            None if is_plain else _NameNormalizer(self),
+            None if in_plain_text else _NameNormalizer(self),
             may_share=model.has_table,
             python_blanks=model.runs_in_python,
         )
@@ -104,7 +104,8 @@ class CodePointFamily(Family):
                     built = build(self._model)
                     if self._model.is_behind_unknown:
                         plain = Encoder(built.vocabulary, built.splitter, normalizing=built.normalizing)
-                        built.normalizing.dropped = len(plain.encode(self._model.trainer["unk_piece"]))
+                        n_dropped = len(plain.encode(self._model.trainer["unk_piece"]))
+                        built.normalizing.dropped = n_dropped  # ids of each text
                     self._built = built
         return self._built
 
@@ -117,7 +118,7 @@ class CodePointFamily(Family):
     def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
         parts = self.parts
         with self._lock:
-            if not encoder._is_ready:
+            if not encoder._is_ready:  # it was made without tables
                 Encoder.__init__(
                     encoder,
                     parts.vocabulary,
@@ -137,8 +138,8 @@ class CodePointFamily(Family):
     def normalizer(self) -> Normalizer:
         """Normalizer that changes texts before merging."""
         # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
-        marks = self._model.conventions is not None or self.parts.marks_spaces
-        return make_normalizer(self._model, marks_to_spaces=marks)
+        marks_spaces = self._model.conventions is not None or self.parts.marks_spaces
+        return make_normalizer(self._model, marks_to_spaces=marks_spaces)
 
     def normalized(self, text: str) -> str:
         """Change a text between added tokens as encoding does."""

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from fastbpe._core.segment.segmenter import Segmenter
     from fastbpe._core.split.stages import Stage
 
+_UNKNOWN_PENALTY = 10.0  # Unigram: difference between the worst score and that of an unknown character
+_MARKS = ("\u2581", " ")  # characters that may begin words
+
 
 def check_regexes(model: Model) -> None:
     """Raise PatternError, with the step, for a regex in a model's steps or decoder that cannot be read."""
@@ -79,7 +82,7 @@ def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
         raise VocabularyError("a symbol becomes an id that is not a token")
     listed = model.merge_list() or ()
     tables: dict[str, Any] = build_tables(texts, model.merges, affixed=True)
-    makers = {merged: priority for priority, (_, _, merged) in enumerate(listed)}
+    made_at = {merged: priority for priority, (_, _, merged) in enumerate(listed)}  # 0: the best merge
     return Vocabulary(
         **tables,
         whole_piece_first=False,
@@ -87,8 +90,8 @@ def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
             suffix=spelling.suffix.encode(),
             unknown_id=len(texts) - 1,
             tokens=array("I", ids).tobytes(),
-            in_rounds=any(
-                makers.get(part, -1) > priority for priority, pair in enumerate(listed) for part in pair[:2]
+            in_rounds=any(  # a merge needs a symbol that only a worse merge makes
+                made_at.get(part, -1) > priority for priority, pair in enumerate(listed) for part in pair[:2]
             ),
         ),
     )
@@ -160,10 +163,6 @@ def splitting(
     return model._replace(pattern=pattern, pre_tokenizers=()), name, pattern, splitter, no_stages
 
 
-_UNKNOWN_PENALTY = 10.0  # Unigram: difference between the worst score and that of an unknown character
-_MARKS = ("\u2581", " ")  # characters that may begin words
-
-
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if no character does.
 
@@ -233,18 +232,18 @@ def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer 
 
 def extras(model: Model) -> list[Any]:
     """List other facts that decide ids, for the fingerprint; [] for most tokenizers."""
-    extras = [
+    found = [
         model.pre_tokenizers,
         model.normalizers,
         model.prefix_space,
         [*model.added_tokens],
         *(part for part in (model.spelling, model.symbols) if part is not None),
     ]
-    if not any(extras):
+    if not any(found):
         return []
     import json  # here: most tokenizers do not need it
 
-    return [json.dumps(extras)]
+    return [json.dumps(found)]
 
 
 def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
