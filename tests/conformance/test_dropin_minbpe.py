@@ -1,6 +1,7 @@
 """fastbpe.minbpe against a plain implementation of minbpe's rules; minbpe itself is in no package index."""
 
 import copy
+import os
 import pickle
 import random
 import re
@@ -264,6 +265,16 @@ def test_pattern_of_a_file_is_kept_as_it_stands(pattern: str, tmp_path: Path) ->
 def rendered(token: bytes) -> str:
     text = token.decode(errors="replace")
     return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)
+
+
+def test_read_only_files_are_kept(
+    special: minbpe.RegexTokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "m.model").write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+    with pytest.raises(PermissionError):  # as minbpe, which opens the file
+        special.save(str(tmp_path / "m"))
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
 
 
 def test_saved_files_have_the_format_of_minbpe(special: minbpe.RegexTokenizer, tmp_path: Path) -> None:

@@ -187,6 +187,18 @@ def test_failed_save_keeps_the_old_files(number: int, tmp_path: Path) -> None:
     assert len([*tmp_path.iterdir()]) == len(files)
 
 
+def test_read_only_files_are_kept_as_in_tokenizers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as another user, tokenizers raises Exception: Permission denied (os error 13)."""
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+    for name in ("vocab.json", "tokenizer.json"):
+        (tmp_path / name).write_text("old")
+    made = tokenizer(face)
+    for save in (lambda: made.model.save(str(tmp_path)), lambda: made.save(str(tmp_path / "tokenizer.json"))):
+        with pytest.raises(PermissionError):
+            save()
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"old"}
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="this system does not name open files")
 @pytest.mark.parametrize("make", [lambda: tokenizer(face), lambda: fastbpe.train(["a b"], vocab_size=257)])
 def test_pipe_is_written_to(make: Callable[[], Any]) -> None:

@@ -1,8 +1,10 @@
 """convert_to_flatbuffer against sentencepiece's: bytes of files, errors."""
 
 import math
+import os
 import random
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,6 +182,28 @@ def test_wrong_arguments_fail_as_in_sentencepiece(arguments: dict[str, Any]) -> 
     expected = converted(sentencepiece, **arguments)
     assert isinstance(expected, type)
     assert converted(drop_in, **arguments) == expected
+
+
+def test_read_only_output_is_kept_as_in_sentencepiece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as another user, sentencepiece raises RuntimeError: PERMISSION_DENIED: "m.fb": Permission denied."""
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+    for name in ("m.fb", "m.model"):
+        (tmp_path / name).write_bytes(b"old")
+    calls: list[Callable[[], object]] = [
+        lambda: drop_in.convert_to_flatbuffer(
+            model_proto=random_model("bpe", random.Random(SEED)), output_file=tmp_path / "m.fb"
+        ),
+        lambda: drop_in.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a b c d"] * 9),
+            model_prefix=str(tmp_path / "m"),
+            model_type="char",
+            vocab_size=8,
+        ),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r'PERMISSION_DENIED: ".*/m\.(fb|model)": Permission denied'):
+            call()
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"old"}
 
 
 def test_an_output_that_cannot_be_written_fails_as_in_sentencepiece(tmp_path: Path) -> None:

@@ -42,6 +42,17 @@ def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
     write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
 
 
+def write_as_open(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file as `write` does, for a drop-in whose original opens the file.
+
+    Raises:
+        PermissionError: the file exists, and this user may not write it. `write` would replace it.
+    """
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+    write(path, data)
+
+
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file atomically: a failure leaves no partial file.
 
