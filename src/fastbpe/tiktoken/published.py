@@ -23,14 +23,14 @@ class Published(NamedTuple):
         name: name of the encoding.
         pattern: name of the split pattern.
         special_tokens: name → id.
-        file: its .tiktoken file; None: it is in GPT-2's two files.
+        file: its .tiktoken file. GPT-2 has the tokens of r50k_base, but tiktoken reads them from two other files.
         n_vocab: explicit_n_vocab of `Encoding`.
     """
 
     name: str
     pattern: str
     special_tokens: Mapping[str, int]
-    file: KnownFile | None
+    file: KnownFile
     n_vocab: int | None = None
 
     def __call__(self) -> dict[str, Any]:
@@ -42,14 +42,22 @@ class Published(NamedTuple):
         }
         return arguments if self.n_vocab is None else arguments | {"explicit_n_vocab": self.n_vocab}
 
+    def _copy(self) -> bytes | None:
+        """Read a local copy of the file of GPT-2's tokens; None: there is none, or this is another encoding."""
+        from fastbpe.published import find  # here: the others find it in read_file_cached
+
+        return find.published_copy(str(self.file.url), self.file.sha256) if self.name == "gpt2" else None
+
     def _ranks(self) -> dict[bytes, int]:
-        if self.file is None:
+        if self.name == "gpt2" and self._copy() is None:
             return data_gym_to_mergeable_bpe_ranks(_GPT2_MERGES, _GPT2_IDS, GPT2_MERGES.sha256, GPT2_IDS.sha256)
         return load_tiktoken_bpe(str(self.file.url), self.file.sha256)
 
     def model(self) -> Model:
         """Return the encoding as a model. This is faster, because it does not build a dict of all ranks."""
-        if self.file is None:
+        url = str(self.file.url)
+        data = self._copy()
+        if self.name == "gpt2" and data is None:
             merges = read_file_cached(_GPT2_MERGES, GPT2_MERGES.sha256)
             ids = read_file_cached(_GPT2_IDS, GPT2_IDS.sha256)
             where = _GPT2_IDS, _GPT2_MERGES
@@ -57,8 +65,7 @@ class Published(NamedTuple):
 
             model = gpt2.parse(ids, merges, where, pattern=self.pattern, special_tokens=self.special_tokens)
         else:
-            url = str(self.file.url)
-            data = read_file_cached(url, self.file.sha256)
+            data = read_file_cached(url, self.file.sha256) if data is None else data
             model = tiktoken.parse(data, url, pattern=self.pattern, special_tokens=self.special_tokens)
         return model._replace(name=self.name, pattern=PATTERNS[self.pattern])
 
@@ -70,7 +77,7 @@ def _published(name: str, n_vocab: int | None = None) -> Published:
         name=name,
         pattern=known.pattern,
         special_tokens=known.special_tokens() | shared,
-        file=None if name == "gpt2" else known.file,
+        file=known.file,
         n_vocab=n_vocab,
     )
 

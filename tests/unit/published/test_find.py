@@ -386,3 +386,17 @@ def test_path_that_is_no_repository_is_not_to_be_fetched(name: str) -> None:
         find.find_local(name)
     with pytest.raises(FileNotFoundError, match="fastbpe fetch no-such/repository"):
         find.find_local("no-such/repository")
+
+
+def test_tiktoken_face_finds_gpt2_where_load_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tiktoken downloads two other files for GPT-2; their tokens are those of r50k_base."""
+    (tmp_path / "r50k_base.tiktoken").symlink_to(data_file("vocab", "r50k_base.tiktoken"))
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(tmp_path))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FASTBPE_OFFLINE", "1")
+    monkeypatch.setattr(fastbpe.tiktoken.registry, "ENCODINGS", {})
+    encoding = fastbpe.tiktoken.get_encoding("gpt2")
+    assert (encoding.name, encoding.n_vocab) == ("gpt2", 50257)
+    assert encoding.encode("low lower") == fastbpe.load("gpt2").encode("low lower")
+    arguments = fastbpe.tiktoken.registry._find_constructors()["gpt2"]()
+    assert arguments["mergeable_ranks"] == encoding._mergeable_ranks
