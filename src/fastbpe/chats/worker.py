@@ -48,8 +48,13 @@ def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -
         the memory exceeds its limit.
 
     Raises:
-        RenderingError: a run takes too long, or the worker crashes.
+        RenderingError: a run takes too long, or the worker crashes, or the program has no Python for a worker.
     """
+    if getattr(sys, "frozen", False):  # sys.executable is the program itself, such as PyInstaller's
+        raise RenderingError(
+            "chat template: a program without Python cannot start the process that renders it; call "
+            "count_messages, which renders a trusted template in this process, or run fastbpe with Python"
+        )
     import subprocess  # here: `fastbpe count` starts this module, and only --messages needs it
 
     asked = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from fastbpe import FormatError, Tokenizer
 from fastbpe.chats import rendering
+from fastbpe.chats.worker import Limits, WorkerError, rendered
 
 pytest.importorskip("jinja2", reason="needs the extra chat")
 pytest.importorskip("starlette", reason="needs the extra web")
@@ -188,3 +190,10 @@ def test_limit_that_the_system_refuses_leaves_the_other(monkeypatch: pytest.Monk
     monkeypatch.setattr(rendering.time, "process_time", lambda: 5.5)  # of the runs before
     rendering.limit(2, 1 << 29)
     assert limits == {resource.RLIMIT_CPU: (8, resource.getrlimit(resource.RLIMIT_CPU)[1])}
+
+
+def test_frozen_program_does_not_start_itself_as_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/no/program")  # of a program without Python
+    with pytest.raises(WorkerError, match=r"a program without Python cannot start .*; call count_messages, which"):
+        rendered("{{ 1 }}", [{}], Limits(1, 1 << 30, 9))
