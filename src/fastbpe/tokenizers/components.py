@@ -13,14 +13,13 @@ from types import MappingProxyType
 
 from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
-from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value, short
 from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.tokenizers.component_texts import REPR, STR, compact, show_component
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable
     from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Number of changes of all components and tokenizers so far, in a list with one item.
 n_changes = [0]
-#: Fields whose values are shown as names, without quotes.
-_NAMES = frozenset({"behavior", "prepend_scheme", "direction", "strategy", "progress_format"})
 #: Behavior as an argument → in JSON.
 _BEHAVIORS = {
     "removed": "Removed",
@@ -38,9 +35,6 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: A number that Python's JSON writes unlike tokenizers. The second regex also matches strings, which stay.
-_NUMBER = r"\de-0\d|[\[,: ]-?(?:NaN|Infinity)"
-_STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 #: Greatest id.
 MAX_ID = (1 << 32) - 1
 
@@ -352,20 +346,6 @@ def ignore(names: Iterable[str]) -> None:
         warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
 
 
-def single(value: float) -> float:
-    """Return a number rounded to a 32-bit float."""
-    from struct import pack, unpack
-
-    found: float = unpack("f", pack("f", value))[0]
-    return found
-
-
-def shortest(value: float) -> float:
-    """Return the number with the fewest digits that rounds to the same 32-bit float, as in a tokenizer.json."""
-    near = (float(f"{value:.{n}g}") for n in range(1, 10))
-    return next((one for one in near if single(one) == single(value)), value)
-
-
 def character(value: Any) -> str:
     """Return a str of one character. Raises TypeError or ValueError for others."""
     found: str = of_type(value, str)
@@ -403,115 +383,6 @@ def pattern_field() -> Any:
         raise AttributeError(f"Cannot set pattern, please instantiate a new {type(self).__name__} instead")
 
     return property(get, set, None, "Cannot be read or set: create a new component.")
-
-
-# Writing
-
-
-def compact(value: Any) -> bytes:
-    """Return JSON without spaces."""
-    return json_text(value).encode()
-
-
-def json_text(value: Any, *, pretty: bool = False) -> str:
-    """Return JSON as tokenizers writes it: small numbers as 1e-8 and 0.00001, infinite ones and NaN as null.
-
-    >>> json_text(["1e-08", 1e-08, 1.5e-05, 1e+20, float("inf")])
-    '["1e-08",1e-8,0.000015,1e+20,null]'
-    """
-    import re
-
-    layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
-    text = json.dumps(value, ensure_ascii=False, **layout)
-    may_differ = any(part in text for part in ("e-0", "NaN", "Infinity"))  # much faster than the regexes
-    return re.sub(_STRING_OR_NUMBER, _rewritten, text) if may_differ and re.search(_NUMBER, text) else text
-
-
-def _rewritten(found: re.Match[str]) -> str:
-    text = found[0]
-    if text[0] == '"':
-        return text
-    if text[-1] in "Ny":
-        return "null"
-    if text.endswith("e-05"):
-        return plain_digits(float(text))
-    return text.replace("e-0", "e-")
-
-
-def plain_digits(value: float) -> str:
-    """Write a number without an exponent, in the fewest digits, as Rust does."""
-    shown = repr(value)
-    if "e" in shown:
-        from decimal import Decimal  # here: few numbers need it
-
-        shown = format(Decimal(shown), "f")
-    return shown.removesuffix(".0").replace("nan", "NaN")
-
-
-class Limits(NamedTuple):
-    """Limits of the repr or str of a component.
-
-    n_items: length at which a list or dict is shortened: one item fewer is shown, then three dots.
-    n_bytes: maximum number of bytes of a string.
-    """
-
-    n_items: int
-    n_bytes: int
-
-
-REPR = Limits(100, 1 << 62)
-STR = Limits(6, 100)
-
-
-def show_component(described: Mapping[str, Any], limits: Limits) -> str:
-    """Return a component as `repr` or `str` shows it."""
-    fields = ((key, value) for key, value in described.items() if key != "type")
-    return f"{described['type']}({', '.join(f'{key}={show(value, limits, key)}' for key, value in fields)})"
-
-
-def show(value: Any, limits: Limits, key: str = "") -> str:
-    """Return a value within a component as `repr` or `str` shows it. key: name of its field."""
-    if isinstance(value, str):
-        return value if key in _NAMES else _quoted(value, limits)
-    if isinstance(value, list):
-        left, right = "()" if key in ("sep", "cls", "merge") else "[]"
-        shown = [show(item, limits, _ITEMS.get(key, "")) for item in value[: limits.n_items]]
-        return f"{left}{_listed(shown, limits)}{right}"
-    if isinstance(value, tuple):
-        return f"({', '.join(show(item, limits) for item in value)})"
-    if isinstance(value, float):
-        return plain_digits(single(value) if key == "dropout" else value)
-    if not isinstance(value, Mapping):
-        return repr(value)
-    if isinstance(value.get("type"), str):
-        return show_component(value, limits)
-    if key in ("pattern", "piece"):
-        [(kind, inner)] = value.items()
-        if key == "pattern":
-            return f"{kind}({_quoted(inner, limits)})"
-        name = inner["id"] if kind == "Sequence" else _quoted(inner["id"], limits)
-        return f"{kind}(id={name}, type_id={inner['type_id']})"
-    if key == "token":
-        return f"SpecialToken({', '.join(f'{name}={show(inner, limits)}' for name, inner in value.items())})"
-    inner_key = _ITEMS.get(key, "")
-    some = [*value.items()][: limits.n_items]
-    shown = [f"{show(name, limits)}:{show(inner, limits, inner_key)}" for name, inner in some]
-    return f"{{{_listed(shown, limits)}}}"
-
-
-#: Kind of the items of each field.
-_ITEMS = {"single": "piece", "pair": "piece", "special_tokens": "token", "merges": "merge"}
-
-
-def _listed(shown: list[str], limits: Limits) -> str:
-    return ", ".join(shown if len(shown) < limits.n_items else [*shown[: limits.n_items - 1], "..."])
-
-
-def _quoted(text: str, limits: Limits) -> str:
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= limits.n_bytes:
-        return f'"{text}"'
-    return f'"{data[: limits.n_bytes].decode("utf-8", "ignore")}..."'
 
 
 def flat(described: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -122,6 +122,31 @@ class Definition:
         self.set("added", added)
         return n
 
+    # Tokens
+
+    def find(self, token: str) -> int | None:
+        """Return the id of a token, spelled as in the vocabulary; None if there is no such token."""
+        found: int | None = self.added.ids.get(token, self.model.vocab.get(token))
+        return found
+
+    def token(self, token_id: int) -> str | None:
+        """Return the token of an id, as `Tokenizer.id_to_token` does."""
+        added = self.added.tokens.get(token_id)
+        if added is None:
+            token: str | None = self.model.names.get(token_id)
+            return token
+        normalizer: normalizers.Normalizer | None = self.components["normalizer"] if added.normalized else None
+        if normalizer is not None:
+            return normalizer.normalize_str(added.content)
+        return self.added.old_forms.get(token_id, added.content)
+
+    def decode_slowly(self, ids: list[int], *, skips: bool) -> str:
+        """Decode ids token by token. skips: leave out special tokens."""
+        special = self.added.special if skips else ()
+        tokens = [token for token in map(self.token, ids) if token is not None and token not in special]
+        decoder: decoders.Decoder | None = self.components["decoder"]
+        return " ".join(tokens) if decoder is None else decoder.decode(tokens)
+
     # The JSON
 
     def described(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from array import array
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings
-from fastbpe.tokenizers import components
+from fastbpe.tokenizers import component_texts, components
 from fastbpe.tokenizers.encoding import check_direction
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ def _is_plain(model: Any) -> bool:
 
 def dump(document: Mapping[str, Any], *, pretty: bool) -> str:
     """Return the text of a tokenizer.json. pretty: with line breaks. Surrogates raise FormatError."""
-    text = components.json_text(document, pretty=pretty)
+    text = component_texts.json_text(document, pretty=pretty)
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -123,7 +123,7 @@ def to_bytes(document: Mapping[str, Any]) -> bytes:
     return dump(document, pretty=False).encode()
 
 
-def show(document: Mapping[str, Any], limits: components.Limits) -> str:
+def show(document: Mapping[str, Any], limits: component_texts.Limits) -> str:
     """Return a tokenizer as `repr` or `str` shows it."""
     shown = []
     for key, value in document.items():
@@ -133,7 +133,7 @@ def show(document: Mapping[str, Any], limits: components.Limits) -> str:
             value = {"type": "PaddingParams", **value}
             if isinstance(value["strategy"], dict):
                 value["strategy"] = f"Fixed({value['strategy']['Fixed']})"
-        shown.append(f"{key}={components.show(value, limits, key)}")
+        shown.append(f"{key}={component_texts.show(value, limits, key)}")
     return f"Tokenizer({', '.join(shown)})"
 
 

@@ -10,8 +10,8 @@ from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.step_parts import Part, dropout_of
 from fastbpe.tokenizers.base_model import CachingModel, Model, lines_of, read_vocab, taken, write_files
+from fastbpe.tokenizers.component_texts import compact, shortest, single
 from fastbpe.tokenizers.components import (
-    compact,
     field,
     finder,
     ignore,
@@ -21,8 +21,6 @@ from fastbpe.tokenizers.components import (
     of_type,
     real,
     sequence,
-    shortest,
-    single,
 )
 from fastbpe.tokenizers.segmenting_models import Unigram, WordLevel, WordPiece
 from fastbpe.tokenizers.token import Token

@@ -9,13 +9,12 @@ import os
 
 from fastbpe.errors import FastbpeError, NoUnknownTokenError
 from fastbpe.tokenizers import (
+    component_texts,
     components,
-    decoders,
     document,
     encoded_rows,
     lazy_batch,
     models,
-    normalizers,
 )
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.components import number, of_type, sequence, token_id
@@ -229,7 +228,7 @@ class Tokenizer:
                 return native.decode(ids, skip_special_tokens=skips)
             except _NOT_IDS:  # ids without a token, or no ids
                 pass
-        return self._decode_slowly([*map(token_id, sequence(ids))], skips)
+        return self._definition.decode_slowly([*map(token_id, sequence(ids))], skips=skips)
 
     def decode_batch(self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True) -> list[str]:
         """Decode lists of ids, each as `decode` does, on all usable cores."""
@@ -250,20 +249,11 @@ class Tokenizer:
         native = self._definition.decoding()
         return None if native is None else (native, self._definition.ready().texts[skips])
 
-    def _decode_slowly(self, ids: list[int], skips: bool) -> str:
-        """Decode ids token by token."""
-        special = self._definition.added.special if skips else ()
-        tokens = [token for token in map(self.id_to_token, ids) if token is not None and token not in special]
-        decoder: decoders.Decoder | None = self.decoder
-        return " ".join(tokens) if decoder is None else decoder.decode(tokens)
-
     # Vocabulary
 
     def token_to_id(self, token: str) -> int | None:
         """Return the id of a token, spelled as in the vocabulary; None if there is no such token."""
-        model = self._definition.model
-        found: int | None = self._definition.added.ids.get(of_type(token, str), model.vocab.get(token))
-        return found
+        return self._definition.find(of_type(token, str))
 
     def id_to_token(self, id: int) -> str | None:
         """Return the token of an id, or None.
@@ -271,15 +261,7 @@ class Tokenizer:
         A token is spelled as in the vocabulary; an added token with `normalized` is returned in its normalized
         form.
         """
-        at = token_id(id)
-        added = self._definition.added.tokens.get(at)
-        if added is None:
-            token: str | None = self._definition.model.names.get(at)
-            return token
-        normalizer: normalizers.Normalizer | None = self.normalizer if added.normalized else None
-        if normalizer is not None:
-            return normalizer.normalize_str(added.content)
-        return self._definition.added.old_forms.get(at, added.content)
+        return self._definition.token(token_id(id))
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
         """Return the id of each token."""
@@ -488,10 +470,10 @@ class Tokenizer:
         return await _in_thread(self.decode_batch, *args, **options)
 
     def __repr__(self) -> str:
-        return document.show(self._definition.described(), components.REPR)
+        return document.show(self._definition.described(), component_texts.REPR)
 
     def __str__(self) -> str:
-        return document.show(self._definition.described(), components.STR)
+        return document.show(self._definition.described(), component_texts.STR)
 
     def __getstate__(self) -> bytes:
         return self.to_str().encode()

@@ -16,15 +16,8 @@ from fastbpe.tokenizers.base_model import (
     taken,
     write_files,
 )
-from fastbpe.tokenizers.components import (
-    compact,
-    ignore,
-    json_text,
-    number,
-    of_type,
-    real,
-    sequence,
-)
+from fastbpe.tokenizers.component_texts import compact, json_text
+from fastbpe.tokenizers.components import ignore, number, of_type, real, sequence
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False

@@ -8,7 +8,8 @@ from typing import Any
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
-from fastbpe.tokenizers.components import Limits, ignore, number, real, token_id
+from fastbpe.tokenizers.component_texts import Limits
+from fastbpe.tokenizers.components import ignore, number, real, token_id
 from fastbpe.tokenizers.trainer import NO_TOKENS, Trainer, first_characters, option, text_or_none
 
 

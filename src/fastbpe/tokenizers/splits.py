@@ -15,7 +15,7 @@ from fastbpe.splitting.empty_matches import split_spans
 from fastbpe.splitting.oniguruma import from_oniguruma
 from fastbpe.splitting.steps import Split, step_of
 from fastbpe.splitting.to_regex import EmptyMatchError, compile_regex
-from fastbpe.tokenizers import components
+from fastbpe.tokenizers import component_texts
 from fastbpe.tokenizers.pieces import Piece, Span
 
 
@@ -26,7 +26,7 @@ def split_piece(piece: Piece, step: Mapping[str, Any], *, is_first: bool = False
 
     Raises PatternError for a pattern that fastbpe cannot run.
     """
-    splitter, stages = _made(components.compact(step))
+    splitter, stages = _made(component_texts.compact(step))
     if stages is None:
         return [piece.part(*span) for span in pieces(splitter, piece.text)]
     made = changed_pieces(splitter, stages, piece.text, is_first)

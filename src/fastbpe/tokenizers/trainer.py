@@ -10,17 +10,8 @@ from typing import Any, TypeVar
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
 from fastbpe.tokenizers.added_token import AddedToken, checked
-from fastbpe.tokenizers.components import (
-    REPR,
-    STR,
-    Component,
-    Limits,
-    character,
-    number,
-    of_type,
-    sequence,
-    show_component,
-)
+from fastbpe.tokenizers.component_texts import REPR, STR, Limits, show_component
+from fastbpe.tokenizers.components import Component, character, number, of_type, sequence
 
 _Made = TypeVar("_Made", bound="Trainer")
 
