@@ -60,7 +60,7 @@ class Lines:
         return [text for text in found if text is not None]
 
     def _text_or_skip(self, line: bytes, where: str) -> str | None:
-        """Return the text of a line; None if it has none and `skip` takes the error. where: file and line."""
+        """Return the text of a line; None if `skip` takes the error instead. where: file and line."""
         try:
             return self._text(line, where)
         except FormatError as error:
@@ -70,7 +70,7 @@ class Lines:
             return None
 
     def _text(self, line: bytes, where: str) -> str:
-        """Return the text of a line. Raises FormatError if it has none."""
+        """Return the text of a line. Raises FormatError if the line is not JSON or lacks the text."""
         try:
             record = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode(errors=self._errors))
         except UnicodeDecodeError as error:

@@ -126,7 +126,7 @@ def _is_number(text: str) -> bool:
 
 
 def _missing_byte(ids: Mapping[bytes, int]) -> int | None:
-    """Return the first byte of _UTF8_BYTES that is not a token; None if there is none."""
+    """Return the first byte of _UTF8_BYTES that is not a token; None: all are tokens."""
     return next((byte for byte in _UTF8_BYTES if bytes([byte]) not in ids), None)
 
 
@@ -218,7 +218,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Return the index of the first merge of a token that only a later merge makes; None: there is none.
+    """Return the index of the first merge of a token that only a later merge makes; None: no merge does so.
 
     Args:
         merges: the merges, best first.

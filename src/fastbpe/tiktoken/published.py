@@ -43,7 +43,7 @@ class Published(NamedTuple):
         return arguments if self.n_vocab is None else arguments | {"explicit_n_vocab": self.n_vocab}
 
     def _copy(self) -> bytes | None:
-        """Read a local copy of the file of GPT-2's tokens; None: there is none, or this is another encoding."""
+        """Read a local copy of GPT-2's .tiktoken file; None: it is not on this machine, or for other encodings."""
         from fastbpe.published import find  # here: the others find it in read_file_cached
 
         return find.published_copy(str(self.file.url), self.file.sha256) if self.name == "gpt2" else None
