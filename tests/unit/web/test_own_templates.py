@@ -195,5 +195,7 @@ def test_limit_that_the_system_refuses_leaves_the_other(monkeypatch: pytest.Monk
 def test_frozen_program_does_not_start_itself_as_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/no/program")  # of a program without Python
-    with pytest.raises(RenderingError, match=r"a program without Python cannot start .*; call count_messages, which"):
+    with pytest.raises(
+        RenderingError, match=r"a program without Python cannot start .*; call count_messages, which"
+    ):
         rendered("{{ 1 }}", [{}], Limits(1, 1 << 30, 9))
