@@ -11,8 +11,9 @@ from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.huggingface.columns import Wanted, build_columns
 from fastbpe.huggingface.inputs import Inputs, sort_inputs
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_rows
-from fastbpe.transformers.encodings import Call, LazyEncodings
+from fastbpe.transformers.encodings import LazyEncodings
 from fastbpe.transformers.engine import ENGINE, Engine
+from fastbpe.transformers.handled_call import Call
 from fastbpe.transformers.plans import make_offsets, make_plan
 from fastbpe.transformers.readings import batch_encoding
 from fastbpe.transformers.watching import EPOCH

@@ -97,7 +97,7 @@ class Engine:
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
         plain: (EPOCH[0], add_special_tokens → facts for one text). The facts are the results of `ready` and
-            `frame`, the tokens, the plan of a call without settings, and EPOCH[0] again. The mapping is valid while
+            `frame`, the tokens, the plan of a call without settings, and EPOCH[0] again. They are valid while
             EPOCH[0] is that object.
         names: token of each id.
         repeats: facts that calls of `_encode_plus` with one text have found; see `encode_plus.Repeat`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastbpe.huggingface.columns import Layout, lay_out
 from fastbpe.huggingface.row_columns import RowColumns
@@ -13,10 +13,8 @@ from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words
 from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.handled_call import Call
 from fastbpe.transformers.plans import make_offsets
-
-if TYPE_CHECKING:
-    from fastbpe.transformers.encodings import Call
 
 #: Methods of BatchEncoding that only read its encodings.
 _METHODS = (
