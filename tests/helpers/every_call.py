@@ -162,8 +162,8 @@ TOKENIZER: dict[str, Call] = _attributes(
         "encode": lambda w: w.tokenizer.encode(w.long, **w.options),
         "encode_batch": lambda w: w.tokenizer.encode_batch(w.texts, **w.options),
         "encode_batch_to_numpy": lambda w: plain(w.tokenizer.encode_batch_to_numpy(w.texts, **w.options)),
-        "encode_batch_with_offsets": lambda w: plain(
-            w.tokenizer.encode_batch_with_offsets(w.texts, disallowed_special=())
+        "encode_batch_with_offsets": lambda w: w.tokenizer.encode_batch_with_offsets(
+            w.texts, disallowed_special=()
         ),
         "encode_files": lambda w: w.written(
             "out.bin", lambda path: w.tokenizer.encode_files(w.input, path, num_threads=2, progress=False)
@@ -172,7 +172,7 @@ TOKENIZER: dict[str, Call] = _attributes(
         "encode_ordinary_batch": lambda w: w.tokenizer.encode_ordinary_batch(w.texts, num_threads=2),
         "encode_parts": lambda w: w.tokenizer.encode_parts([("<|end|>", True), (WORDS, False)] * 9),
         "encode_to_numpy": lambda w: plain(w.tokenizer.encode_to_numpy(w.long, **w.options)),
-        "encode_with_offsets": lambda w: plain(w.tokenizer.encode_with_offsets(w.long, disallowed_special=())),
+        "encode_with_offsets": lambda w: w.tokenizer.encode_with_offsets(w.long, disallowed_special=()),
         "encode_with_template": lambda w: w.tokenizer.encode_with_template("ab", "c"),
         "encoder": _streamed,
         "explain": lambda w: str(w.tokenizer.explain(WORDS)),
