@@ -9,8 +9,9 @@ import fastbpe
 
 #: AddressSanitizer is loaded: it has memory of its own, and replaces malloc.
 HAS_ASAN = "asan" in os.environ.get("LD_PRELOAD", "")
-#: Under ThreadSanitizer, a program takes five to fifteen times as long.
-MAX_SECONDS = 3000 if "tsan" in os.environ.get("LD_PRELOAD", "") else 300
+#: ThreadSanitizer is loaded: a program takes five to fifteen times as long.
+HAS_TSAN = "tsan" in os.environ.get("LD_PRELOAD", "")
+MAX_SECONDS = 3000 if HAS_TSAN else 300
 
 
 def run_python(code: str, *arguments: str, **environment: str) -> str:
