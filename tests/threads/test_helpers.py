@@ -41,6 +41,26 @@ def test_promises_return_results_and_errors_in_order(n_threads: int) -> None:
                 assert promise.result() == 10 // (number - 5)
 
 
+def test_thread_of_a_failed_call_drops_its_variables_itself() -> None:
+    """Without a GIL, another thread may not clear a frame: its own may be leaving it."""
+    callers, droppers = [], []
+
+    class Variable:
+        def __del__(self) -> None:
+            droppers.append(threading.get_ident())
+
+    def failed() -> None:
+        variable = Variable()
+        callers.append(threading.get_ident())
+        raise ValueError(variable.__class__)
+
+    with CallPool(1) as pool:
+        future = pool.submit(failed)
+        with pytest.raises(ValueError, match="Variable"):
+            future.result()
+    assert callers == droppers != [threading.get_ident()]
+
+
 @pytest.mark.parametrize("n_threads", [0, 1, 2])
 def test_thread_waiting_for_a_promise_makes_other_calls(n_threads: int) -> None:
     def made(number: int) -> tuple[int, int]:

@@ -235,6 +235,7 @@ class Future:
             self._value = self._call()
         except BaseException as error:
             self._error = error
+            clear_frames(error)
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -257,7 +258,6 @@ class Future:
         self._done_lock.acquire()
         value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
-            clear_frames(error)
             try:
                 raise error
             finally:
@@ -266,9 +266,10 @@ class Future:
 
 
 def clear_frames(error: BaseException) -> None:
-    """Drop the variables of all finished functions in the traceback of another thread's error.
+    """Drop the variables of all finished functions in the traceback of an error that another thread will raise.
 
-    They may hold open files, and free-threaded Python frees the error only when that thread runs again.
+    They may hold open files, and free-threaded Python frees the error only when the thread that had it runs again.
+    Call this in that thread: without a GIL, a frame must not be cleared while its own thread leaves it.
     """
     one: BaseException | None = error
     while one is not None:

@@ -182,7 +182,6 @@ class CountingThreads(Generic[C]):
         if self._errors:
             error = min(self._errors, key=itemgetter(0))[1]
             self._errors.clear()
-            clear_frames(error)
             try:
                 raise error
             finally:
@@ -216,6 +215,7 @@ class CountingThreads(Generic[C]):
                     counter = self._new_counter() if counter is None else counter  # an empty table is false
                 except Exception as error:  # the batch is lost with this thread, so the caller must get the error
                     self._errors.append((batch.number, error))
+                    clear_frames(error)
                 else:
                     self._count(counter, batch)
             self._queue.put(None)  # for the next thread
@@ -231,6 +231,7 @@ class CountingThreads(Generic[C]):
             self._add(counter, batch)
         except Exception as error:
             self._errors.append((batch.number, error))
+            clear_frames(error)
 
     def _abandon(self) -> None:
         self._abandoned = True
