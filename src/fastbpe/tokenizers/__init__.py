@@ -4,6 +4,7 @@ Its objects describe the same components as a tokenizer.json, and fastbpe's core
 type. The package tokenizers need not be installed.
 """
 
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizers import decoders as decoders
 from fastbpe.tokenizers import models as models
 from fastbpe.tokenizers import normalizers as normalizers
@@ -11,7 +12,6 @@ from fastbpe.tokenizers import pre_tokenizers as pre_tokenizers
 from fastbpe.tokenizers import processors as processors
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.components import Regex
-from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString

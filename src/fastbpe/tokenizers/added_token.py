@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fastbpe._utils.arguments import is_text
-from fastbpe.tokenizers.components import ignore, is_theirs, of_type
+from fastbpe.huggingface.arguments import ignore, of_type
+from fastbpe.tokenizers.components import is_theirs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

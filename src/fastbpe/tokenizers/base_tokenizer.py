@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from fastbpe.tokenizers.encoding import Encoding
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainer import Trainer
 from fastbpe.tokenizers.trainers import BpeTrainer

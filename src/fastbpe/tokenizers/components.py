@@ -8,19 +8,18 @@ tokenizer must compare its components with those that it was built from.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from operator import index
-from types import MappingProxyType
 
 from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FastbpeError, FormatError, PatternError
 from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, VALUES_OF, is_value, short
 from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.huggingface.arguments import number, of_type
 from fastbpe.tokenizers.component_texts import REPR, STR, compact, show_component
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from typing import Any, ClassVar, NoReturn, TypeVar
 
     _Some = TypeVar("_Some", bound="Component")
@@ -35,8 +34,6 @@ _BEHAVIORS = {
     "merged_with_next": "MergedWithNext",
     "contiguous": "Contiguous",
 }
-#: Greatest id.
-MAX_ID = (1 << 32) - 1
 
 
 class Regex:
@@ -284,74 +281,6 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
         call(text)
     except Exception as error:
         raise FastbpeError(f"{type(error).__name__}: {error}") from error
-
-
-def of_type(value: Any, kind: Any) -> Any:
-    """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does."""
-    if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
-        if kind is str:
-            value = str.__str__(value)  # a subclass may override all methods, as an Enum does
-            if not value.isascii():
-                value.encode()  # raises UnicodeEncodeError for a lone surrogate
-        return value
-    is_flag = kind is bool or (type(kind) is tuple and bool in kind)
-    if is_flag and type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
-        return bool(value)
-    if kind is int:
-        raise TypeError(f"{type(value).__name__!r} object cannot be interpreted as an integer")
-    name = (kind[0] if isinstance(kind, tuple) else kind).__name__
-    raise TypeError(f"{type(value).__name__!r} object is not an instance of {name!r}")
-
-
-def sequence(value: Any) -> Any:
-    """Return a list or another indexable object, such as a numpy array. Raises TypeError for anything else."""
-    if isinstance(value, str):
-        raise TypeError("Can't extract `str` to `Vec`")
-    if isinstance(value, (dict, MappingProxyType)) or not hasattr(type(value), "__getitem__"):
-        raise TypeError(f"{type(value).__name__!r} object is not an instance of 'Sequence'")
-    return value
-
-
-def number(value: Any) -> int:
-    """Return an unsigned 64-bit int. Raises TypeError or OverflowError for others."""
-    found = int(index(value))
-    if found < 0:
-        raise OverflowError("can't convert negative int to unsigned")
-    if found >= 1 << 64:
-        raise OverflowError("int too big to convert")
-    return found
-
-
-def real(value: Any) -> float:
-    """Return a float. Raises TypeError for a str or any other value that is not a number."""
-    if isinstance(value, str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):
-        raise TypeError(f"must be real number, not {type(value).__name__}")
-    return float(value)
-
-
-def token_id(value: Any) -> int:
-    """Return an id. Raises TypeError or OverflowError for a value that tokenizers refuses."""
-    found = index(value)
-    if not 0 <= found <= MAX_ID:
-        size = "small" if found < 0 else "large"
-        raise OverflowError(f"number too {size} to fit in target type")
-    return found
-
-
-def ignore(names: Iterable[str]) -> None:
-    """Warn about keyword arguments that have no effect; tokenizers prints a message instead."""
-    import warnings
-
-    for name in names:
-        warnings.warn(f"Ignored unknown kwarg option {name}", stacklevel=3)
-
-
-def character(value: Any) -> str:
-    """Return a str of one character. Raises TypeError or ValueError for others."""
-    found: str = of_type(value, str)
-    if len(found) != 1:
-        raise ValueError("expected a string of length 1")
-    return found
 
 
 def pattern(value: Any) -> dict[str, str]:

@@ -10,19 +10,9 @@ from collections.abc import Sequence as SequenceOf
 
 from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, canonical
 from fastbpe.huggingface import id_stream
+from fastbpe.huggingface.arguments import character, number, of_type, sequence, token_id
 from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
-from fastbpe.tokenizers.components import (
-    Component,
-    Steps,
-    character,
-    field,
-    n_changes,
-    number,
-    of_type,
-    plain,
-    sequence,
-    token_id,
-)
+from fastbpe.tokenizers.components import Component, Steps, field, n_changes, plain
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenizers import scheme
 

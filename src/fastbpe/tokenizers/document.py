@@ -7,8 +7,9 @@ from array import array
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import settings
-from fastbpe.tokenizers import component_texts, components
-from fastbpe.tokenizers.encoding import check_direction
+from fastbpe.huggingface import arguments
+from fastbpe.huggingface.encoding import check_direction
+from fastbpe.tokenizers import component_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -202,8 +203,8 @@ def checked_truncation(
 
     n_added: number of ids that the template adds to a text.
     """
-    max_length, stride = components.number(max_length), components.number(stride)
-    strategy = components.of_type(strategy, str)
+    max_length, stride = arguments.number(max_length), arguments.number(stride)
+    strategy = arguments.of_type(strategy, str)
     if strategy not in _STRATEGIES:
         known = "`longest_first`, `only_first`, or `only_second`"
         raise ValueError(f"Unknown `strategy`: `{strategy:.60}`. Use one of {known}")
@@ -233,10 +234,10 @@ def checked_padding(
 ) -> dict[str, Any]:
     """Return the value of the property `padding`. Accepts the arguments of `enable_padding`."""
     return {
-        "length": None if length is None else components.number(length),
-        "pad_to_multiple_of": None if pad_to_multiple_of is None else components.number(pad_to_multiple_of),
-        "pad_id": components.token_id(pad_id),
-        "pad_token": components.of_type(pad_token, str),
-        "pad_type_id": components.token_id(pad_type_id),
+        "length": None if length is None else arguments.number(length),
+        "pad_to_multiple_of": None if pad_to_multiple_of is None else arguments.number(pad_to_multiple_of),
+        "pad_id": arguments.token_id(pad_id),
+        "pad_token": arguments.of_type(pad_token, str),
+        "pad_type_id": arguments.token_id(pad_type_id),
         "direction": check_direction(direction),
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.huggingface.arguments import of_type
 from fastbpe.huggingface.columns import Span, padded_length
+from fastbpe.huggingface.encoding import Encoding, of_tokens
 from fastbpe.huggingface.frames import frame_of
 from fastbpe.huggingface.row_columns import tokens_of
 from fastbpe.huggingface.rows import HandOver, Offsets, Plan, encode_spans
@@ -13,8 +15,7 @@ from fastbpe.huggingface.truncation_rules import Truncation, lengths_of_pair, re
 from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words, id_without_name, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizers.components import needs_tokenizers, of_type
-from fastbpe.tokenizers.encoding import Encoding, of_tokens
+from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.processors import PostProcessor, process
 from fastbpe.tokenizers.written import WrittenEngine
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from fastbpe.huggingface.columns import Layout, lay_out, put_frame
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.row_columns import RowColumns
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
 from fastbpe.tokenizers.encoded_rows import Row, Setup, offsets_of, pad, pad_to, plan_of, whole, words_of
-from fastbpe.tokenizers.encoding import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.progress import Progress
+from fastbpe.huggingface.arguments import character, number, of_type, real, sequence
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
-from fastbpe.tokenizers.components import character, number, of_type, real, sequence
 from fastbpe.tokenizers.trainer import option
 
 #: Keys of a state that may be missing.

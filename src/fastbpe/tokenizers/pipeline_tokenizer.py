@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 
 from fastbpe.errors import FastbpeError, NoUnknownTokenError
+from fastbpe.huggingface import arguments
+from fastbpe.huggingface.arguments import number, of_type, sequence, token_id
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizers import (
     component_texts,
-    components,
     document,
     encoded_rows,
     lazy_batch,
     models,
 )
 from fastbpe.tokenizers.added_token import checked
-from fastbpe.tokenizers.components import number, of_type, sequence, token_id
 from fastbpe.tokenizers.definition import Definition
-from fastbpe.tokenizers.encoding import Encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class Tokenizer:
             ValueError: an unknown strategy or side, or a stride that is not less than max_length without the ids
                 of the template.
         """
-        components.ignore(options)
+        arguments.ignore(options)
         n_added = self.num_special_tokens_to_add(False)
         settings = document.checked_truncation(max_length, stride, strategy, direction, n_added)
         self._definition.set("truncation", settings)
@@ -396,7 +396,7 @@ class Tokenizer:
             ValueError: an unknown side.
         """
         length = document.length_of_padding(length, options)
-        components.ignore(options)
+        arguments.ignore(options)
         settings = document.checked_padding(direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of)
         self._definition.set("padding", settings)
 

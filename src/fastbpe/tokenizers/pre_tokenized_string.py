@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from fastbpe.tokenizers.components import WRITTEN, call_written, of_type, sequence
-from fastbpe.tokenizers.components import token_id as _number
-from fastbpe.tokenizers.encoding import Encoding, of_tokens
+from fastbpe.huggingface.arguments import of_type, sequence
+from fastbpe.huggingface.arguments import token_id as _number
+from fastbpe.huggingface.encoding import Encoding, of_tokens
+from fastbpe.tokenizers.components import WRITTEN, call_written
 from fastbpe.tokenizers.normalized_string import NormalizedString, check_function
 from fastbpe.tokenizers.pieces import Piece, Span, characters_of, places_of
 from fastbpe.tokenizers.token import Token

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
 from fastbpe.formats.huggingface.decoder_json import metaspace
-from fastbpe.tokenizers.components import (
-    Component,
-    Indexed,
-    character,
-    field,
-    finder,
-    flat,
-    number,
-    of_type,
-    pattern_field,
-    plain,
-)
+from fastbpe.huggingface.arguments import character, number, of_type
+from fastbpe.tokenizers.components import Component, Indexed, field, finder, flat, pattern_field, plain
 from fastbpe.tokenizers.components import behavior as _checked_behavior
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString

@@ -8,17 +8,9 @@ from fastbpe._utils import late_json as json
 from fastbpe._utils.arguments import decimal, is_text
 from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
-from fastbpe.tokenizers.components import (
-    MAX_ID,
-    Component,
-    Indexed,
-    field,
-    n_changes,
-    of_type,
-    sequence,
-    token_id,
-)
-from fastbpe.tokenizers.encoding import Encoding, of_tokens
+from fastbpe.huggingface.arguments import MAX_ID, of_type, sequence, token_id
+from fastbpe.huggingface.encoding import Encoding, of_tokens
+from fastbpe.tokenizers.components import Component, Indexed, field, n_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
+from fastbpe.huggingface.arguments import ignore, number, of_type, real, sequence
 from fastbpe.tokenizers.base_model import (
     CachingModel,
     Model,
@@ -17,7 +18,6 @@ from fastbpe.tokenizers.base_model import (
     write_files,
 )
 from fastbpe.tokenizers.component_texts import compact, json_text
-from fastbpe.tokenizers.components import ignore, number, of_type, real, sequence
 from fastbpe.tokenizers.token import Token
 
 TYPE_CHECKING = False

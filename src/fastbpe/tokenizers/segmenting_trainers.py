@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastbpe.huggingface.arguments import ignore, number, real, token_id
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
 from fastbpe.tokenizers.bpe_trainer import BpeTrainer
 from fastbpe.tokenizers.component_texts import Limits
-from fastbpe.tokenizers.components import ignore, number, real, token_id
 from fastbpe.tokenizers.trainer import NO_TOKENS, Trainer, first_characters, option, text_or_none
 
 

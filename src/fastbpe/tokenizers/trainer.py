@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
+from fastbpe.huggingface.arguments import character, number, of_type, sequence
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.component_texts import REPR, STR, Limits, show_component
-from fastbpe.tokenizers.components import Component, character, number, of_type, sequence
+from fastbpe.tokenizers.components import Component
 
 _Made = TypeVar("_Made", bound="Trainer")
 

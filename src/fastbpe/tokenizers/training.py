@@ -16,6 +16,7 @@ from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
+from fastbpe.huggingface import arguments
 from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 from fastbpe.tokenizers import components, decoders, document, pre_tokenizers, trainers
@@ -89,7 +90,7 @@ def chosen(trainer: Any, model: Any) -> Trainer:
     """
     if components.is_theirs(trainer):
         trainer = trainers.copied(trainer)
-    found: Trainer = model.get_trainer() if trainer is None else components.of_type(trainer, Trainer)
+    found: Trainer = model.get_trainer() if trainer is None else arguments.of_type(trainer, Trainer)
     if found.trains != model.kind:
         raise TrainingError(
             f"{type(found).__name__} can only train a {found.trains}; this model is a {model.kind}"
@@ -180,7 +181,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
     """
     for item in iterator:
         for one in [item] if isinstance(item, str) else item:
-            yield components.of_type(one, str)
+            yield arguments.of_type(one, str)
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from itertools import groupby
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizer.internals import find_words
 from fastbpe.tokenizers import document
 from fastbpe.tokenizers.base_model import Model
 from fastbpe.tokenizers.components import WRITTEN, flat
-from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.tokenizers.normalized_string import NormalizedString
 from fastbpe.tokenizers.pieces import Piece
 from fastbpe.tokenizers.pre_tokenized_string import PreTokenizedString, of_sections

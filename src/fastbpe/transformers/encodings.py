@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fastbpe.huggingface.encoding import Encoding
 from fastbpe.huggingface.inputs import Inputs
 from fastbpe.huggingface.rows import Plan
-from fastbpe.tokenizers.encoding import Encoding
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.handled_call import Call
 from fastbpe.transformers.readings import readings_of

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.huggingface.columns import Layout, lay_out
+from fastbpe.huggingface.encoding import Encoding, of_columns
 from fastbpe.huggingface.row_columns import RowColumns
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
 from fastbpe.tokenizer.families.words import Words
 from fastbpe.tokenizer.internals import find_words
-from fastbpe.tokenizers.encoding import Encoding, of_columns
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.handled_call import Call
 from fastbpe.transformers.plans import make_offsets
@@ -44,7 +44,7 @@ def readings_of(call: Call) -> list[Encoding]:
 
 
 class _Source:
-    """Source of encodings. See `tokenizers.encoding.Source`."""
+    """Source of encodings. See `huggingface.encoding.Source`."""
 
     may_overflow = False
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fastbpe._utils import late_json as json
+from fastbpe.huggingface.arguments import ignore, number, of_type, sequence, token_id
 from fastbpe.huggingface.truncation_rules import Truncation, parts_of
-from fastbpe.tokenizers.components import ignore, number, of_type, sequence, token_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
