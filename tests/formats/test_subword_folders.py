@@ -212,7 +212,10 @@ def test_unsupported_folder_names_the_reason(config: dict[str, Any], said: str, 
         ({"pad_token": None}, "the class BertweetTokenizer needs the pad_token"),
         ({"pad_token": "</s>"}, "have the first ids, but two are the same"),
         ({"vocab": b"a@@ 1\n\nb 2\n"}, r"vocab\.txt: line 2 has no token"),
-        ({"vocab": b"a@@ 1\na@@ 2\n"}, r"vocab\.txt: it lists a token twice, or one of <s>, <pad>"),
+        (
+            {"vocab": b"a@@ 1\na@@ 2\n"},
+            r"vocab\.txt: it lists a token twice, or a token that always has an id: <s>, <pad>",
+        ),
         ({"vocab": b"a\xff 1\n"}, r"vocab\.txt: invalid UTF-8 at offset 1, in bytes"),
     ],
 )

@@ -216,8 +216,14 @@ def test_dictionary_of_bartpho_gives_the_ids_of_pieces(tmp_path: Path) -> None:
     ("files", "said"),
     [
         ({"dictionary": b"a 1\n\nb 1\n"}, r"dict\.txt: line 2 has no token"),
-        ({"dictionary": b"a 1\na 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
-        ({"dictionary": b"a 1\n</s> 2\n"}, r"dict\.txt: it lists a token twice, or one of <s>, <pad>"),
+        (
+            {"dictionary": b"a 1\na 2\n"},
+            r"dict\.txt: it lists a token twice, or a token that always has an id: <s>, <pad>",
+        ),
+        (
+            {"dictionary": b"a 1\n</s> 2\n"},
+            r"dict\.txt: it lists a token twice, or a token that always has an id: <s>, <pad>",
+        ),
         ({"dictionary": b"a\xff 1\n"}, r"dict\.txt: invalid UTF-8 at offset 1, in bytes"),
         ({"pad_token": None}, "the class BartphoTokenizer needs a pad_token"),
         ({"legacy": False}, "without legacy, the class changes the options of the .model"),

@@ -122,7 +122,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
 
     Args:
         file: the stream, at its beginning.
-        said: "json" or "" – the format that the name shows.
+        said: "json" if the name ends with .json, otherwise "".
         field: field that contains the text.
         where: the file, for the error.
 

@@ -1,10 +1,10 @@
 """DecodeStream: a stream of ids that knows the text of most of them.
 
-The class of tokenizers keeps the last ids and decodes all of them at each step; the new text is the decoded text
-without a prefix, which is the text of the ids kept before. After the first text, most ids add the same text
-whichever ids are before them, so a table of texts is enough. All other ids (parts of a character, the first ids,
-skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream: an object of that class,
-which starts with the ids that it would have kept.
+DecodeStream of the library tokenizers keeps the last ids and decodes all of them at each step; the new text is
+what follows the prefix, the text of the ids that were kept before. After the first text, most ids add the same
+text whichever ids are before them, so a table of texts is enough. All other ids (parts of a character, the first
+ids, skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream: an object of that
+class, which starts with the ids that it would have kept.
 
 Those are not always the ids since the last text. Ids passed to the constructor have no prefix if they end within a
 character or have no text: then they belong to the first text and are kept with it.

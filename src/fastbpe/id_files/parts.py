@@ -201,7 +201,7 @@ def find_set(
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(place))
         if len(sets) > 1:
             counts = " and of ".join(str(n) for _, n in sorted(sets))
-            raise FormatError(f"{place}: this folder has sets of {counts} shards: move one set elsewhere")
+            raise FormatError(f"{place}: its folder has sets of {counts} shards; keep one, and move the others")
     (output, n), found = next(iter(sets.items()))
     if strange := [(index, path) for index, path in found.items() if n and index >= n]:
         index, path = strange[0]
@@ -238,8 +238,8 @@ def read_part(path: Path, dtype: str | None = None) -> Part:
 
     Args:
         path: the file.
-        dtype: type of the ids, a key of READABLE. None: the type in the JSON next to the file or in the .npy
-            header.
+        dtype: type of the ids, a key of READABLE. None: the type that the file's header, the JSON next to it or
+            Megatron's index states.
 
     Raises:
         FormatError: the files are inconsistent, or have another dtype; the message names the file.

@@ -50,8 +50,8 @@ def open_ids(
             "train.bin" for train-00000-of-00010.bin and so on. A .bin or .npy file without a description
             (train.bin.json) and without an index is one document.
         tokenizer: the tokenizer that should have made the ids. None: any.
-        dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file without
-            a description; for all others, None means the dtype stated in the files.
+        dtype: the dtype that the ids should have ("uint16", "uint32", …). It is required for a .bin file whose
+            dtype no header, description or index states; for all others, None means the dtype stated there.
         as_numpy: return numpy arrays instead of memoryviews; these are not copied either.
 
     Returns:

@@ -67,7 +67,10 @@ class Precompiled:
         return made
 
     def sources(self, text: str, normalized: str = "") -> list[int]:
-        """Return the sources of the normalized text, as defined by tokenizers."""
+        """Return for each character of the normalized text the index of the character of `text` it comes from.
+
+        The indices are those of tokenizers; -1: before all others.
+        """
         found: list[int] = []
         at = 0
         for _, change in self.changes(text):

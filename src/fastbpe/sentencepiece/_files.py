@@ -21,7 +21,9 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     if isinstance(filename, bytearray):
         filename = bytes(filename)
     if not isinstance(filename, (str, bytes, os.PathLike)):
-        raise ArgumentTypeError(f"the path of a model must be a str, not {type(filename).__name__}")
+        raise ArgumentTypeError(
+            f"the path of a model must be a str, bytes or a path object, not {type(filename).__name__}"
+        )
     where = os.fsdecode(filename)
     try:
         with open(where, "rb") as file:

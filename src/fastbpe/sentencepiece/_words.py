@@ -31,7 +31,7 @@ class WordTokens:
                 are needed.
             ids: the ids.
             ends: end of each token in `normalized`.
-            unknown_id: id whose piece is the text itself.
+            unknown_id: id of the unknown token, whose piece is the part of `normalized` that it covers.
         """
         self._text = text
         self._normalized = normalized

@@ -4,7 +4,8 @@ The automaton may accept texts that are not pieces, but never rejects a piece. I
 sequences, alternations and up to 32 repetitions. Look-arounds, possessive repetitions and atomic groups only make
 a pattern match less, so it ignores them; a back-reference is read as any text. The first branch that matches wins:
 if an exact branch (`_Branch.is_exact`) matches the beginning of a text, no later branch matches there. Text
-between two matches may be a piece, too (see `make_splitter`), but does not begin there either.
+between two matches may be a piece, too (see `make_splitter`), but no such piece begins where an exact branch
+matches.
 """
 
 from __future__ import annotations

@@ -127,10 +127,10 @@ def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> 
     merges = _learn_words(counts, n_merges, options, run.reporter)
     if n_missing := n_merges - len(merges):
         longest = options.max_token_bytes
-        also = " allows" if longest is None else f" and max_token_bytes={longest} allow"
+        also = " leaves" if longest is None else f" and max_token_bytes={longest} leave"
         limits = f"min_count={options.min_count}{also}"
         warnings.warn(
-            f"no pair is left to merge that {limits}: the vocabulary has "
+            f"{limits} no pair to merge: the vocabulary has "
             f"{options.vocab_size - n_missing} entries, not the {options.vocab_size} "
             "asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,

@@ -392,9 +392,9 @@ def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, s
         for name, is_met in zip(("min_count", length), met, strict=True)
         if is_met
     ]
-    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+    cause = f"{' and '.join(limits)} {'leave' if limits[1:] else 'leaves'} no pair to merge"
     way_out = f"{'change that limit, ' if limits else ''}train on more {source}, or ask for fewer"
     return (
-        f"no pair is left to merge{allowed}: the vocabulary has {n_ids} entries, not the {options.vocab_size} "
-        f"asked for; {way_out}"
+        f"{cause if limits else 'no pair is left to merge'}: the vocabulary has {n_ids} entries, not the "
+        f"{options.vocab_size} asked for; {way_out}"
     )

@@ -158,7 +158,9 @@ def count_pieces(
 def _check_neighbours(neighbours: object, superwords: object) -> None:
     """Raise TypeError if `neighbours` has a wrong type, and TrainingError if it has no use."""
     if not isinstance(neighbours, PieceCounts) and neighbours not in (None, "count"):
-        raise TypeError(f"neighbours must be 'count' or the PieceCounts of neighbours, not {neighbours!r:.60}")
+        raise TypeError(
+            f"neighbours must be 'count', the PieceCounts of neighbours, or None, not {neighbours!r:.60}"
+        )
     if neighbours is not None and not isinstance(superwords, Superwords):
         raise TrainingError(
             "neighbours= needs superwords=Superwords(…) and base=, because neighbours are tokens of the base; "

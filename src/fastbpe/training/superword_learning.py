@@ -98,8 +98,8 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
         limits = {"max_token_bytes": options.max_token_bytes, "max_words": superwords.max_words}
         said = "".join(f", {name}={limit}" for name, limit in limits.items() if limit is not None)
         warnings.warn(
-            f"no pair is left to merge that min_count={options.min_count}{said} and "
-            f"forbid={[*superwords.forbid]} allow: the vocabulary has {options.vocab_size - n_missing} entries, "
+            f"min_count={options.min_count}{said} and forbid={[*superwords.forbid]} leave no pair to merge: "
+            f"the vocabulary has {options.vocab_size - n_missing} entries, "
             f"not the {options.vocab_size} asked for; change a limit, train on more text, or ask for fewer",
             TrainingWarning,
             stacklevel=_CALLER,

@@ -307,7 +307,7 @@ def test_mixed_tokenizers_dtypes_and_counts_in_one_folder_are_named(
     with pytest.raises(FormatError, match=r"00001-of-00003\.bin: its list of ids after each document is"):
         merge_shards(three, three / "all.bin")
     fastbpe.write_shard(code_tokenizer, WORDS[:3], three / "out.bin", (0, 2))
-    with pytest.raises(FormatError, match=r"this folder has sets of 2 and of 3 shards: move"):
+    with pytest.raises(FormatError, match=r"its folder has sets of 2 and of 3 shards; keep one"):
         open_ids(three / "out.bin")
     with pytest.raises(FormatError, match=r"sets of files \(out\.bin in 2 shards, out\.bin in 3 shards\)"):
         open_ids(three)

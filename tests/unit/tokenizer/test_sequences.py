@@ -365,7 +365,9 @@ def test_counts_out_of_range_raise() -> None:
 
 
 def test_warning_names_the_limit_that_stopped_training() -> None:
-    with pytest.warns(fastbpe.TrainingWarning, match="max_token_length=2 allows: the vocabulary has 5 entries"):
+    with pytest.warns(
+        fastbpe.TrainingWarning, match="max_token_length=2 leaves no pair to merge: the vocabulary has 5"
+    ):
         train([[0, 1, 2]], vocab_size=9, max_token_length=2)
 
 

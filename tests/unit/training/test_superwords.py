@@ -179,7 +179,7 @@ def test_errors_name_the_option_and_the_way_out(make: Any, error: type[Exception
 
 
 def test_too_little_text_warns() -> None:
-    with pytest.warns(TrainingWarning, match="no pair is left"):
+    with pytest.warns(TrainingWarning, match="leave no pair to merge"):
         tokenizer = learned(["ab\n"], start=257, vocab_size=300)
     assert tokenizer.vocab_size == 258
 

@@ -43,7 +43,7 @@ cdef struct Scored:
 
 
 cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
-    """Convert the bits of a float to an integer of the same order; -0.0 comes before 0.0, as in sentencepiece."""
+    """Convert the bits of a float to an integer that sorts as it does; -0.0 is before 0.0, as in sentencepiece."""
     return ~bits if bits >> 31 else bits | 0x80000000u
 
 

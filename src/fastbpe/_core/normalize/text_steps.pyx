@@ -177,7 +177,7 @@ cdef class Changed(TextStep):
 
     change: callable – change(str) returns the changed str.
     sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
-        from, or -1 for a character inserted before all others; or None: each has its own index.
+        from, or -1 for a character inserted before all others; or None: each comes from the one at its own index.
     """
 
     def __cinit__(self, change not None, sources not None):
@@ -372,7 +372,7 @@ cdef int put_changed(
     """Append `made`, the changed text of data[start:end].
 
     sources: for each character of `made`, the index of the character of data[start:end] that it comes from, or -1
-        for one inserted before all others; None: each has its own index.
+        for one inserted before all others; None: each comes from the one at its own index.
     """
     cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, character = 0, number = 0
     cdef Py_ssize_t source = 0

@@ -24,7 +24,10 @@ cdef enum:
 
 
 cdef inline bint _begins_with_mark(uint32_t c) noexcept nogil:
-    """Tell whether a character that is not a mark decomposes to one: three Tibetan, two half-width characters."""
+    """Tell whether a character of combining class 0 decomposes to text that begins with another class.
+
+    These are three Tibetan vowel signs and the two half-width voicing marks.
+    """
     return c == 0xF73 or c == 0xF75 or c == 0xF81 or c == 0xFF9E or c == 0xFF9F
 
 

@@ -86,7 +86,7 @@ cdef class WordRunCounter(RunCounter):
         if <size_t> PyBytes_GET_SIZE(members) != words.tables.n_ids:
             raise ValueError(f"{len(members)} members for {words.n_ids} ids")
         if self.splitter.cuttable:
-            raise ValueError("the splitter has safe cuts, which runs cross")
+            raise ValueError("the splitter must have no safe cuts, because runs cross them")
         self.words, self._owner = words, members
         self._members = <const uint8_t*> PyBytes_AS_STRING(members)
 

@@ -90,7 +90,8 @@ cdef class Entries:
         """Lay out the tables of a byte-level `Model`.
 
         Args:
-            named: tokens that text can become only by their names. They are left out unless a merge uses them.
+            named: tokens that are found in a text only by their names (added tokens). They are left out unless a
+                merge uses them.
             strict: give up if a byte is not a token, or a token contains a character that stands for no byte.
 
         Returns:

@@ -120,5 +120,5 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
         raise FormatError(f"{path}: line {listed.index('') + 1} has no token")
     found = {token: i for i, token in enumerate([*known, *listed])}
     if len(found) < len(known) + len(listed):
-        raise FormatError(f"{path}: it lists a token twice, or one of {', '.join(known)}")
+        raise FormatError(f"{path}: it lists a token twice, or a token that always has an id: {', '.join(known)}")
     return found

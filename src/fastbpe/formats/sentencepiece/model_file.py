@@ -233,7 +233,7 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         raise FormatError(f"{where}: {min(byte_pieces)!r} is of type BYTE, but byte_fallback is false")
     if byte_pieces - _BYTE_NAMES:
         name = min(byte_pieces - _BYTE_NAMES)
-        raise FormatError(f"{where}: {name!r} is of type BYTE, but its text is not <0x00> to <0xFF>")
+        raise FormatError(f"{where}: {name!r} is of type BYTE, but its text is not one of <0x00> to <0xFF>")
     missing = {int(name[3:5], 16) for name in _BYTE_NAMES - byte_pieces} if has_fallback else set()
     if any_text and missing:
         pieces = {*model.pieces}

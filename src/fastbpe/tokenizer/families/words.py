@@ -53,7 +53,7 @@ def words_of_code_points(
 
     Args:
         encoder, special, text, allowed_special: as in `words_of_pieces`.
-        model: the model, of a tokenizer.json.
+        model: the model; it comes from a tokenizer.json.
         ids: ids of the text.
         names: the token of each id, spelled as in the vocabulary.
 
