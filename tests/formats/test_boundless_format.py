@@ -166,7 +166,7 @@ def test_merges_out_of_order_are_refused(file: bytes) -> None:
         (lambda: train([TEXT], vocab_size=270, pattern=["gpt2", r"\d|\D+"]), "stores one split pattern"),
         (
             lambda: train([TEXT], vocab_size=270, special_tokens=["<a> "]),
-            "special token '<a> ', because it contains a line ending, or white space at an end",
+            "special token '<a> ', because it contains a line ending, or begins or ends with white space",
         ),
     ],
 )

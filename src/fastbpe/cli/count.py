@@ -63,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template",
         metavar="NAME",
-        help="with --messages: a .jinja file, the name of another template of the model, harmony, or openai (an "
-        "estimate)",
+        help="with --messages: a .jinja file; the name of one of the model's other templates; harmony; or openai "
+        "(an estimate)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 

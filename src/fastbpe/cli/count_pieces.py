@@ -74,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--superwords",
         metavar="WORDS",
-        help="count runs of the words of this tokenizer, a .fbpe file of train --superwords words; auto: runs of "
-        "the tokens of --base, for train --base MODEL --superwords auto",
+        help="a .fbpe file that `train --superwords words` wrote: count runs of its words; auto: count runs of "
+        "the tokens of --base, for `train --base MODEL --superwords auto`",
     )
     add(
         "--neighbours",

@@ -166,7 +166,7 @@ class Run:
     """One run: encodes batches in threads, and writes them in order.
 
     Each thread encodes separate batches; so does the calling thread, which also reads and writes.
-    Tried and found slower: all threads work on the same batch, because they wait for the slowest.
+    Tried and found slower: all threads on the same batch, because each batch then waits for the slowest thread.
     Tried and found slower: one thread more than n_threads, because it takes time from the others.
 
     Args:

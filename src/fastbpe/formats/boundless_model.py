@@ -265,7 +265,7 @@ def dump(
     if bad is not None:
         raise FormatError(
             f"a .model of BoundlessBPE cannot store the special token {bad!r}, because it contains a line ending, "
-            "or white space at an end; rename it, or export this tokenizer as native"
+            "or begins or ends with white space; rename it, or export this tokenizer as native"
         )
     if out_of_order(word_merges, tokens) is not None:
         raise FormatError(

@@ -819,8 +819,8 @@ class Tokenizer(TokenizerBase):
 
         The cut is between characters, and never within an allowed special token. Encoded by itself, the part has
         at most max_tokens ids. It may be a few characters shorter than the longest if the text runs for more than
-        64 characters without the end of a word or a number, or if the split pattern has no scanner. The time
-        depends on the length of the part, not of the text.
+        64 characters without the end of a word or a number, or if the split pattern has no scanner. Without
+        with_total, the time depends on the length of the part, not of the text.
 
         Args:
             text, allowed_special, disallowed_special: as in `count`.

@@ -54,7 +54,7 @@ def learn_frequent(
     if n_free < 0:
         raise SpecError(
             f"vocab_size={trainer['vocab_size']} is too small: it must be at least {len(options.metas)}, the "
-            "number of symbols",
+            "number of pieces that are not learned (unknown, control, user-defined and byte pieces)",
             "[(vocab_size) >= (0)] ",
         )
     if not total:

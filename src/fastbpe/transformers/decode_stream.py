@@ -18,7 +18,7 @@ class DecodeStream(id_stream.DecodeStream):
     """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
     Args:
-        ids: ids that came before.
+        ids: ids that come before the first step.
         skip_special_tokens: leave special tokens out.
     """
 

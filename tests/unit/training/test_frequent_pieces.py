@@ -73,7 +73,7 @@ def test_whole_vocabulary_ignores_coverage_and_vocab_size() -> None:
 def test_too_few_words_raise_spec_error() -> None:
     with pytest.raises(SpecError, match="vocab_size=20 is too large: the text gives only 6 pieces"):
         learned("word", hard_vocab_limit=True)
-    with pytest.raises(SpecError, match="vocab_size=3 is too small: it must be at least 4, the number of symbols"):
+    with pytest.raises(SpecError, match="vocab_size=3 is too small: it must be at least 4, the number of pieces"):
         learned("word", vocab_size=3, control_symbols=["x"])
 
 

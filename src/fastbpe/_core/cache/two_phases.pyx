@@ -60,7 +60,7 @@ cdef class TwoPhases:
         self._borders = <uint8_t*> calloc(1 << 16, 1)
         self._n_bytes = <uint32_t*> calloc(max(n_ids, <size_t> 1), sizeof(uint32_t))
         if self._borders == NULL or self._n_bytes == NULL:
-            raise MemoryError(f"no memory for the words of {n_ids} ids")
+            raise MemoryError(f"no memory for the lengths of {n_ids} tokens")
         for i in range(n_ids):
             self._n_bytes[i] = token_length(tables, <uint32_t> i)
         self._fill_joins(&joins[0] if joins.shape[0] else NULL, <size_t> joins.shape[0])

@@ -329,7 +329,10 @@ cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
     """Count the bytes of all buffers and of the cache."""
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
     n_bytes += scratch.steps.capacity + scratch.heads.capacity * sizeof(uint32_t)
-    n_bytes += scratch.kept.capacity + scratch.normalized.capacity + scratch.ends.capacity * sizeof(size_t)
+    n_bytes += (scratch.ends.capacity + scratch.word_ends.capacity) * sizeof(size_t)
+    n_bytes += scratch.kept.capacity + scratch.normalized.capacity
+    if scratch.normalized.offsets != NULL:
+        n_bytes += (scratch.normalized.capacity + 1) * sizeof(uint32_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
     return n_bytes + _staged_bytes(scratch) + cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)
 

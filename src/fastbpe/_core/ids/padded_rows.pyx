@@ -18,7 +18,7 @@ def fill_rows(
         raise ValueError(f"{starts.shape[0]} starts for {n} rows")
     for i in range(n):
         if starts[i] < 0 or starts[i] > ids.shape[0] - counts[i]:
-            raise ValueError(f"row {i}: ids {starts[i]} to {starts[i] + counts[i]} of {ids.shape[0]}")
+            raise ValueError(f"row {i}: {counts[i]} ids from index {starts[i]} on are not within {ids.shape[0]} ids")
     with nogil:
         for i in range(n):
             for k in range(counts[i]):
@@ -47,5 +47,5 @@ cdef int _check_rows(
         raise ValueError(f"{counts.shape[0]} counts and {columns.shape[0]} columns for {n} rows")
     for i in range(n):
         if counts[i] < 0 or columns[i] < 0 or columns[i] > width - counts[i]:
-            raise ValueError(f"row {i}: columns {columns[i]} to {columns[i] + counts[i]} of {width}")
+            raise ValueError(f"row {i}: {counts[i]} ids from column {columns[i]} on do not fit into {width} columns")
     return 0

@@ -36,6 +36,9 @@ def parse(
 
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
+
+    Warns:
+        FormatWarning: the file names no pre-tokenizer.
     """
     keys = Keys(metadata.read(data, where, PREFIX), where)
     kind = keys.text("model", None)

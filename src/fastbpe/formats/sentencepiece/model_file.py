@@ -18,7 +18,6 @@ from functools import lru_cache
 from itertools import islice
 from math import isfinite
 
-from fastbpe._utils.plurals import counted
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.byte_order import little_endian
@@ -240,8 +239,8 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         missing = {byte for byte in missing if byte > 127 or bytes([byte]) not in pieces}
     if missing:
         raise FormatError(
-            f"{where}: byte_fallback is true, but no piece of type BYTE stands for "
-            f"{counted(len(missing), 'byte')}, such as <0x{min(missing):02X}>"
+            f"{where}: byte_fallback is true, but pieces of type BYTE are missing: {len(missing)}, such as "
+            f"<0x{min(missing):02X}>"
         )
 
 

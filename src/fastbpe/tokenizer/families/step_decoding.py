@@ -372,7 +372,7 @@ class StepDecoding:
         return f"{begin}{text[before : len(text) - behind]}{end}"
 
     def _end(self, token_id: int, first: bool, last: bool) -> tuple[int, str]:
-        """Return (number of characters of a token within a text, its text as the first or last token).
+        """Return (number of characters of a token in its form within a text, its text as the first or last token).
 
         Raises UnicodeDecodeError for a byte token, which needs the steps.
         """

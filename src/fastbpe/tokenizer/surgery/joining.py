@@ -118,7 +118,7 @@ def _new_names(a: Tokenizer, b: Tokenizer) -> list[AddedToken]:
         elif same.special != token.special:
             raise SpecialTokenError(
                 f"token {token.content!r} is special in one vocabulary and not in the other: text that must not "
-                "become a special token could become it; remove the token from one of the two first"
+                "become a special token could become this one; remove the token from one of the two first"
             )
     return new
 
