@@ -120,7 +120,7 @@ def test_limits_of_superwords_are_named_by_their_options(run, tmp_path) -> None:
     (tmp_path / "a.txt").write_bytes(b"low low")
     wanted = ("--vocab-size", "999", "--superwords", "257", "--max-token-bytes", "5")
     done = run("train", tmp_path / "a.txt", "-o", tmp_path / "a.fbpe", *wanted)
-    assert "--max-token-bytes 5, --superwords-max-words 4 and --superwords-forbid ': ' allow" in done.err
+    assert "--max-token-bytes 5, --superwords-max-words 4 and --superwords-forbid ': ' leave" in done.err
 
 
 def test_negative_limit_of_words_names_its_option_and_the_value_without_limit(run, tmp_path) -> None:
