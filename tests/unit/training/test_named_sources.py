@@ -141,7 +141,7 @@ def test_report_of_parity_is_kept(tmp_path: pathlib.Path) -> None:
 
 def test_fewer_merges_than_asked_for_warn() -> None:
     with pytest.warns(
-        fastbpe.TrainingWarning, match=r"that min_count=9 allows: .* not the 300 asked for"
+        fastbpe.TrainingWarning, match=r"min_count=9 leaves no pair to merge: .* not the 300 asked for"
     ) as caught:
         fastbpe.train(TEXTS, vocab_size=300, min_count=9, parity=Parity())
     assert caught[0].filename == __file__
