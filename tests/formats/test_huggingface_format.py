@@ -319,7 +319,7 @@ UNWRITABLE: dict[str, tuple[Callable[[], Tokenizer], str]] = {
 def test_added_token_behind_a_gap_gets_the_next_id_with_a_warning(token_id: int) -> None:
     made = changed(lambda made: made["added_tokens"].append(added(token_id, "<t>")))
     with pytest.warns(
-        FormatWarning, match=rf"added_tokens\[1\]: '<t>' has the id {token_id} in the file and gets 263"
+        FormatWarning, match=rf"added_tokens\[1\]: '<t>' has the id {token_id} in the file, but gets 263"
     ):
         tokenizer = fastbpe.load(json.dumps(made).encode())
     assert tokenizer.encode("<t>", allowed_special="all") == [263]

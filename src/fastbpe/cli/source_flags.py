@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=X",
         action="append",
         type=_named(float),
-        help="with --parity, without --dev: the length in bytes of the same content in source NAME, such as "
-        "de=1.1; only the proportions matter (repeatable)",
+        help="with --parity, without --dev: the relative length in bytes of the same content in source NAME, such "
+        "as de=1.1; only the proportions matter (repeatable)",
     )
     add(
         "--window",

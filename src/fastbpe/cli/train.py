@@ -293,6 +293,6 @@ def _superwords_start(text: str) -> float | str:
 def _vocab_size(text: str) -> int | str:
     if text != "characters" and not text.removeprefix("+").isdecimal():
         raise argparse.ArgumentTypeError(
-            f"invalid number of ids {text!r}: pass a number (32000), +N with --base, or the word characters"
+            f"invalid number of ids {text!r}: pass a number (32000), +N with --base, or 'characters'"
         )
     return int(text) if text.isdecimal() else text

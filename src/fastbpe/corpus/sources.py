@@ -262,7 +262,7 @@ def read(
 
 
 def _check_whole(path: AnyPath | FilePart, errors: str) -> None:
-    """Raise FormatError if a file is not text to its end."""
+    """Raise FormatError unless a whole file is text."""
     with opened(path, "text", "") as content:
         for stretch in _Form(path, content, None, "", len, None, errors).in_order(0, None):
             stretch.documents()

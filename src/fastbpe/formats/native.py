@@ -165,7 +165,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras |= native_extras.read_supermerges(header, supermerges, where)
         supermerges = None
     if supermerges is not None:
-        raise FormatError(f"{where}: its section 'supermerges' is not listed in its header")
+        raise FormatError(f"{where}: it has a section 'supermerges' that its header does not describe")
     if scores is not None:
         raise FormatError(f"{where}: it has a section 'scores' that its model does not use")
     return Model(

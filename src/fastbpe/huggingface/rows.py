@@ -50,8 +50,8 @@ class Plan(NamedTuple):
 class Offsets(NamedTuple):
     """Source of offsets.
 
-    encode: function from texts to the ids of each text and the spans of each text. Its tokenizer gives the ids of
-        `Plan.tokenizer`.
+    encode: function from texts to the ids of each text and the spans of each text. It uses a tokenizer that
+        returns the same ids as `Plan.tokenizer`.
     by_place: the first token of a text is trimmed differently from the others. tokenizers trims after joining
         words and truncating, so its offsets may differ.
     """

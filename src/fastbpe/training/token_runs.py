@@ -122,7 +122,10 @@ def _facts(neighbours: PieceCounts) -> str:
 
 
 def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int:
-    """Return the lowest count of neighbours. Raises TrainingError unless they belong to the runs with a name."""
+    """Return the lowest count of neighbours.
+
+    Raises TrainingError unless they were counted for the runs called `name`, with the pattern of `superwords`.
+    """
     if neighbours.runs_of != name + NEIGHBOURS or neighbours.pattern != superwords.pattern:
         raise TrainingError(
             'neighbours= must be counts made with the same base= and superwords=, and with neighbours="count"'

@@ -295,7 +295,9 @@ class Engine:
             state, post = self.read_state(), component_state(original.post_processor)
             added = original.get_added_tokens_decoder()
             if differs_from_its_file(original, added):
-                raise FastbpeError("it has an added token with another id than the token gets from a file")
+                raise FastbpeError(
+                    "it has an added token whose id differs from the one that a tokenizer.json would give it"
+                )
             with as_errors():
                 remembered = remembered_specials(original, added)
                 has_old = has_old_forms(original)

@@ -67,7 +67,7 @@ def test_index_without_document_raises_index_error(
     with pytest.raises(IndexError, match=f"document index {index} is out of range; number of documents: 5"):
         stored.span(index)
     for start, end in ((-1, 2), (3, 2), (0, stored.n_ids + 1)):
-        with pytest.raises(IndexError, match=f"ids {start} to {end}: must be from 0 to the number of ids"):
+        with pytest.raises(IndexError, match=f"ids {start} to {end}: start must be at least 0, and end"):
             stored.ids(start, end)
 
 

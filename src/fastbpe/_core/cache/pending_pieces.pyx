@@ -6,8 +6,8 @@ the pending pieces, up to MAX_PIECES of them and across the texts of a call, and
 the output. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the gaps,
 with one copy of everything after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
-If a piece occurs again while it is pending, it shares the same number: its entry in the first table is PENDING.
-Such an entry is valid only if its batch is the current one (cache.n_settled). An older one is void: moves within
+Each pending piece has a number. If a piece with a key occurs again while it is pending, its new gap gets the same
+number, which its entry in the first table (PENDING) contains. Such an entry is valid only if its batch is the current one (cache.n_settled). An older one is void: moves within
 the table may have taken it out of its probe sequence, so that the merged piece did not replace it.
 """
 

@@ -272,7 +272,7 @@ cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots,
 
 
 cdef bint _is_plain(object sequence) noexcept:
-    """Tell whether a sequence is a list or tuple, not of a subclass, so that its items can be read directly."""
+    """Tell whether a sequence is a list or tuple, and no instance of a subclass: its items can be read directly."""
     return type(sequence) is list or type(sequence) is tuple
 
 

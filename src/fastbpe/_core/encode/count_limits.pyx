@@ -68,7 +68,7 @@ def count_part(
 
     origin, place: ends of the text, in characters, in any order.
     near: position between them, or equal to one of them; from `cut_range`.
-    limit: count no further.
+    limit: stop counting above it.
     """
     cdef Text view
     cdef Scratch* scratch

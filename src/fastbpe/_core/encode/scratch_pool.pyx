@@ -326,7 +326,7 @@ cdef void _free(Scratch* scratch) noexcept nogil:
 
 
 cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
-    """Count the bytes of all buffers and of the cache."""
+    """Count the bytes of all buffers and of both caches."""
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
     n_bytes += scratch.steps.capacity + scratch.heads.capacity * sizeof(uint32_t)
     n_bytes += (scratch.ends.capacity + scratch.word_ends.capacity) * sizeof(size_t)

@@ -158,7 +158,10 @@ cdef class SeedFinder:
         self._text = <uint8_t*> malloc(n_bytes)
         self._suffixes = <Keyed*> malloc((units.n_arena + 1) * sizeof(Keyed))
         self._starts = <size_t*> calloc(N_BEGINNINGS + 1, sizeof(size_t))
-        if n_bytes >> 32 or self._text == NULL or self._suffixes == NULL or self._starts == NULL:
+        if n_bytes >> 32:
+            with gil:
+                raise MemoryError(f"{units.n_arena} bytes of distinct words, but the limit is 4 GB; use less text")
+        if self._text == NULL or self._suffixes == NULL or self._starts == NULL:
             with gil:
                 raise MemoryError(f"no memory for the suffixes of {units.n_arena} bytes of distinct words")
         for i in range(units.n_pieces):
@@ -260,7 +263,10 @@ cdef class SeedFinder:
     cdef int _count(
         self, PieceTable found, const Keyed* suffix, size_t n, size_t outer, int64_t count
     ) except -1 nogil:
-        """Count the first n bytes of a suffix, unless they cannot be a piece. outer: length of the node above."""
+        """Add `count` occurrences of a suffix's first n bytes to `found`, if they may be a piece of their own.
+
+        outer: length of the node above, which may already stand for them.
+        """
         cdef const uint8_t* text = self._text + suffix.at
         cdef size_t whole = 0
         if self._by_characters:

@@ -220,7 +220,7 @@ def _take(
     expected = vocabulary.get(content, following) if is_new else ids[content]
     if token_id != expected:
         warnings.warn(
-            f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file and gets {expected}: "
+            f"{part.where}: {part.place}: {content!r:.60} has the id {token_id} in the file, but gets {expected}: "
             "like tokenizers, fastbpe gives an added token its id in model.vocab, or else the next number",
             FormatWarning,
             stacklevel=2,
@@ -234,7 +234,7 @@ def _added(top: Part, number: int, value: Any) -> Part:
 
 
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:
-    """Return the added tokens that only their names in a text become, even if they are in the vocabulary."""
+    """Return the texts of the added tokens that are found by name, never merged, even if the vocabulary has them."""
     return [token.content for token in added if token.special or bytes_of(token.content) is None]
 
 

@@ -206,7 +206,10 @@ def normalizers(model: Model) -> list[dict[str, Any]]:
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
-    """Return the normalizer of texts, and a function that normalizes a token's text; None without a normalizer."""
+    """Return the object that prepares texts (normalizer and prefix space), and a function for texts of tokens.
+
+    The function normalizes. Each is None if it would change nothing.
+    """
     steps = normalizers(model)
     if not steps and not model.prefix_space:
         return None, None

@@ -52,7 +52,7 @@ def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection
     """Return the ids of a text's characters, using only merges that make usable ids.
 
     Args:
-        text: the text, with U+2581 or spaces in place of it.
+        text: the text; its spaces may be written as U+2581.
         parts: the tables of the model.
         ids: id of each symbol, from `parts.symbol_ids()`.
         usable: ids that merges may make.
