@@ -234,7 +234,7 @@ def _added(top: Part, number: int, value: Any) -> Part:
 
 
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:
-    """Return the texts of the added tokens that are found by name, never merged, even if the vocabulary has them."""
+    """Return the texts of the added tokens that are found by name, never merged, even if in the vocabulary."""
     return [token.content for token in added if token.special or bytes_of(token.content) is None]
 
 
