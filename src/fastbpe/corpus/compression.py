@@ -169,7 +169,7 @@ def _zstd_stream(stored: IO[bytes], where: object) -> Iterator[IO[bytes]]:
 
 
 def _is_whole(file: IO[bytes]) -> bool:
-    """Tell whether a zstd file is not cut off within a frame; the package zstandard reads such a file silently.
+    """Tell whether a zstd file does not end within a frame: the package zstandard reports no error for that.
 
     Reads only the headers of frames and blocks, and seeks past the content. Decompression reports other damage. It
     also reports bytes that are not a frame, so True is returned for four or more such bytes after a frame.

@@ -61,7 +61,7 @@ def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator
     else:
         by_name, packing = named(path)
         check_is_read(path, format or by_name, packing)
-    wanted = format or ("" if by_name == "json" else by_name)  # of a .json file, the content is checked
+    wanted = format or ("" if by_name == "json" else by_name)  # the content of a .json file is checked
     if wanted in TABLES:
         yield Content(wanted, None, lambda: 0, False)
         return
@@ -185,6 +185,6 @@ def require_extras(path: AnyPath, format: str | None = None) -> None:
 
 
 def has_size_of_text(path: AnyPath) -> bool:
-    """Tell by its name whether the size of a file is that of its text: it is neither compressed nor a table."""
+    """Tell by the name of a file whether its size is that of its text: it is neither compressed nor a table."""
     by_name, packing = named(path)
     return by_name not in TABLES and not packing

@@ -53,7 +53,7 @@ class ResolvedSource(NamedTuple):
     items: files as Path or RemotePath, and documents as str or bytes, in order; a list if the source is a path or
         a list of paths, otherwise an iterator.
     left_out: files in its folders that are not read. It grows when a folder among the items is listed.
-    n_bytes: int or None – total size of the files; None: the source contains other items than files, or the amount
+    n_bytes: int or None – total size of the files; None: the source contains items other than files, or the amount
         of text in the files is not known before reading.
     """
 
@@ -120,7 +120,7 @@ def _files_and_documents(
     for number, item in enumerate(items):
         if not number and not isinstance(items, (list, tuple)) and not _is_path(item, str_are_paths):
             options.check_effects(("texts",))
-        if type(item) is bytes or (type(item) is str and not str_are_paths):  # first: most items, and a fast check
+        if type(item) is bytes or (type(item) is str and not str_are_paths):  # fast, and true of most items
             yield item
         elif _is_path(item, str_are_paths):
             yield from listing.files(item)

@@ -219,12 +219,12 @@ def _size(file: IO[bytes]) -> int:
 
 
 def is_list_of_integers(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of lists of integers, however it stores them."""
+    """Tell whether an Arrow type is a kind of list of integers."""
     return "list" in str(kind).partition("<")[0] and str(kind.value_type).lstrip("u").startswith("int")
 
 
 def is_text(kind: Any) -> bool:
-    """Tell whether an Arrow type is one of strings or bytes, or of dictionaries of them."""
+    """Tell whether an Arrow type holds strings or bytes, possibly in dictionaries."""
     name = str(kind)
     return (str(kind.value_type) if name.startswith("dictionary<") else name) in _BYTES_OF
 

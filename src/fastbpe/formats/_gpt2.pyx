@@ -20,7 +20,7 @@ cdef enum:
     MAX_ID = (1 << 24) - 1  # as in gpt2.py
     MAX_UNUSED_IDS = 1 << 18  # as in limits.py, like the next constant
     UNUSED_PER_TOKEN = 16
-    MAX_NAME_BYTES = (1 << 24) - 1  # longest JSON string
+    MAX_NAME_BYTES = (1 << 24) - 1  # a JSON string must be shorter
     MAX_TOKENS_BYTES = 0xFFFFFFFE  # total of all tokens: entries of token_ends have 32 bits
 
 

@@ -2,9 +2,9 @@
 
 Lines: the header with the kind of the model (word, boundless, superbpe); tokens (`id token count is_superword`);
 special tokens (`id token`); the section "words" (a JSON object, merges, deletions), and in models with superwords
-a similar section "superwords". A merge is `number left right` and two more numbers. A line with their number
-precedes tokens, special tokens, merges and deletions. Tokens are written in GPT-2's characters. Counts and the
-other numbers do not affect ids, so fastbpe drops them and writes 0.
+a similar section "superwords". A merge is `number left right` and two more numbers. Tokens, special
+tokens, merges and deletions each follow a line that says how many they are. Tokens are written in GPT-2's
+characters. Counts and the other numbers do not affect ids, so fastbpe drops them and writes 0.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Return the index of the first merge of a token that only a later merge makes; None: no merge does so.
+    """Return the index of the first merge of a token that only a later merge makes; None: there is no such merge.
 
     Args:
         merges: the merges, best first.
@@ -289,7 +289,7 @@ def dump(
 def _section(
     name: str, merges: Sequence[Triple], tokens: Sequence[bytes], pattern: str, merge_pattern: str, *, kind: str
 ) -> list[str]:
-    """Return the lines of a section. Accepts the arguments of `dump`; merge_pattern: of words in superwords."""
+    """Return the lines of a section. merge_pattern: pattern of the words in superwords; others: as for `dump`."""
     config = {
         "tau": 1.1,  # above 1, training deletes no token
         "is_super": kind != "word",

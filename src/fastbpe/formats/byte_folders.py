@@ -1,7 +1,8 @@
 """Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
-The tokens of some roles have the first ids, and the bytes the next ones. In Dia, both begin at 0, and the byte n
-is decoded as chr(n). transformers runs the classes in Python; see `python_backend`.
+The tokens of some roles have the first ids, and the bytes the next ones. In Dia, the bytes also begin at 0, unless
+a file sets `offset`, and the byte n is decoded as chr(n). transformers runs the classes in Python; see
+`python_backend`.
 tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """
 
@@ -37,7 +38,7 @@ class _Kind(NamedTuple):
     """Class without a vocabulary.
 
     Attributes:
-        first: roles of the first ids → token that no file names.
+        first: role of each of the first ids → its token if no file names one.
         before, behind: roles of the tokens around a text.
         strips: a token of `first` has the flags lstrip and rstrip if a file has only its text.
         n_extra: number of tokens <extra_id_…>, unless a file sets extra_ids.

@@ -20,7 +20,7 @@ def little_endian(numbers: Buffer, n_bytes: int) -> Buffer:
 
     Returns:
         `numbers` itself on a little-endian processor; a copy on any other. A damaged file may end within a number:
-        these bytes stay as they are.
+        the bytes of this number stay as they are.
 
     >>> little_endian(b"ab", 2) == (b"ab" if sys.byteorder == "little" else b"ba")
     True

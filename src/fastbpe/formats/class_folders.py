@@ -75,7 +75,7 @@ def prepare(
         path: its tokenizer.json.
         config: content of its tokenizer_config.json.
         class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
-        names_count: write the tokens that the other files name into the tokenizer.json.
+        names_count: write into the tokenizer.json also the tokens that the other files name.
 
     Returns:
         None if transformers uses the file's own steps.
@@ -150,7 +150,7 @@ def _built(
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
-    """Read a tokenizer.json; None if transformers uses its own steps.
+    """Read a tokenizer.json; None if transformers uses the steps in the file.
 
     expected: type of the model that the class makes; "": any.
     """

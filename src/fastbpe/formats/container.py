@@ -1,8 +1,9 @@
 """Container format of fastbpe's own files: a line with the kind of file, a readable header, then tables.
 
-        line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line feed
-        header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line feed to a multiple of 64
-    tables   each at a multiple of 64, little-endian; the header's "sections" has offset and size in bytes
+    line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line feed
+    header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line feed to a multiple of 64
+    tables   each at a multiple of 64, little-endian; the header's "sections" has offset
+             (from the first table) and size in bytes
 
 The checksum is the CRC-32 of the whole file without the eight digits of the checksum. The file contains no pickle
 and no protobuf.
@@ -86,7 +87,7 @@ def unpack(
 ) -> tuple[dict[str, Any], dict[str, memoryview]]:
     """Check a file and return (header, sections).
 
-    The sections are views of the data, or copies if numbers have another order than in the file.
+    The sections are views of the data, or copies of numbers if the processor is not little-endian.
 
     Args:
         kind: the kind of file that is expected.

@@ -335,7 +335,7 @@ def _parse(
         # The file has a regex, even if its text is also the name of a pattern.
         return model._replace(pattern=as_regex(model.pattern)) if isinstance(model.pattern, str) else model
     if _is_sentencepiece(data) or where.endswith(".model"):
-        found = model_file.parse(data, where)  # first: a name alone does not make it such a file
+        found = model_file.parse(data, where)  # first: the name alone does not prove the format
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _has_own(where, "special tokens", "special_tokens")

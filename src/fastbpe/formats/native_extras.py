@@ -345,7 +345,7 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _described_conventions(conventions: Conventions) -> dict[str, Any]:
-    """Return the conventions as a dict, without those that older readers do not know if they are False."""
+    """Return the conventions as a dict; those in _NEWER, unknown to older readers, only if they are True."""
     return {name: value for name, value in conventions._asdict().items() if value or name not in _NEWER}
 
 

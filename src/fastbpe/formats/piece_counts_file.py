@@ -49,7 +49,7 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "n_pruned": int,
     "library": str,
 }
-#: Numbers of sentences in the header of counted words.
+#: Numbers about sentences in the header of counted words.
 SENTENCE_NUMBERS = ("n_sentences", "n_empty", "n_too_long", "n_reserved", "n_bytes_left_out")
 _REQUIRED_OF_WORDS = {
     **_REQUIRED,
@@ -95,8 +95,8 @@ class Counted(NamedTuple):
         n_bytes, n_skipped, n_pruned: as in `PieceCounts`.
         pieces, lengths, counts: the three sections.
         words: data of the other modes; None: byte mode.
-        runs_of: fingerprint of the tokenizer whose ids form the pieces, which are runs, and options of the count;
-            None: the pieces are text.
+        runs_of: if the pieces are runs of ids, the fingerprint of the tokenizer and options of the count; None:
+            the pieces are text.
     """
 
     pattern: Pattern

@@ -294,7 +294,7 @@ class OfPieces:
         }
 
     def _around(self, find: Find) -> dict[str, Any]:
-        """Return the post-processor: without a template, add_bos_token and add_eos_token make it."""
+        """Return the post-processor, from the template of the class or from add_bos_token and add_eos_token."""
         template = self.rules.template
         config, roles = self.config, self.named.roles
         is_stated = "add_bos_token" in config or "add_eos_token" in config

@@ -117,7 +117,7 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
     """Decode four digits at a time, and write the bytes to `to[0]`.
 
     Returns:
-        The position of the first byte that is not a digit; NULL if the padding is wrong.
+        The position after the last four digits, or after the padding; NULL if the padding is wrong.
     """
     cdef uint32_t a, b, c, d
     cdef uint8_t* out = to[0]

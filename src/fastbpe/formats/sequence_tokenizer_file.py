@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-KIND = Kind("sequences", 1, "a fastbpe file of sequences", {})  # a model is little-endian, too
+KIND = Kind("sequences", 1, "a fastbpe file of sequences", {})  # merges need no conversion
 MAGIC = KIND.magic
 _HEADER: Mapping[str, type | tuple[type, ...]] = {"base_size": int, "training": dict}
 _BYTES_PER_PAIR = 8

@@ -29,7 +29,7 @@ class _Kind(NamedTuple):
     """Class that reads such a folder.
 
     Attributes:
-        roles: role → token that no file names.
+        roles: role → its token if no file names one.
         files: names of the vocabulary and of the merges.
         pattern: regex of words.
         lowers: texts become lower case.

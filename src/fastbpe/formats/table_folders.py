@@ -45,7 +45,7 @@ class _Kind(NamedTuple):
     """Class that reads such a folder.
 
     Attributes:
-        roles: role → token that no file names.
+        roles: role → its token if no file names one.
         files: files that the folder must have; the first one is the sentencepiece model that encodes.
     """
 
@@ -162,7 +162,7 @@ class _Folder:
                 self._fail(f"the token {content!r:.60} would share the id {place} with another token")
 
     def _moved(self, pieces: list[str]) -> dict[str, int]:
-        """Return the ids of PLBART. Only with the languages "base", the mask token has an id of its own."""
+        """Return the ids of PLBART. The mask token has an id of its own only with the languages "base"."""
         if pieces[:3] != ["<unk>", "<s>", "</s>"]:
             self._fail("the first pieces must be <unk>, <s> and </s>, because the class moves them to other ids")
         own = (*_FAIRSEQ, *self._languages(), _MASK)

@@ -92,7 +92,7 @@ class AddedToken:
         return {"content": self._content} | {flag: getattr(self, flag) for flag in FLAGS}
 
     def copied(self) -> AddedToken:
-        """Return a copy. If `special` changes later, its `normalized` stays, as in a pickle of tokenizers."""
+        """Return a copy, whose `normalized` stays if `special` changes later, as in a pickle of tokenizers."""
         return AddedToken(**self.state())
 
     def __getstate__(self) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Model(Component):
         self.entries = entries
 
     def outline(self) -> dict[str, Any]:
-        """Return the JSON of the model; if `entries` has the merges, without them, and without copies."""
+        """Return the JSON of the model, without copies, and without the merges that `entries` has."""
         return self.state() if self.entries is None else {**self._state, "vocab": self.vocab}
 
     def sampling(self) -> str:

@@ -271,7 +271,7 @@ Sequence.find = staticmethod(find)
 
 
 class _PlainStream:
-    """Stream that decodes all ids it has kept at each step.
+    """Stream that keeps ids, and decodes all of them at each step.
 
     Args:
         ids: ids that come before the first step.

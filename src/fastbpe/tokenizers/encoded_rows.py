@@ -1,4 +1,4 @@
-"""Rows of a call (texts, word lists, or pairs), each encoded by itself with all columns, truncated and framed."""
+"""Rows of a call (texts, word lists, or pairs), each encoded by itself: all columns, truncation, template."""
 
 from __future__ import annotations
 

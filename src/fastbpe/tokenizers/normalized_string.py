@@ -329,7 +329,7 @@ class NormalizedString:
 
 
 class LentString(NormalizedString):
-    """Text that is lent to a normalizer written in Python, which may change it until it returns."""
+    """Text that is lent to a normalizer written in Python, which may change the text until it returns."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

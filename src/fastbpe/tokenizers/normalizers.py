@@ -117,7 +117,7 @@ class BertNormalizer(Normalizer):
         clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
         strip_accents: remove accents; None: only if lowercase is True.
-        lowercase: make lower case.
+        lowercase: make texts lower case.
     """
 
     kind = "BertNormalizer"
@@ -206,7 +206,7 @@ class Precompiled(Normalizer):
     """Replaces characters by the rules of a sentencepiece model, grapheme by grapheme.
 
     Args:
-        precompiled_charsmap: the rules: the bytes of this name in the model's file, or their numbers.
+        precompiled_charsmap: the rules: the field of this name in the model's file, as bytes or as numbers.
 
     Raises:
         TypeError: it is neither.

@@ -226,7 +226,7 @@ class Tokenizer:
         if native is not None and type(ids) is list:
             try:
                 return native.decode(ids, skip_special_tokens=skips)
-            except _NOT_IDS:  # ids without a token, or no ids
+            except _NOT_IDS:  # ids without a token, or items that are not ids
                 pass
         return self._definition.decode_slowly([*map(token_id, sequence(ids))], skips=skips)
 

@@ -307,7 +307,7 @@ class WordLevel(Model):
 
     @staticmethod
     def read_file(vocab: str) -> dict[str, int]:
-        """Read a vocab.json. Leaves tokens out whose values are not numbers, as tokenizers does.
+        """Read a vocab.json. Leaves out tokens whose values are not numbers, as tokenizers does.
 
         Raises:
             OSError: it cannot be opened.

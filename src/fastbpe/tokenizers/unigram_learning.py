@@ -1,6 +1,6 @@
 """Learning of scores from counted words, as tokenizers' UnigramTrainer learns them.
 
-The algorithm is sentencepiece's with other details: strings at the start come from distinct words, sums are in
+The algorithm is sentencepiece's with other details: seed strings come from distinct words, sums are in
 double precision, and the order in which pruning keeps tokens decides which are in the vocabulary. tokenizers goes
 through the words in the order of a hash table; here they are in Unicode order.
 """
@@ -26,7 +26,7 @@ from fastbpe.tokenizers.segmenting_trainers import UnigramTrainer
 _N_CODE_POINTS = 0x110000
 _WORD_END = b"\xfe"  # NO_SENTENCE of the core
 _UNKNOWN = "<UNK>"  # tokenizers' name of unknown characters while it learns; never in the result
-_DELTA = 0.0001  # difference between the scores of two characters that are no tokens after pruning
+_DELTA = 0.0001  # difference between the scores of successive characters that pruning has dropped
 _N_SLOTS = 16  # parts of the words that are summed separately
 _BLOCK = 1 << 12  # tokens that a thread examines at once
 
@@ -136,7 +136,7 @@ def _seeds(
 
 
 def _final(learner: DoubleUnigramLearner, characters: list[str], n_free: int) -> _Scored:
-    """Choose the tokens of the model: all characters, then the first tokens. The best come first."""
+    """Choose the tokens of the model: all characters, then tokens as learned. Returns the best first."""
     learned = {piece.decode(): score for piece, score in learner.pieces()}
     final: dict[str, float] = {}
     penalty = 0.0

@@ -195,7 +195,7 @@ class CountingThreads(Generic[C]):
     def _count_next(self, counter: C) -> bool:
         """Count the first batch of the queue; False if the queue is empty.
 
-        So each counter gets batches in ascending order, on which its order of pieces relies.
+        Taking the first gives each counter batches in ascending order, on which its order of pieces relies.
         """
         try:
             batch = self._queue.get_nowait()

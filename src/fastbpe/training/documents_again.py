@@ -42,7 +42,7 @@ class SourcesAgain:
         return {name: resolve() for name, resolve in self._sources.items()}
 
     def n_bytes(self) -> int | None:
-        """Return the total size of the files; None if there are other items than files, or compressed files."""
+        """Return the total size of the files; None if there are items other than files, or compressed files."""
         total = 0
         for source in self.resolved().values():
             if source.n_bytes is None:

@@ -50,9 +50,9 @@ def count_pieces(
     Args:
         source: path, texts or counts, as for `train`. A mapping of pieces (in code-point and unigram mode: of
             sentences) to counts becomes `PieceCounts`.
-        mode: str or None – "byte"; "codepoint": normalize sentences and count their words, as `train` does there;
-            "unigram": the same for unigram models, whose words end only at white space. None: the base's mode, or
-            "byte" without a base.
+        mode: str or None – "byte"; "codepoint": normalize sentences and count their words, as `train` does in
+            this mode; "unigram": the same for unigram models, whose words end only at white space. None: the mode
+            of the base, or "byte" without a base.
         pattern: str, list of str or None – the split pattern, as for `train`.
             Byte mode only.
         special_tokens: list of str – names that separate stretches of text, as for `train`; they are not counted.

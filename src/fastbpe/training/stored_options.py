@@ -1,4 +1,4 @@
-"""training_options: the options of a training that a sentencepiece model stores."""
+"""training_options: the options of a training run, as stored in a sentencepiece model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastbpe.model import CodePointModel
 from fastbpe.tokenizer.internals import check_tokenizers, family_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-# Options of a trainer that a tokenizer.json or a GGUF file also has: they do not show that it was trained.
+# Options that readers of a tokenizer.json or a GGUF file set, too: a model with only these stores no training.
 _SAID_ELSEWHERE = {
     *("model_type", "vocab_size", "byte_fallback", "treat_whitespace_as_suffix"),
     *(f"{role}_{what}" for role in ("unk", "bos", "eos", "pad") for what in ("id", "piece")),

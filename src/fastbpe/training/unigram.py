@@ -52,7 +52,7 @@ _CALLER = 3  # stacklevel of warnings: the line that calls `train`
 _UNKNOWN_CHARACTER = 0x2585
 _SPACE = "\u2581"  # first character of words
 _MORE = 1.1  # times vocab_size: number of pieces at which pruning ends
-_DELTA = float32(0.0001)  # difference between the scores of two characters that are no pieces after pruning
+_DELTA = float32(0.0001)  # difference between the scores of successive characters that pruning has dropped
 _FREQUENCY = re.compile(r"[ \t\v\f\r]*[+-]?[0-9]{1,4000}[ \t\v\f\r]*")
 _PARTS = 4  # parts per thread of the search for strings: parts take unequal times
 _BLOCK = 1 << 12  # pieces that a thread examines at once
@@ -235,9 +235,9 @@ def _learn_pieces(
         options: the options in _READ.
         n_free: maximum number of pieces to return. All characters are pieces, even if there are more.
         n_wanted: number of pieces at which pruning ends.
-        n_seeds: number of strings at the start.
+        n_seeds: number of seed strings.
         more: characters that are pieces even if no sentence has them.
-        seeds_file: path of a file with the strings at the start; "": they come from the sentences.
+        seeds_file: path of a file with the seed strings; "": they come from the sentences.
         n_threads: number of threads.
         reporter: gets the phase "learning".
 

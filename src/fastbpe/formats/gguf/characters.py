@@ -80,7 +80,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
         decoder=_DECODER,
         byte_fallback=True,
         vocab=vocabulary,
-        merges=[line.split(" ") for line in merges],  # as text, one that begins with "#version" would be skipped
+        merges=[line.split(" ") for line in merges],  # not as text: "#version…" would be skipped
         **STEPS,
     )
     model = read_characters.parse(json.dumps(described).encode(), keys.where, special_tokens=special_tokens)

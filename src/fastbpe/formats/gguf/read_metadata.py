@@ -19,7 +19,7 @@ from fastbpe.patterns import PatternLike
 METASPACE = "\u2581".encode()
 UNIGRAM = "t5"
 _KINDS = ("gpt2", "llama", UNIGRAM, wordpiece.KIND, characters.GEMMA)
-#: Roles that a file of the kind "t5" does not name.
+#: Role → id, unless a file of the kind "t5" sets it.
 _T5_ROLES = {"eos": 1, "unk": 2, "pad": 0}
 
 
@@ -178,7 +178,7 @@ def _code_points(keys: Keys, *, is_unigram: bool) -> CodePointModel:
     roles = keys.role_ids(len(pieces), _T5_ROLES if is_unigram else None)
     if is_unigram:
         types = _unigram_types(keys, types, roles)
-    # The converter writes user-defined pieces with spaces, which are U+2581 when they are searched.
+    # The converter writes spaces in user-defined pieces; the text to search has U+2581 in their place.
     pieces = [
         piece.replace(b" ", METASPACE) if kind == PieceType.USER_DEFINED else piece
         for piece, kind in zip(pieces, types, strict=True)

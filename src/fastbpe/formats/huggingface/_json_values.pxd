@@ -1,6 +1,6 @@
 """Steps from key to key and item to item of JSON objects and arrays, for the readers of vocabularies.
 
-The functions return positions like those of json_lexer.
+Like those of json_lexer, the functions return positions.
 """
 
 from libc.stdint cimport uint8_t

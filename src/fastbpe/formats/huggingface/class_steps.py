@@ -267,7 +267,7 @@ def _with_bytes(settings: Settings, **more: Any) -> Built:
 
 
 _BERT_ROLES = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
-#: Roles of tokens that no file names, for BERT and its relatives.
+#: Settings of BERT and its relatives: tokens of roles that no file sets.
 BERT_SETTINGS = Settings(_BERT_ROLES)
 #: Classes of transformers 5 with the rules of BertTokenizer.
 BERT_CLASSES = (

@@ -55,7 +55,7 @@ CLEAN_UP = (
 
 
 def clean_up_steps() -> list[dict[str, Any]]:
-    """Return the JSON of decoder steps that replace these texts."""
+    """Return the JSON of decoder steps that replace the texts in CLEAN_UP."""
     replacing = ({"type": "Replace", "pattern": {"String": old}, "content": new} for old, new in CLEAN_UP)
     return [{"type": "Fuse"}, *replacing]
 

@@ -288,7 +288,7 @@ def _types(
         [vocabulary.get(name, -1) for name in _BYTE_NAMES] if model.get("byte_fallback", bool, False) else []
     )
     named = [i for i in byte_ids if i >= 0]
-    # A byte of ASCII falls back to nothing if its character is a token.
+    # A byte of ASCII needs no byte token if its character is a token.
     missing = [byte for byte, i in enumerate(byte_ids) if i < 0 and not (byte < 128 and chr(byte) in vocabulary)]
     if named and missing:
         name = _BYTE_NAMES[missing[0]]

@@ -125,7 +125,7 @@ def make(options: Mapping[str, Option], values: Mapping[str, Any], unknown: byte
 
 
 def read(options: Mapping[str, Option], message: bytes) -> Spec:
-    """Read the spec in a message. If an option occurs twice, the last value counts.
+    """Read the spec in a message. If an option occurs twice, the last value counts; a list gets all values.
 
     Raises:
         protobuf.Damaged: the bytes are not a message, or have too many fields.
