@@ -47,7 +47,7 @@ class Lines:
 
     def texts(self) -> Sequence[Document]:
         """Parse the lines; blank and skipped ones have no text in the result."""
-        # Of lines that the fast reader does not understand, the text is None; `others` has their index and bytes.
+        # The text is None for a line that the fast reader does not understand; `others` has its index and bytes.
         texts, others = texts_of_lines(self.load(), self.field)
         if not others:
             return cast("Sequence[Document]", texts)

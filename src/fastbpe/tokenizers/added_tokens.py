@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class AddedTokens:
     """Added tokens by id.
 
-    A token of the vocabulary keeps its id. Each call of `add` numbers its other tokens, starting after the
-    greatest id so far.
+    A token of the vocabulary keeps its id. Each call of `add` gives its other new tokens ids from the
+    model's size on, or from one past the greatest added id if that is higher.
 
     Attributes:
         tokens: id → token.

@@ -152,7 +152,7 @@ class ParityBpeTrainer:
         Raises:
             ValueError: there is no language, or there are not as many dev_iterators as train_iterators.
             RuntimeError: a ratio is not positive and finite, or not given for each language; or the variant is
-                "window", and the window is 0 or alpha is not positive and finite.
+                "window", and window_size is 0 or alpha is not positive and finite.
             TypeError: an argument, or an item of an iterable, has the wrong type.
             ImportError: fastbpe cannot run the normalizer or pre-tokenizer.
 

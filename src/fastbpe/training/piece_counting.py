@@ -66,8 +66,8 @@ def count_pieces(
             only.
         neighbours: "count" – with superwords=Superwords(…): count pairs of neighbouring tokens, not runs.
             `PieceCounts`: the sum of such counts, without rare ones (`pruned`) – count runs, cut between
-            neighbours that are not in it. Cut runs need far less memory. `train` learns the same superwords from
-            the sum of these runs as from whole ones, or raises an error if too many neighbours were left out.
+            neighbours that these counts lack. Cut runs need far less memory. `train` learns the same superwords
+            from the sum of these runs as from whole ones, or raises an error if too many neighbours were left out.
             None: runs are whole.
         progress: bool, function or None – as for `train`; the one phase is "counting".
         **options: in all modes, the options of `train` for reading the source: num_threads, max_memory_bytes,

@@ -261,8 +261,7 @@ def plain_special(
         added: all added tokens of a vocabulary.
         find: function from a token, in GPT-2's byte characters, to its id in the vocabulary, or else to its second
             argument.
-        ordinary: ids of ordinary tokens; at least the ids of added tokens, and of ordinary tokens with the same
-            text.
+        ordinary: ids of ordinary tokens; at least of those with the id or the text of an added token.
     """
     special, others = {}, []
     for token in added:
