@@ -68,8 +68,8 @@ def test_random_folders_have_the_ids_of_transformers(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("lines", "config", "said"),
     [
-        ("A\nA\n<unk>", {}, "each line must have another token, without white space"),
-        ("A\n\n<unk>", {}, "each line must have another token, without white space"),
+        ("A\nA\n<unk>", {}, "each line must have a different token, without white space"),
+        ("A\n\n<unk>", {}, "each line must have a different token, without white space"),
         ("A\n<cls>", {}, "it lacks the unk_token '<unk>'"),
         ("A\n<unk>", {"eos_token": None}, "puts the eos token around texts, but no file names one"),
         ("A\n<unk>", {"added_tokens_decoder": {"9": {"content": "<x>"}}}, "the ids of added tokens do not follow"),

@@ -100,3 +100,9 @@ def test_errors_of_methods_are_stocks() -> None:
     ):
         expected = outcome(lambda: call(stock))  # noqa: B023  # called at once
         assert outcome(lambda: call(ours)) == expected  # noqa: B023
+
+
+def test_methods_may_be_called_in_any_order() -> None:
+    ours, stock = accelerate(make("small_bytes"))(TEXT), make("small_bytes")(TEXT)
+    for name, *args in (("char_to_token", 3), ("tokens",), ("word_ids",), ("sequence_ids",), ("token_to_word", 2)):
+        assert getattr(ours, name)(*args) == getattr(stock, name)(*args)

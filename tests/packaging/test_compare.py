@@ -116,7 +116,7 @@ def test_zoo(files: list[str], tmp_path: Path) -> None:
 def test_transformers(files: list[str], tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     found = rows(tmp_path, "transformers", *files, "--rounds", "1", "--threads", "1")
-    assert len(found) == 13
+    assert len(found) == 16
     assert all(len(row["results"]) > 1 for row in found)
 
 

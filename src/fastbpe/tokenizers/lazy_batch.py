@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fastbpe.huggingface.columns import Layout, lay_out, put_frame
 from fastbpe.huggingface.encoding import Encoding
 from fastbpe.huggingface.inputs import Inputs
@@ -96,8 +94,8 @@ class Batch:
                 self._layout,
                 None,
                 of_words=self._words,
-                offsets=partial(offsets_of, self._setup, self._plan),
-                words_of=partial(words_of, self._setup),
+                offsets=lambda: offsets_of(self._setup, self._plan),
+                words_of=lambda text, ids: words_of(self._setup, text, ids),
                 names=self._setup.names,
             )
         return self._columns.column(name, i, encoding.ids)

@@ -21,7 +21,7 @@ _METHODS = (
     *("tokens", "sequence_ids", "word_ids", "token_to_sequence", "token_to_word", "word_to_tokens"),
     *("token_to_chars", "char_to_token", "word_to_chars", "char_to_word"),
 )
-_READ = ("ids", "words", "offsets")  # columns that these methods read, besides tokens and sequences
+_READ = ("ids", "tokens", "words", "offsets")  # columns that these methods read
 
 
 def readings_of(call: Call) -> list[Encoding]:

@@ -89,7 +89,7 @@ def test_text_that_the_normalizer_does_not_change_must_keep_its_ids(
     tokenizer = with_normalizer(type="Lowercase")
     monkeypatch.setattr("fastbpe.tokenizer.export.dropped_parts.make_change", lambda _: lambda text: text)
     with pytest.raises(
-        FormatError, match=r"without the normalizer .*although the normalizer leaves this text as it is"
+        FormatError, match=r"without the normalizer; .*although the normalizer leaves this text as it is"
     ):
         tokenizer.export(tmp_path / "a.gguf", drop=["normalizer"])
     assert not [*tmp_path.iterdir()]
