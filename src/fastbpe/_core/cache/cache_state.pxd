@@ -34,7 +34,7 @@ cdef enum:  # values of Entry.n_ids
 cdef struct Gap:
     # A position in the output that depends on pending pieces.
     size_t position  # number of ids before it in the output, without those that gaps will get
-    size_t* count_out  # where to store the number of ids before this position; NULL: a pending piece fills it
+    size_t* count_out  # where to store the number of ids up to here; NULL: the ids of a pending piece go here
     size_t pending_piece  # number of that piece
 
 

@@ -7,8 +7,9 @@ the output. fill_gaps() merges the pending pieces, stores them in the cache and 
 with one copy of everything after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
 
 Each pending piece has a number. If a piece with a key occurs again while it is pending, its new gap gets the same
-number, which its entry in the first table (PENDING) contains. Such an entry is valid only if its batch is the current one (cache.n_settled). An older one is void: moves within
-the table may have taken it out of its probe sequence, so that the merged piece did not replace it.
+number, which its entry in the first table (PENDING) contains. Such an entry is valid only if its batch is the
+current one (cache.n_settled). An older one is void: moves within the table may have taken it out of its probe
+sequence, so that the merged piece did not replace it.
 """
 
 # Tried and dropped: groups of 256 pieces: no gain. Sorting pieces by length first: the sort takes the time it saves.

@@ -35,7 +35,7 @@ cdef inline Entry* find_short(const Cache* cache, const Probe* probe) noexcept n
 cdef inline bint victim_place(Cache* cache) noexcept nogil:
     """Choose which of a line's two entries to evict, 0 or 1, in turn.
 
-    If the choice depended on the piece, two frequent pieces could evict each other for ever.
+    If the choice depended on the piece, two frequent pieces could evict each other again and again.
     """
     cache.turn = not cache.turn
     return cache.turn

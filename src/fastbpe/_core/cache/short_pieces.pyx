@@ -35,8 +35,8 @@ cdef enum:
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
     """Tell whether the first table should grow: it is half full, or being small has cost as much as growing would.
 
-    A large table grows only at 11/16, since fresh memory is slow. A table that is less than a quarter full never
-    grows because of its cost: some frequent pieces share a line in a table of any size.
+    A large table grows only at 11/16, since fresh memory is slow. The cost does not count while a
+    table is less than a quarter full: some frequent pieces share a line in a table of any size.
     """
     cdef size_t full = cache.n_entries // 2 if cache.n_entries < LARGE_ENTRIES else cache.n_entries // 16 * 11
     return cache.n_used >= full or (cache.cost >= cache.n_entries and cache.n_used >= cache.n_entries // 4)
@@ -140,9 +140,10 @@ cdef int grow_entries(Cache* cache) except -1 nogil:
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
     """Move the entries of an old table of n_old entries into the cache's table, which now has n_new.
 
-    Both may be the same memory; then the entries after the old ones are zeros. Growth in place works because the
-    low bits of a hash are the home line: the entries of PROBED_LINES old lines stay in these lines, or move to new
-    lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at a time.
+    The tables may start at the same address; then the entries after the old ones are zeros. Growth in place works
+    because the low bits of a hash are the home line: the entries of PROBED_LINES old lines stay in these lines, or
+    move to new lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at a
+    time.
     """
     cdef Entry[2 * PROBED_LINES] moved
     cdef size_t i, k

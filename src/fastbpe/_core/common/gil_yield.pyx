@@ -14,7 +14,7 @@ from fastbpe._core.common.interrupts cimport now
 
 import sys
 
-# Both are protected by the GIL and shared by all threads. Not used without a GIL.
+# The GIL protects these two variables, which all threads share. They are not used without a GIL.
 cdef double _released = 0  # monotonic time of the last release by any thread, in seconds
 cdef double _period = 0  # seconds between two releases; 0: the first call releases at once
 

@@ -34,7 +34,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
     """Hash n bytes to 64 bits.
 
     Up to 16 bytes, the size of nearly all pieces, take two loads, which may overlap, and no loop. The seed enters
-    before the first byte, so nobody can choose bytes that collide without knowing it. Tables that are stored in
+    before the first byte, so nobody who does not know it can choose bytes that collide. Tables that are stored in
     files use seed 0.
     """
     cdef uint64_t a, b, h = n * GOLDEN_RATIO + seed

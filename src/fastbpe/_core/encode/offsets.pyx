@@ -258,7 +258,7 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
 
 
 def numbers_of_words(list ends not None):
-    """Return the number of its piece for each id. ends: number of ids up to the end of each piece."""
+    """Return, for each id, the number of its piece. ends: number of ids up to the end of each piece."""
     cdef list numbers = []
     cdef Py_ssize_t number, start = 0, end
     for number, end in enumerate(ends):

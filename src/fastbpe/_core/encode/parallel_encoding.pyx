@@ -34,7 +34,7 @@ from fastbpe._utils.threads import start_beside
 
 cdef enum:
     JOB_UNITS = 1 << 17  # units of the small texts in a job, and of a part of a long text
-    SPARE_ITEMS = 1 << 10  # list items in addition to one per byte: nearly always enough
+    SPARE_ITEMS = 1 << 10  # list items in addition to the estimate: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
     MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
     UNITS_PER_ID = 3  # estimate: slightly more than English needs, less than some languages need
@@ -220,7 +220,7 @@ cdef class Jobs:
 
         A thread counts itself in _n_working and then checks _stopped; this function does it in the opposite order.
         So a thread that starts later finds nothing to do. Futures would not work: a signal inside one may leave
-        its lock locked for ever, with a thread waiting for it.
+        its lock locked forever, with a thread waiting for it.
         """
         cdef object interrupt = None
         set_flag(&self._stopped)

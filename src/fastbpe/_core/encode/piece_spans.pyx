@@ -159,7 +159,10 @@ cdef int _merge_characters(
 
 
 cdef bint _is_its_text(const Tables* tables, uint32_t token, const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether tokenizers shows a token as its text: Unigram's unknown token, unless its bytes have tokens."""
+    """Tell whether tokenizers shows the text of a token instead of its name.
+
+    It does so for Unigram's unknown token, unless all bytes of the text have tokens.
+    """
     cdef size_t i
     if tables.segmenting == NULL or tables.segmenting.kind != UNIGRAM or token != tables.spelling.unknown_id:
         return False
@@ -230,7 +233,7 @@ cdef int _add_spans_of_ids(
     for k in range(ends.n):
         end = ends.items[k] & ~UNMATCHED
         if k + 1 < ends.n and not (ends.items[k] | ends.items[k + 1]) & UNMATCHED:
-            continue  # an id may belong to both pieces
+            continue  # an id may belong to this piece and the next
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1

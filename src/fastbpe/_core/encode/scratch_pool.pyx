@@ -276,7 +276,7 @@ cdef void _reset(Scratch* scratch) noexcept nogil:
 
 
 cdef void _trim(Scratch* scratch) noexcept nogil:
-    """Free the buffers that have grown large, so that a long text does not take memory for ever."""
+    """Free the buffers that have grown large, so that the pool does not keep the memory for a long text."""
     if scratch.ids.capacity > MAX_KEPT_IDS:
         ids_free(&scratch.ids)
     if scratch.other_ids.capacity > MAX_KEPT_IDS:

@@ -136,7 +136,7 @@ cdef class Merged:
         self._ends.n += job._ends.n
 
     def append_part(self, Merged part not None, size_t start):
-        """Append the ids of the next part of a sequence, and join both; return False if they have no common token.
+        """Join the ids of the next part of a sequence to the ids so far; return False without a common token.
 
         part: the ids of items[start:]. The first part of a sequence is joined to nothing.
         """

@@ -1,7 +1,7 @@
 """Guard of untrusted text: replaces special ids that merging may still produce.
 
-Special tokens are not searched for in untrusted text. But if the trained vocabulary has the same bytes as a
-special token, merging still produces its id.
+Special tokens are not searched for in untrusted text. But if the trained vocabulary contains a special token,
+merging still produces its id.
 """
 
 cimport cython

@@ -23,7 +23,7 @@ from fastbpe.errors import VocabularyError
 
 cdef enum:
     N_CODE_POINTS = 0x110000
-    MAX_SYMBOLS = (1 << 21) - 1  # ids of a ranked table, minus one for characters without a token
+    MAX_SYMBOLS = (1 << 21) - 1  # numbers of 21 bits (RANKED_BITS), minus one for characters without a token
     SPACE = 0x20
     METASPACE = 0x2581
 

@@ -1,7 +1,7 @@
 """Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
 
 A Vocabulary builds no tables. It uses four buffers, from table_builder.build_tables() or from a memory-mapped
-file, checks that no look-up can read outside of them or loop for ever, and keeps them alive. `SpelledSymbols` says
+file, checks that no look-up can read outside of them or loop forever, and keeps them alive. `SpelledSymbols` says
 how to spell base symbols that are characters.
 """
 
@@ -134,7 +134,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int _check(self, bint drops_bytes) except -1:
-        """Check that no look-up can read outside the buffers or loop for ever.
+        """Check that no look-up can read outside the buffers or loop forever.
 
         Also fills the fields that result from these checks.
         """

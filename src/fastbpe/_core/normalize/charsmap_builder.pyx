@@ -61,9 +61,9 @@ def build_trie(list keys not None, list values not None, size_t max_nested=0):
 
     keys: list of bytes – sorted, distinct, without NULs, each of 1 to 4,096 bytes; at least one.
     values: list of int – value of each key, below 2**31.
-    max_nested: maximum number of keys of which each is a prefix of the next; 0: no limit.
+    max_nested: maximum length of a chain of keys, each a prefix of the next; 0: no limit.
 
-    Raises ValueError if a key is too long, or more than max_nested keys are such a chain.
+    Raises ValueError if a key is too long, or more than max_nested keys form such a chain.
     """
     cdef Nodes nodes
     cdef Layout* layout = <Layout*> calloc(1, sizeof(Layout))

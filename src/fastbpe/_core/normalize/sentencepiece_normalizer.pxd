@@ -62,7 +62,7 @@ cdef class Normalizing:
     cdef readonly bint prefix_first  # the same, only at the beginning of a text
     cdef readonly SpecialMatcher symbols  # user-defined symbols; None: no such symbols
     cdef readonly bint cuttable  # a letter or number before a space ends a word: a safe cut is between them
-    cdef readonly Normalizer to_spaces  # if there is no normalizer: for U+2581 when spans are requested
+    cdef readonly Normalizer to_spaces  # without a normalizer: turns U+2581 into spaces if spans are requested
     cdef readonly bint as_tokenizers  # return the spans of tokenizers; False: sentencepiece's
     cdef readonly bint removes_spaces  # the normalizer makes one space of several
     cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids do not change

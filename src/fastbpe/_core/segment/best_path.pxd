@@ -14,7 +14,7 @@ cdef struct Step:
     # The best path to a position in a text, in float.
     float total
     uint32_t next  # during the search: start of the last token of the best path to here; NONE: no path leads here;
-    # after it: end of the token that begins here, if it is on the path through the text
+    # after the search: end of the token that begins here, if it is on the path through the text
     uint32_t id  # id of the last token; NONE: an unknown character
 
 

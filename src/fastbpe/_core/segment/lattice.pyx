@@ -5,8 +5,8 @@ before it, so rounding may choose another path.
 
 The n best paths come from an A* search from the end: a hypothesis is a path to the end of the text, and its
 priority is the best total of any whole path that ends with it, which Viterbi's algorithm has computed. Equal
-priorities come out in the order of the binary heap of GNU's libstdc++, with its limits on hypotheses:
-sentencepiece's order on Linux.
+priorities come out in the order of the binary heap of GNU's libstdc++, as in sentencepiece on Linux. The limits on
+hypotheses are sentencepiece's, too.
 """
 
 from libc.math cimport INFINITY, exp, log1p
@@ -378,7 +378,7 @@ cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths
 
     state: state of the random numbers; updated.
     """
-    # By position: log of the sum over the paths to it.
+    # By position: log of the sum of exp(alpha times total) over the paths to it.
     cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))
     cdef double* weights = <double*> malloc((lattice.n_nodes + 1) * sizeof(double))
     cdef size_t at, i, n, first

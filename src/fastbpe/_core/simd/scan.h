@@ -214,7 +214,7 @@ FB_INLINE void fb_avx512_sets(__m512i v, const fb_words *w, uint64_t *before, ui
 #undef fb_avx512_put
 FB_TARGET_END
 
-/* The same on processors with VBMI2, which can compress bytes. */
+/* The AVX-512 scanners on processors with VBMI2, which can compress bytes. */
 FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")
 
 /* Do the same as fb_put, sixteen at a time: a block has about twelve ends. */

@@ -109,7 +109,7 @@ cdef inline uint8_t _meaning_of_escape(uint8_t letter) noexcept nogil:
 
 
 cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
-    """Read four hexadecimal digits; a value above 0xFFFF if they are not."""
+    """Read four hexadecimal digits; return a value above 0xFFFF if one is not a hexadecimal digit."""
     cdef uint32_t value = 0, digit
     cdef int i
     for i in range(4):

@@ -13,10 +13,10 @@ cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, Cu
 
 
 cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
-    """Index of a border in a table of borders, from the bytes or characters next to it. Non-ASCII: one class."""
+    """Index of a border in a table of borders, from the bytes or characters beside it; all non-ASCII are one."""
     return min(before, <uint32_t> 0x80) << 8 | min(behind, <uint32_t> 0x80)
 
 
 cdef inline size_t safe_cut_near(const Text* text, size_t start, size_t near) noexcept nogil:
-    """Find the safe cut before a space or stop that is nearest to a position; see safe_cut()."""
+    """Return the last safe cut before a space or stop up to `near`, or else the next one; see safe_cut()."""
     return safe_cut(text, start, near, text.n, BEFORE_SPACE_OR_STOP)

@@ -106,7 +106,7 @@ cdef inline bint _is_safe_utf8(const uint8_t* data, size_t i) noexcept nogil:
 
 
 cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
-    """Do the work of _is_safe_utf8() for a str. No cut is next to a surrogate, half of some character."""
+    """Do the work of _is_safe_utf8() for a str. No cut is next to a surrogate, which is half a character."""
     cdef uint32_t before = data[i - 1], after = data[i]
     if before >> 11 == 0x1B or after >> 11 == 0x1B or before > 0x10FFFF or after > 0x10FFFF:
         return False
@@ -163,11 +163,11 @@ def last_safe_cut(text, const uint8_t[::1] crossed=None):
 
 
 def nearest_safe_cut(text, size_t start, size_t near):
-    """Find the safe cut before a space or stop that is nearest to a position; the text's length without one.
+    """Return the last safe cut before a space or stop up to a position, or else the next, or else the length.
 
     text: a str, whose cuts are counted in characters, or bytes of UTF-8.
     start: the cut is after it.
-    near: at or after start. The function takes the last cut up to it, or else the next one.
+    near: the position, at or after start.
     """
     cdef Text view
     text_of(text, &view)

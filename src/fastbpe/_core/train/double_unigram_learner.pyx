@@ -61,8 +61,8 @@ cdef struct Hypothesis:
 cdef struct Work:
     # Memory of one thread. Initialize with zeros; free with _work_free().
     Lattice lattice
-    double* before  # by position: log of the sum over the paths to it
-    double* behind  # by position: log of the sum over the paths from it
+    double* before  # by position: log of the sum of exp(total) over the paths to it
+    double* behind  # by position: log of the sum of exp(total) over the paths from it
     size_t n_places
     double* best  # by node: total of the best path up to its end
     int32_t* back  # by node: the node before it on that path
@@ -394,7 +394,7 @@ cdef class DoubleUnigramLearner:
 
 
 def add_doubles(array.array total not None, array.array part not None):
-    """Add to each number of an array of doubles the number of another."""
+    """Add the doubles of `part` to those of `total`, index by index."""
     cdef size_t i, n = <size_t> len(total)
     if <size_t> len(part) != n:
         raise ValueError(f"cannot add an array of length {len(part)} to an array of length {n}")

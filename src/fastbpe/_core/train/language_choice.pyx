@@ -115,9 +115,10 @@ cdef class LanguageChoice:
     cdef int _choose_within_window(self) noexcept nogil:
         """Choose the neediest language that the window has room for.
 
-        If the window has room for no language, tokenizers chooses the least needy language; but if a language is
-        exhausted, it chooses the first language, exhausted or not. If the window has no room for that language and
-        a later language is exhausted, tokenizers searches forever; this function then chooses the neediest.
+        If the window has room for no language with pairs left, tokenizers chooses the least needy of them; but if
+        a language is exhausted, it chooses the first language, exhausted or not. If the window has no room for the
+        first and a later language is exhausted, tokenizers searches forever; this function then chooses the
+        neediest.
         """
         cdef int neediest = self._neediest(), found = neediest, last = neediest
         while found != NOBODY:

@@ -9,8 +9,8 @@ cdef enum:
 
 cdef struct PathSums:
     # Memory of add_expected(). All 0 at first.
-    float* before  # by position: log of the sum over paths to it
-    float* behind  # by position: log of the sum over paths from it
+    float* before  # by position: log of the sum of exp(total) over the paths to it
+    float* behind  # by position: log of the sum of exp(total) over the paths from it
     size_t capacity
 
 

@@ -115,7 +115,7 @@ cdef inline float _log_add(float a, float b) noexcept nogil:
         low, high = <float> (sum - CURVE_ERROR), <float> (sum + CURVE_ERROR)
         if low == high:
             return low
-    # sentencepiece ignores the smaller one if it is less by NEGLIGIBLE.
+    # sentencepiece ignores the smaller one if it is less by more than NEGLIGIBLE.
     if most > least + NEGLIGIBLE:
         return most
     return <float> (<double> most + log1p(exp(<double> difference)))

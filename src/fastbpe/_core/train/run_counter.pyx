@@ -38,8 +38,8 @@ cdef class NeighbourCounts:
     """Counts of neighbours among ids, none too low; shared by several threads.
 
     n_ids: number of ids.
-    n_bytes: approximate number of bytes of text to count. The counts take from half of that to all of it, at least
-        32 KB and at most 256 MB.
+    n_bytes: approximate number of bytes of text to count. The counts take from n_bytes / 2 to n_bytes, but at
+        least 32 KB and at most 256 MB.
 
     Attributes:
         weight: int – amount by which each pair counts from now on. Initially 1.

@@ -307,13 +307,13 @@ cdef class SeedFinder:
         return self._may_be(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data), 1)
 
     def strings(self):
-        """List the strings with their counts, in no order."""
+        """List the strings with their counts, in no particular order."""
         return self._found.items()
 
     # The best
 
     cdef size_t _order(self, Keyed* order, size_t n_best) noexcept nogil:
-        """Order the strings by score: best first, longer ones before shorter ones, then by their bytes.
+        """Order the strings: best score first, of equal scores longer ones first, then by their bytes.
 
         order: space for all strings; `at` receives their indices.
 

@@ -418,7 +418,7 @@ cdef class CountedSentences:
         return word.n_bytes == n + 1 and memcmp(self._words.arena + word.start, last, n) == 0
 
     cdef int _write(self, Buffer* out, size_t i) except -1 nogil:
-        """Replace out by word i, with U+2585 for characters outside the alphabet and without a sentence's end mark."""
+        """Replace `out` by word i, with U+2585 for characters outside the alphabet and without an end mark."""
         cdef const PieceCount* word = &self._words.pieces[i]
         out.n = 0
         return self._alphabet.add(out, self._words.arena + word.start, word.n_bytes - self._ends_sentence(i))

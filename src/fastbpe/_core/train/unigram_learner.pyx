@@ -379,7 +379,7 @@ cdef inline uint64_t _worst_last(float loss) noexcept nogil:
 
 
 def add_floats(total not None, part not None):
-    """Add to each number of an array of floats the number of another."""
+    """Add the floats of `part` to those of `total`, index by index."""
     cdef float[::1] to = memoryview(total).cast("B").cast("f")
     cdef const float[::1] added = memoryview(part).cast("B").cast("f")
     cdef Py_ssize_t i
