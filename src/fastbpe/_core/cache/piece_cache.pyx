@@ -22,7 +22,8 @@ little longer than making its entry, and entries of tokens that do not occur in 
 #   no gain.
 # Tried and dropped: a second table for counting, with 8 bytes per piece: it would take 128 KB per thread and gain
 #   little (measured in benchmarks/records/2026-11-25-token-work.md).
-# Tried and dropped: writing the items of the list during the look-up, without an array of ids: slower for short texts.
+# Tried and dropped: writing the items of the list during the look-up, without an array of ids: slower for short
+#   texts.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -240,7 +241,7 @@ cdef int _append_short(
     if may_defer(tables, length):
         return defer_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
-    # In a vocabulary of characters a piece may have no ids, or more ids than bytes: such a piece is not kept.
+    # In a vocabulary of characters a piece may have no ids, or more than SHORT_BYTES: it is then not kept.
     if 0 < out.n - before <= SHORT_BYTES:
         keep_short(cache, probe, out.items + before, out.n - before)
     return 0

@@ -6,7 +6,8 @@ entries may move among them. When all eight entries are in use, a new piece evic
 """
 
 # Tried and dropped: a second, smaller table for pieces of up to 7 bytes: waits longer for memory than one table.
-# Tried and dropped: finding the free slot of a line without a branch: slower, since it always reads the next line too.
+# Tried and dropped: finding the free slot of a line without a branch: slower, since it always reads the next line
+#   too.
 # Tried and dropped: evicting only entries that are not in their home line: no gain.
 # Tried and dropped: doubling the table instead of growing it fourfold: slower with a cold cache.
 # Tried and dropped: one table for two threads: fewer misses, but not faster in total.

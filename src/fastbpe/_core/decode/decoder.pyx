@@ -1,7 +1,8 @@
 """Decodes ids to bytes and text.
 
 The first pass reads the ids, checks them and sums up the sizes of their tokens (id_reader). Then one object of the
-exact size is allocated, and a second pass, without the GIL, copies the tokens into it (token_slots).
+exact size is allocated, and a second pass copies the tokens into it (token_slots), without the GIL if they are
+many.
 """
 
 # Tried and dropped: a first pass that reads token lengths from a table of two bytes per id: no gain.
@@ -171,7 +172,10 @@ cdef class Decoder(IdReader):
         return "".join(texts)
 
     cdef int _find_beginning(self, const Ids* ids, Sums* sums, Beginning* beginning, FirstForms firsts=None) except -1:
-        """Find the leading spaces to leave out, or the first token's form, and adapt the sums. firsts: see decode()."""
+        """Find the leading spaces to leave out, or the first token's form, and adapt the sums.
+
+        firsts: see decode().
+        """
         memset(beginning, 0, sizeof(Beginning))
         beginning.data = b""
         if firsts is not None:
@@ -322,7 +326,7 @@ cdef class Decoder(IdReader):
     cdef object _make_texts(
         self, Decoding decoding, list texts, const char* errors, list out, int unknown, FirstForms firsts
     ):
-        """Append the strs of all items to `out`; those to be filled by threads are still empty.
+        """Append the strs of all items to `out`; those that threads will fill are not filled yet.
 
         Stops at the first error and returns it. Returns None if there is no error.
         """

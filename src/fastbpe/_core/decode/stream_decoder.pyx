@@ -268,7 +268,7 @@ cdef class StreamDecoder:
         if n == 0:
             if self._state.is_start and not self._strips_all and value in self._space_keepers:
                 self._state.is_start = False
-            # Bytes before and after a control symbol never form one character.
+            # Unless _joins is set, bytes before and after an empty token never form one character.
             return "" if self._joins else self._decode(NULL, 0, True)
         if self._state.is_start:
             if value in self._first_texts:

@@ -86,8 +86,8 @@ cdef inline bint slot_add(const TokenSlot* slots, uint64_t n_ids, uint64_t token
 
     Returns False and leaves the sums unchanged if token_id, which may be any number, is not a token.
     """
-    # Tried and dropped: one test for both kinds of tag, pointers instead of indices in the loop of read_ints (the sums
-    # no longer fit into registers): slower. Prefetching ints 24 positions ahead: no difference.
+    # Tried and dropped: one test for both kinds of tag, pointers instead of indices in the loop of read_ints (the
+    # sums no longer fit into registers): slower. Prefetching ints 24 positions ahead: no difference.
     cdef const TokenSlot* slot
     cdef const LongToken* token
     if token_id >= n_ids:

@@ -324,7 +324,7 @@ cdef class TokenEncoder:
     ) except -1 nogil:
         """Normalize, encode and measure a text.
 
-        Requires: out._normalized is empty, and its with_offsets is set.
+        Requires: out._normalized is empty; its with_offsets tells whether to record offsets.
         """
         cdef Normalized* normalized = &out._normalized.text
         if self._normalizer.run(data, n, normalized) != 0:

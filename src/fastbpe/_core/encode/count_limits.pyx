@@ -57,7 +57,7 @@ cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
 
 
 def takes_plain_text(Pipeline pipeline not None):
-    """Tell whether text is only split and merged, so that its tokens contain exactly its bytes."""
+    """Tell whether text is only split and merged: its tokens contain all bytes that the pattern does not drop."""
     return pipeline.is_plain
 
 

@@ -196,7 +196,7 @@ cdef class Pipeline:
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch
     ) except -1 nogil:
-        """Transcode units start to end to UTF-8, refuse disallowed tokens, and encode the rest."""
+        """Transcode units start to end to UTF-8, raise for a disallowed token, and encode the text."""
         cdef const uint8_t* data
         cdef size_t n = end - start
         if n > 2 * STRETCH_UNITS and not scratch.counts_only:

@@ -337,8 +337,9 @@ cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
 cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil:
     """Move ids to the end of a hidden list without the GIL, while the processor's caches hold them.
 
-    Returns False if the list lacks capacity or an int does not exist yet; then `ids` keeps those that are left,
-    and the caller must append them under the GIL. Taking the GIL for each group of ids might wait 5 ms each time.
+    Returns False if the list lacks capacity or an id is not below Ints.n_row; then `ids` keeps those that are
+    left, and the caller must append them under the GIL. Taking the GIL for each group of ids might wait 5 ms each
+    time.
 
     Requires: the list is hidden and no other thread uses it.
     """

@@ -8,7 +8,8 @@ code-point vocabularies and tied priorities.
 """
 
 # Tried and dropped: merging one piece after another: slower, since each waits for slots of the pair table.
-# Tried and dropped: both slots of a step in one vector, four ids collected at a time, single loads of symbols: no gain.
+# Tried and dropped: both slots of a step in one vector, four ids collected at a time, single loads of symbols: no
+#   gain.
 # Tried and dropped: letting finished pieces keep taking turns, which saves a branch per piece: slower.
 # Tried and dropped: a separate cache line for the pairs at the ends of pieces: slower.
 
@@ -52,7 +53,10 @@ cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").enc
 
 
 def use_path(str path not None):
-    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best. For tests, while nothing encodes."""
+    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best.
+
+    For tests, while nothing encodes.
+    """
     global _merge
     _merge = fb_choose_merge(path.encode())
 

@@ -91,7 +91,9 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 
 
 cdef bint _fill(const Ranking* ranking, list unmade, bint whole_piece_first) except -1:
-    """Put the merge that makes each token into the pair table. Returns False if the merges are not in the order of ids.
+    """Put the merge that makes each token into the pair table.
+
+    Returns False if the merges are not in the order of ids.
 
     unmade: receives the tokens of several bytes for which no merge is certain to make them. Those that have merges
         are marked as unsure. If whole_piece_first is False, the function returns False at such a token, and at a
@@ -209,7 +211,8 @@ cdef bint _mark_containing(const Ranking* ranking, list unsure) except -1:
     cdef uint32_t i, k, start, length, at, n_left, needle, n = <uint32_t> len(unsure)
     cdef uint64_t n_compared = 0
     cdef const uint8_t* text
-    # Linked lists of unsure tokens that begin with the same two bytes. A link is 1 + index in `unsure`; 0 ends a list.
+    # Linked lists of unsure tokens that begin with the same two bytes. A link is 1 + index in `unsure`; 0 ends the
+    # list.
     cdef uint32_t* heads = <uint32_t*> calloc(1 << 16, sizeof(uint32_t))
     cdef uint32_t* chains = <uint32_t*> calloc(2 * n, sizeof(uint32_t))
     if heads == NULL or chains == NULL:

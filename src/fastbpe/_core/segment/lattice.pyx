@@ -27,7 +27,7 @@ cdef enum:
     # sentencepiece's limits
     MAX_AGENDA = 10000
     MIN_AGENDA = 512
-    MAX_LIVING = 100000  # hypotheses to keep
+    MAX_LIVING = 100000  # number of new hypotheses after which the agenda shrinks
     MAX_HYPOTHESES = 500000
     MAX_SHRINKS = 10
     MAX_NODES = 1 << 30

@@ -8,7 +8,7 @@
 
 #include "utf8.h"
 
-enum { FB_MAX_CLASSES = 4, FB_FEW_BYTES = 8 }; /* number of ASCII characters before others that is not worth a block */
+enum { FB_MAX_CLASSES = 4, FB_FEW_BYTES = 8 }; /* fewest ASCII characters before others that are worth a block */
 
 typedef struct {
     int n_classes;                     /* including class 0, the characters that the pattern does not match */

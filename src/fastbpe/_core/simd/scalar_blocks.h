@@ -4,7 +4,7 @@
  * position, add up to eight masks of eight bits. A transposition of eight such sums makes the masks of the block.
  * Other characters are split one by one (pieces.h). Tried and dropped: masks made by a comparison of each byte for each
  * class: slower than pieces.h. */
-enum { FB_WORTH_BYTES = 24 }; /* number of ASCII characters before others that is worth a block */
+enum { FB_WORTH_BYTES = 24 }; /* fewest ASCII characters before others that are worth a block */
 
 #define FB_RANGE(c, first, last) ((uint64_t)((c) >= (first) && (c) <= (last)))
 #define FB_SIGNS(c) \

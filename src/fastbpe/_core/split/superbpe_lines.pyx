@@ -24,7 +24,9 @@ cdef enum:
     SPACE = 0x20
 
 
-cdef uint8_t[1 << 16] _passes  # by first byte << 8 | second: no match begins at the first; both ASCII, or the first a letter
+# By first byte << 8 | second: 1 if no match begins at the first, which is ASCII. Before a second byte that is not
+# ASCII, only letters and white space other than a space get 1.
+cdef uint8_t[1 << 16] _passes
 
 
 cdef int _fill_passes() except -1:

@@ -44,7 +44,10 @@ cdef bint _has_vectors = fb_has_vectors() and os.environ.get("FASTBPE_SIMD") != 
 
 
 def use_path(str path not None):
-    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best. For tests, while nothing encodes."""
+    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best.
+
+    For tests, while nothing encodes.
+    """
     global _has_vectors
     _has_vectors = fb_has_vectors() and path != "scalar"
 
@@ -235,7 +238,7 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint _find_inside(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
-        """Find the first token with FOUND_INSIDE that begins inside a match, the longest of those that begin there.
+        """Find the first token with FOUND_INSIDE inside a match, the longest of those that begin there.
 
         Ensures: on True, start, end, index and id of match are set; resume does not change.
         """

@@ -38,7 +38,10 @@ cdef fb_transcode_fn _transcode_blocks = fb_choose_transcode(os.environ.get("FAS
 
 
 def use_path(str path not None):
-    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best. For tests, while nothing encodes."""
+    """Choose the instruction set, as FASTBPE_SIMD does at import; "" chooses the best.
+
+    For tests, while nothing encodes.
+    """
     global _transcode_blocks
     _transcode_blocks = fb_choose_transcode(path.encode())
 

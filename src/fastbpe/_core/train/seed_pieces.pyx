@@ -347,7 +347,7 @@ cdef class SeedFinder:
         return <float> <uint64_t> piece.count * <float> n_characters
 
     cdef int _drop_worst(self) except -1:
-        """Keep KEPT_AFTER * n_kept of the best strings."""
+        """Keep the KEPT_AFTER * n_kept best strings."""
         cdef PieceTable kept = PieceTable()
         cdef const PieceCount* piece
         cdef size_t n = self._found.n_pieces, i
