@@ -143,8 +143,8 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
 
     The tables may start at the same address; then the entries after the old ones are zeros. Growth in place works
     because the low bits of a hash are the home line: the entries of PROBED_LINES old lines stay in these lines, or
-    move to new lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at a
-    time.
+    move to new lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at
+    a time.
     """
     cdef Entry[2 * PROBED_LINES] moved
     cdef size_t i, k

@@ -1,11 +1,11 @@
 /* Merges a batch of pieces of up to 63 bytes with AVX2 or AVX-512. merge_batch.pyx does the same, slower, without them.
  *
- * The symbols of a piece are in the lanes of a few vectors, in order, and the keys of their pairs in the lanes of as
- * many other vectors. A merge closes the gap in all of them, so that the neighbours of a symbol stay next to it. A key
- * is rank << 6 | lane: the minimum of all keys, found in a few instructions, tells which pair to merge and where. A
- * look-up of a pair compares all eight slots of a cache line at once. On both sides of a piece there is a symbol that
- * is in no pair (FB_NO_ID), so the ends of the piece need no special code. As in merge_batch.pyx, pieces take turns:
- * one is merged while the prefetched slots of the others arrive.
+ * The symbols of a piece are in the lanes of a few vectors, in order, and the keys of their pairs in the lanes of
+ * as many other vectors. A merge closes the gap in all of them, so that the neighbours of a symbol stay next to
+ * it. A key is rank << 6 | lane: the minimum of all keys, found in a few instructions, tells which pair to merge,
+ * and where. A look-up of a pair compares all eight slots of a cache line at once. On both sides of a piece there
+ * is a symbol that is in no pair (FB_NO_ID), so the ends of the piece need no special code. As in merge_batch.pyx,
+ * pieces take turns: one is merged while the prefetched slots of the others arrive.
  *
  * With AVX-512, short pieces are stored across vectors instead, one piece per lane: see columns_avx512.h. */
 #ifndef FASTBPE_MERGING_H
