@@ -246,7 +246,7 @@ def _check_same(mine: Mapping[str, Any], other: Mapping[str, Any]) -> None:
         if name == "symbols":
             names = sorted({*(a or ())} ^ {*(b or ())})
             raise TrainingError(
-                "the words were counted with symbols that differ from those of the options or other counts: "
+                "symbols differ between the words and the options or counts used with them: "
                 f"{', '.join(map(repr, names[:_N_SYMBOLS_SHOWN]))}{', …' if names[_N_SYMBOLS_SHOWN:] else ''}; "
                 "use the same control_symbols=, user_defined_symbols=, byte_fallback= and names such as "
                 "unk_piece=, or count the words again"

@@ -94,7 +94,7 @@ cdef enum:
     IDS_PER_LIST = 16  # cost of a list, in ids
     SHOWN_PER_TURN = 1 << 16  # lists to track between two sleeps
     PART_IDS = 1024  # ids to write to a list before its size is set, so that an exception leaves a valid list
-    MAX_SPARES = 32  # dropped arrays of a kind to keep: encode_files with 16 threads has up to 34 at a time
+    MAX_SPARES = 32  # dropped arrays of a kind to keep; encode_files with 15 threads has up to 32 at a time
     MIN_SPARE_BYTES = 1 << 18  # smallest array whose memory is kept; malloc reuses smaller ones well
     MAX_SPARE_BYTES = 1 << 25  # limit on the memory of all kept arrays of a kind
 
