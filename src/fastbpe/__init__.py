@@ -168,7 +168,8 @@ _LATER = {
 
 
 # Modules that are imported at first use, too. Each can be imported without the package that it serves, so that
-# `hasattr` and tools that look at every name work; a call that needs the package is an ImportError that names it.
+# `hasattr` and tools that look at every name work; a call that needs the package raises an ImportError that names
+# it.
 _DOORS = {"minbpe", "ray", "rustbpe", "sentencepiece", "spark", "tiktoken", "tokenizers", "transformers"}
 
 if "IPython" in _sys.modules:

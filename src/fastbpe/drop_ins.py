@@ -234,7 +234,7 @@ class _Finder(MetaPathFinder, Loader):
                 return ModuleSpec(fullname, self)
             if found is not None:
                 return found
-        # name= is fastbpe's module: `from tiktoken import x` would hide an error with the name of the original.
+        # name= is fastbpe's module: with the original's name, `from tiktoken import x` would hide this error.
         missing = f"fastbpe.{fullname}"
         raise ModuleNotFoundError(f"no module named {fullname!r}: {_way_out(name)}", name=missing)
 

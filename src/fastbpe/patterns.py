@@ -177,8 +177,8 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         r"\s{1,2}(?!\S)",
         r"\s{1}",
     ]),
-    # Youtu (2025): splits at Korean, East Asian signs, bopomofo, Chinese and Japanese; then o200k with single
-    # digits.
+    # Youtu (2025): splits at Korean, East Asian signs, bopomofo, Chinese and Japanese; then o200k, except that
+    # each digit is a piece.
     "youtu": (
         rf"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|{_CHINESE_JAPANESE}",
         "|".join([*_O200K_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
@@ -322,7 +322,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
         return "none", None
     if not isinstance(pattern, str):
         return _resolve_several(pattern)
-    pattern = str.__str__(pattern)  # a plain str, if it is of a subclass
+    pattern = str.__str__(pattern)  # an instance of a subclass becomes a plain str
     known = OTHER_NAMES.get(pattern, pattern)
     if known in PATTERNS:
         return first_name(PATTERNS[known]), PATTERNS[known]
@@ -353,7 +353,7 @@ def shown_pattern(pattern: Pattern, n_characters: int) -> str:
 def told_apart(pattern: PatternLike, other: PatternLike) -> tuple[str, str] | None:
     """Return two patterns as an error shows them; None if they are the same.
 
-    A pattern with a name is shown as its name, another one from shortly before the first difference.
+    A pattern with a name is shown by its name, any other from shortly before the first difference.
 
     >>> told_apart("gpt2", "cl100k"), told_apart("gpt2", PATTERNS["gpt2"])
     (('gpt2', 'cl100k'), None)

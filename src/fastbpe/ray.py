@@ -39,7 +39,7 @@ __all__ = ["count_pieces", "encode", "write_shards"]
 
 _FAN_IN = 8  # results that a task adds up
 _BITS = 4  # counts come in 16 parts, so that a cell of a table stays small
-_RESULT_BITS = 12  # of the number of a result: its place in a table of results
+_RESULT_BITS = 12  # low bits of a result's number: its place in its table of results
 _MAX_RETRIES = 3  # of a task, as Spark's default
 _END_SECONDS = 60  # to wait for tasks that were cancelled
 _Rows = list[tuple[int, bytes]]
@@ -199,7 +199,7 @@ def _number(at: int, table: Any) -> _Rows:
 
     Args:
         at: the number of the table in the dataset.
-        table: concatenated results of `_count`. Each ends with a row of numbers.
+        table: concatenated results of `_count`, each of which ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
@@ -227,7 +227,7 @@ def _write(how: Writing, number: int, block: Any) -> tuple[int, bytes]:
 
     where = f"block {number}"
     with naming_lack_of_memory(f"{where}, shard {number}"):
-        if not isinstance(block, pyarrow.Table):  # of pandas
+        if not isinstance(block, pyarrow.Table):  # a pandas block
             from ray.data.block import BlockAccessor
 
             block = BlockAccessor.for_block(block).to_arrow()
@@ -294,7 +294,7 @@ def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
                     wait()
         while waiting:
             wait()
-    finally:  # after an error: their folder is about to be removed
+    finally:  # tasks still run after an error, and their folder is about to be removed
         for reference in waiting:
             ray.cancel(reference)
         if waiting:
@@ -331,7 +331,7 @@ def _check_text_column(dataset: Any, column: str) -> list[str]:
     names = [] if schema is None else list(schema.names)
     check_column(column, names)
     kind = schema.types[names.index(column)]
-    if hasattr(kind, "id"):  # an Arrow type; blocks of pandas have others, and their rows tell
+    if hasattr(kind, "id"):  # an Arrow type; for pandas blocks, the tasks check the rows
         check_is_text(kind, column)
     return names
 

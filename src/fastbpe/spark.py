@@ -54,7 +54,7 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     Args:
         df: DataFrame – the texts; each row is a document.
         column: str – name of the column, of strings or of binary that is UTF-8.
-        on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they are a
+        on_error: str – "skip": leave out null rows, and count them in `PieceCounts.n_skipped`; "raise": they raise
             FormatError.
         **options: keyword arguments of `fastbpe.count_pieces`, such as mode, pattern, special_tokens, errors and
             max_memory_bytes (of one task). num_threads defaults to 1.

@@ -1,7 +1,7 @@
 """`cached_property` without the lock that functools.cached_property has before Python 3.12.
 
 A thread holds that lock while it computes the value. A child process forked at that time would wait for the lock
-for ever. Later versions have no lock, but importing functools takes 0.8 ms (CPython 3.11, 2026-11-29).
+forever. Later versions have no lock, but importing functools takes 0.8 ms (CPython 3.11, 2026-11-29).
 """
 
 from __future__ import annotations

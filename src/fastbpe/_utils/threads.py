@@ -106,11 +106,11 @@ class _Worker:
 class _KeptThreads:
     """Threads that wait for work.
 
-    Callers hand out work without a lock, because an interrupt might leave it locked for ever. A queue is not used
+    Callers hand out work without a lock, because an interrupt might leave it locked forever. A queue is not used
     either, because importing its module takes as long as encoding half a megabyte of text.
 
     Attributes:
-        idle: threads that wait, or are about to. If an interrupt loses a thread, it waits for ever, and a new
+        idle: threads that wait, or are about to. If an interrupt loses a thread, it waits forever, and a new
             thread replaces it.
     """
 

@@ -2,7 +2,7 @@
 
 A template is a program that a stranger wrote. It runs in jinja2's sandbox, which keeps it from Python's objects.
 For `fastbpe web` and `fastbpe count`, it runs in a worker, with limits on processor time and memory, which the
-sandbox does not set: nested loops may run for ever, and one expression may create a text of gigabytes. This file
+sandbox does not set: nested loops may run forever, and one expression may create a text of gigabytes. This file
 imports nothing from fastbpe, so the worker starts quickly.
 
 Standard input: {"template", "runs": [variables…], "max_characters", "seconds", "max_bytes"}. Standard output: one

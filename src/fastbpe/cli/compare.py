@@ -70,7 +70,7 @@ examples:
   total   a.fbpe      24         1.17         1.17  1.00       0.00%  0.352     250          6.0  0.250
 """
 _BY = ("input", "file", "folder", "ending", "script")
-#: Columns of numbers: key of a row → head, form.
+#: Columns of numbers: key of a row → heading, format.
 _COLUMNS: Mapping[str, tuple[str, str]] = {
     "n_tokens": ("tokens", "{:,}"),
     "bytes_per_token": ("bytes/token", "{:.2f}"),

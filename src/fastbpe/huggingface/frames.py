@@ -47,7 +47,7 @@ def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
         probe: the only token of the probe.
 
     Returns:
-        None if the frame depends on the texts, has a text twice or not at all, or has not one token for each id.
+        None if the frame depends on the texts, has a text twice or not at all, or does not have one token per id.
     """
     if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
         return None

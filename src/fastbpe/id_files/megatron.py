@@ -1,7 +1,7 @@
 """Indexes of Megatron-LM's datasets (.idx) from other programs, which define dtype and documents of a .bin.
 
-Layouts, little-endian, from megatron/core/datasets/indexed_dataset.py and, for the older one, from
-megatron/data/indexed_dataset.py before that:
+Layouts, little-endian, from megatron/core/datasets/indexed_dataset.py and, for the older TNTIDX, from its
+predecessor megatron/data/indexed_dataset.py:
 
 - MMIDIDX: magic (9 bytes), version 1 (int64), code of the dtype (1 byte), number of sequences n and of ends of
   documents d (int64 each); n lengths (int32), n positions in bytes (int64), d ends of documents, in sequences,

@@ -267,7 +267,7 @@ class RegexTokenizer(Tokenizer):
 class GPT4Tokenizer(RegexTokenizer):
     """cl100k_base with merges recovered from its ranks. `fastbpe.tiktoken` says where its file is looked for.
 
-    Its single bytes are the ids 0 to 255, too, but in another order than in other tokenizers of minbpe.
+    Its single bytes also have the ids 0 to 255, but in a different order from minbpe's other tokenizers.
 
     Attributes:
         byte_shuffle: byte → the id of its token.

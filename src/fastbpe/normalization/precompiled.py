@@ -3,7 +3,7 @@
 A grapheme is a character with its combining marks and so on (UAX #29). If it has fewer than six bytes, it is
 looked up: of the rules whose source is a prefix of it, the one with the shortest source replaces all of it. If
 there is no such rule, each of its characters is replaced separately. sentencepiece matches the longest source
-anywhere, so that the two differ on marks. Tests compare this module with tokenizers 0.23 for all rules that
+anywhere, so it differs from tokenizers on marks. Tests compare this module with tokenizers 0.23 for all rules that
 fastbpe contains.
 """
 

@@ -3,7 +3,7 @@
 For the name of a published vocabulary, the search covers, in this order:
 
 1. the published file in the folders of FASTBPE_VOCAB_DIR and in the user's cache, which `fastbpe fetch` fills;
-2. the same file in the cache of tiktoken;
+2. the same file in the cache of tiktoken, and for GPT-2 also its two files there;
 3. NAME.fbpe, or a folder NAME, in the folders of 1.
 
 For any other name, it covers 3, then the cache of Hugging Face. A published file is accepted only with its
@@ -288,7 +288,7 @@ def _huggingface_cache() -> str:
 
 
 def _folders() -> list[str]:
-    """List the folders with readable file names."""
+    """List the folders in which files have their own names, unlike in tiktoken's cache."""
     named = os.environ.get("FASTBPE_VOCAB_DIR", "").split(os.pathsep)
     return [*filter(None, named), user_cache()]
 

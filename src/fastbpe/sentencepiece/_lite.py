@@ -162,7 +162,7 @@ def _is_consistent(charsmap: bytes) -> bool:
     """Tell whether a charsmap is empty, or its trie and replacements pass the checks of SentencePiece Lite."""
     if not charsmap:
         return True
-    n_trie = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0  # bytes, as the next one
+    n_trie = struct.unpack_from("<I", charsmap)[0] if len(charsmap) > 4 else 0  # in bytes, like n_replacements
     n_replacements = len(charsmap) - 4 - n_trie
     if n_trie < 1024 or n_trie % 1024 or n_replacements <= 0 or charsmap[-1]:
         return False

@@ -172,7 +172,7 @@ class LoadedModel(Facts):
         """Return the piece of each id.
 
         Raises:
-            IndexError, TypeError: an id that no piece has.
+            IndexError: an id that no piece has. TypeError: ids are not integers.
         """
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:

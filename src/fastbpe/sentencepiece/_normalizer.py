@@ -38,7 +38,7 @@ class SentencePieceNormalizer:
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
         add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: the setting of the model, or True
-        without a model.
+            without a model.
 
     Raises:
         RuntimeError: the rules cannot be read or compiled, or there is no rule_name of this name.

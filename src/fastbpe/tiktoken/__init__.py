@@ -6,7 +6,7 @@
 
 fastbpe looks for vocabularies where tiktoken does: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
 names, or, if neither is set, in data-gym-cache in the folder for temporary files. So both libraries share one
-cache. fastbpe then looks in FASTBPE_VOCAB_DIR and in the cache of `fastbpe fetch`, and at last downloads the
+cache. fastbpe then looks in FASTBPE_VOCAB_DIR and in the cache of `fastbpe fetch`, and finally downloads the
 vocabulary, unless FASTBPE_OFFLINE=1. Packages that register encodings for tiktoken work here too.
 
 Intended differences from tiktoken:

@@ -45,14 +45,14 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     """Read a file through tiktoken's cache.
 
     The cache is the folder in TIKTOKEN_CACHE_DIR, or else in DATA_GYM_CACHE_DIR ("": no cache). If neither is set,
-    it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. It
-    is written whole or not at all, even if several processes write. If one of the variables is set and the folder
+    it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. A file is
+    written whole or not at all, even if several processes write. If one of the variables is set and the folder
     cannot be written, a warning says so. A published file is also looked for where `fastbpe.load` finds it by
     name: in FASTBPE_VOCAB_DIR and in the cache that `fastbpe fetch` fills.
 
     Args:
         blobpath: path or URL. A path is read without the cache.
-        expected_hash: SHA-256 (hexadecimal) of the file; a cached copy with another one is replaced.
+        expected_hash: SHA-256 (hexadecimal) of the file; a cached copy with another hash is not used.
 
     Raises:
         ValueError: the file does not have this SHA-256; nothing is kept.

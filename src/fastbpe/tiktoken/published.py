@@ -44,7 +44,7 @@ class Published(NamedTuple):
 
     def _copy(self) -> bytes | None:
         """Read a local copy of GPT-2's .tiktoken file; None: it is not on this machine, or for other encodings."""
-        from fastbpe.published import find  # here: the others find it in read_file_cached
+        from fastbpe.published import find  # here: read_file_cached finds the copies of other encodings
 
         return find.published_copy(str(self.file.url), self.file.sha256) if self.name == "gpt2" else None
 

@@ -68,7 +68,7 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
 def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
     """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model.
 
-    Raises VocabularyError for a merge of an id that no earlier merge makes.
+    Raises VocabularyError for a merge of an id that is neither a byte nor made by an earlier merge.
     """
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []

@@ -163,8 +163,8 @@ class Tokenizer(TokenizerBase):
         Encoding merges only the listed pairs, in the order of the list. It does not look up whole pieces first.
 
         Args:
-            merges: pairs of ids. VocabularyError if a pair contains an id that no earlier merge makes, or appears
-                twice.
+            merges: pairs of ids. VocabularyError if a pair appears twice, or contains an id that is neither a
+                byte nor made by an earlier merge.
             pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
 
         >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).encode("abcab")
@@ -764,7 +764,7 @@ class Tokenizer(TokenizerBase):
     def interval_counter(
         self, text: str, *, allowed_special: Special = frozenset(), disallowed_special: Special = ()
     ) -> IntervalCounter:
-        """Create a function of (start, end) that returns `count(text[start:end])` for a str.
+        """Create a function of (start, end) that returns `count(text[start:end])`. The text must be a str.
 
         This makes one pass over the text; then each call takes microseconds, unless `encoder` would hold back all
         text.
@@ -1365,7 +1365,7 @@ class Tokenizer(TokenizerBase):
 
         Args:
             keep: int – number of tokens that stay, including base and special tokens: the tokens that a corpus
-                uses most; if equal, or without a corpus, the tokens that merge first (by rank, score or list).
+                uses most; among equals, or without a corpus, the tokens that merge first (by rank, score or list).
             corpus: paths or texts, as for `train`; encoded as with `encode_ordinary`.
             min_count: int – without keep: keep the tokens that occur at least this often in the corpus; None: 1.
             keep_ids: bool – as in `without_tokens`.

@@ -109,7 +109,7 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 
 
 def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
-    """Tell whether an added token has another id than it would get from a tokenizer.json of the tokenizer.
+    """Tell whether an added token's id differs from the one that a tokenizer.json of the tokenizer would give it.
 
     Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
     of the vocabulary on. The two numberings differ if the ids of the vocabulary have gaps.

@@ -193,8 +193,8 @@ class IdMap:
     def then(self, other: IdMap) -> IdMap:
         """Compose this map with the map of a later change.
 
-        If the second change adds an id, its `init_from` in the result lists, for each of its ids, that id's own
-        `init_from` in this map. So a row may differ a little from that of two resizes, which is a mean of means.
+        If the second change adds an id, the result replaces each id in its `init_from` by that id's `init_from`
+        in this map. So its row may differ a little from the row after two resizes, which is a mean of means.
 
         Args:
             other: IdMap – the second change; its old vocabulary is the new one of this map.

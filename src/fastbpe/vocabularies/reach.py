@@ -25,10 +25,10 @@ A token with such a text is *producible*: the text was encoded, and its ids cont
 - Kinds of code-point pieces. A piece marked as unused is split again. An id for a byte needs a character with this
   byte and without a piece; an id for unknown characters needs such a character, and that no ids stand for bytes.
 
-If neither was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours) need to know the
-pieces: if a vocabulary lacks some of the bytes of UTF-8, or if text is split by steps that no pattern expresses,
-tokens are undecided unless a text is found. Look-arounds, which `piece_language` ignores, and the limits of the
-search may also leave tokens undecided.
+If neither a text nor a proof was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours)
+need to know the pieces: if a vocabulary lacks some of the bytes of UTF-8, or if text is split by steps that no
+pattern expresses, tokens are undecided unless a text is found. Look-arounds, which `piece_language` ignores, and
+the limits of the search may also leave tokens undecided.
 """
 
 from __future__ import annotations
@@ -115,6 +115,6 @@ def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[s
     shown = [
         each.removesuffix(material.suffix).decode(errors="replace").strip() for each in (surface, token, bare)
     ]
-    of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # before a step ByteLevel
+    of_stand_ins = (bytes_of(shown[1]) or b"").decode(errors="replace")  # before a ByteLevel step
     texts = [text for text in (*shown, of_stand_ins, token.decode()) if text]
     return [*dict.fromkeys((*texts, *(text.replace(METASPACE, " ") for text in texts)))]

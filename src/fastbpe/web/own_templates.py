@@ -1,7 +1,7 @@
 """Chat templates of models: found in a tokenizer's folder, rendered in a worker, cut into trusted and other parts.
 
 A template is rendered to one text. To tell the messages in it from the template's own text, it is rendered twice:
-with the messages unchanged, and with marks around each message that nobody can guess. If the second text without
+with the messages unchanged, and with marks that nobody can guess around each message. If the second text without
 its marks equals the first, the marks show where the messages are. White space at the ends of a message stays
 outside its marks, so that templates may strip it. If a template does more to the messages (cuts, replaces or
 compares them), the two texts differ, and then the whole text is one trusted part, as in transformers.

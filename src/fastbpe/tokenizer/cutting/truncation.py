@@ -1,7 +1,7 @@
 """The longest part of a text with at most n ids, and division of a text into such chunks.
 
 `count_limits.cut_range` bounds the position between two safe cuts. `furthest_place` tries every position between
-them, from the longest part down. If they are more than TRIED characters apart:
+them, from the longest part down. If the cuts are more than TRIED characters apart:
 
 - Tokenizers without a normalizer try positions between tokens. Merging does not change the ids before such a
   position, so the first one tried is right, unless the split pattern looks ahead.

@@ -1,7 +1,7 @@
 """Tokenizers without a part that a format cannot store, if the caller asks for it: `export(drop=["normalizer"])`.
 
 Dropping a part changes the ids of some texts. The comparison checks that text which the normalizer does not change
-keeps its ids. The result says for which texts of the probe ids differ.
+keeps its ids. The result lists texts whose ids differ.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def compare(
 def report(
     done: Verification, one: Exportable, plain: Exportable, normalize: Normalize, text: str | None
 ) -> Verification:
-    """Return a result with the dropped parts, and the texts of the probe for which ids differ."""
+    """Return a result with the dropped parts, and the first of the compared texts whose ids differ."""
     lines = () if text is None else text.splitlines(keepends=True)
     differences = compare(one._remake(), plain, normalize, lines)
     changed = [*islice(differences, MAX_SHOWN)]

@@ -4,7 +4,7 @@ Libraries without a regex engine (tokenizers 1.0, gigatoken) recognise a pattern
 texts differ from the text in `PATTERNS`:
 
 - DeepSeek's and Seed-Coder's files have the characters CR and LF themselves in their classes, not `\r\n`. In the
-  syntax of tokenizers, `$` is the end of a line and `\b` has other letters, but here the effect is the same.
+  syntax of tokenizers, `$` is the end of a line and `\b` knows other letters, but here the effect is the same.
 - cl100k's files have the regex of the first publication, with Split(behavior="Removed", invert=True). In
   tiktoken's regex, white space at the end of a text is one piece; in the first regex, a piece ends after its last
   line feed. Ids are the same if no token crosses that place and merging produces each token of white space: then
@@ -56,7 +56,7 @@ def as_named(pattern: Pattern) -> Pattern:
     return pattern if pattern in PATTERNS.values() else _as_read().get(pattern, pattern)
 
 
-# The last line end of a token, and behind it bytes of other white space.
+# The last line end of a token, and after it bytes of other white space.
 _OVER_A_LINE_END = re.compile(rb"[\r\n][\t\v\f \xc2\x85\xa0\xe1\x9a\x80-\x8a\xe2\xa8\xa9\xaf\x9f\xe3]+\Z")
 
 

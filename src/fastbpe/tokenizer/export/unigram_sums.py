@@ -124,7 +124,7 @@ def _described(model: CodePointModel, other: Model, names: Sequence[str]) -> Oth
     listed = array("d", bytes(other.scores))
     found = zip(scores, listed, model.types, strict=False)
     if any(kind == PieceType.NORMAL and one != _single(score) for one, score, kind in found):
-        return None  # two models
+        return None  # not the same model
     charsmap = _charsmap(model)
     normalize: tuple[Normalize, Normalize] = str, str
     if charsmap:

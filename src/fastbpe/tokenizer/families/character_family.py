@@ -43,7 +43,7 @@ class CharacterFamily(ByteFamily):
         return self._own.spelling
 
     @property
-    def model_type(self) -> str:  # type: ignore[override]  # of the others it is always the same
+    def model_type(self) -> str:  # type: ignore[override]  # constant in the other families
         return self.spelling.kind
 
     # Encoding

@@ -314,7 +314,7 @@ def make_normalizer(
 
 
 def make_denormalizer(model: CodePointModel) -> Normalizer | None:
-    """Return the rules for decoded text; None if the model has no rules, as most models."""
+    """Return the rules for decoded text; None if the model has no rules (most models)."""
     spec = model.denormalizer
     if spec is None or not spec["precompiled_charsmap"]:
         return None

@@ -82,7 +82,7 @@ class Family:
         """Call `Encoder.__init__`. A family may postpone this to the first use: see `is_lazy`."""
         raise NotImplementedError
 
-    #: The tables take most of the time of loading: the first call that needs them makes them.
+    #: True: the first call that needs the tables makes them, because they take most of the time of loading.
     is_lazy = False
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:

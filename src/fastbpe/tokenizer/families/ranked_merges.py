@@ -63,7 +63,7 @@ def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
 def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
     """Tell whether ranks lead to the same ids as the model's merges.
 
-    Only the look-up of whole pieces may find some of the tokens.
+    Some tokens may be found only by looking up whole pieces.
     """
     if model.merges_rule == "ranks":
         return model.whole_piece_first or not unmade(vocabulary, made_by(vocabulary, model))

@@ -113,7 +113,7 @@ def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmente
         token_bytes,
         token_ends,
         scores=scores if spelling.kind == "Unigram" else None,
-        unknown_score=min(chain((inf,), scores)) - _UNKNOWN_PENALTY,  # min() passes over NaN behind a number
+        unknown_score=min(chain((inf,), scores)) - _UNKNOWN_PENALTY,  # min() ignores NaN after a number
         prefix=spelling.prefix.encode(),
         longest=spelling.longest,
     )
@@ -166,13 +166,13 @@ def splitting(
 def _mark_of_words(model: Model, vocabulary: Vocabulary) -> str:
     """Find a character that occurs only at the start of tokens, once or repeated. Returns "" if no character does.
 
-    No merge crosses the place before it, and neither does a run of unknown characters, because it is a token. So
-    pieces may be cut there, unless whole pieces are looked up, the ends of pieces are spelled differently, or the
-    unknown token, which merges as its text does, ends with this character.
+    No merge crosses the place before it. Neither does a run of unknown characters, since the character is a token.
+    So pieces may be cut there, unless whole pieces are looked up, the ends of pieces are spelled differently, or
+    the unknown token, which merges as its text does, ends with this character.
     """
     spelling = model.spelling
     assert spelling is not None
-    # Characters that are left out shift the places of all tokens behind them in their piece, as in tokenizers.
+    # Characters that are left out shift the places of all tokens after them in their piece, as in tokenizers.
     drops = spelling.unknown_token is None and not (spelling.byte_ids and min(spelling.byte_ids) >= 0)
     if vocabulary.whole_piece_first or spelling.prefix or spelling.suffix or drops or spelling.kind != "BPE":
         return ""

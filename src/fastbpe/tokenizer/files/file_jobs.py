@@ -1,4 +1,4 @@
-"""Functions behind the methods of a tokenizer that write files of ids."""
+"""Functions for the methods of a tokenizer that write files of ids."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def write_shard(
 
     Raises:
         TypeError: a document is not str or bytes; the message contains its number, and nothing is written.
-        FormatError: a document is not UTF-8; the message contains its number, and nothing is written.
+        FormatError: a document is None or not UTF-8; the message contains its number, and nothing is written.
         SpecialTokenError, ValueError, OSError: as for `Tokenizer.encode_files`.
 
     >>> import fastbpe, tempfile

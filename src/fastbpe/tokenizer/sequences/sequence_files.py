@@ -31,7 +31,7 @@ from fastbpe.id_files.reader import open_ids
 FIELD = "input_ids"  # the field or column that contains a sequence
 _IDS = (".bin", ".idx")
 _ARRAYS = (".npy", *_IDS)
-_KINDS = "sequences (.npy, .bin, .idx, .jsonl, .parquet, .arrow or .txt)"  # files that a folder means
+_KINDS = "sequences (.npy, .bin, .idx, .jsonl, .parquet, .arrow or .txt)"  # files that are read from a folder
 _OTHER_FIELD = "use field= to choose the one that contains the sequence"  # advice in errors
 _LONGEST_NUMBER = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 _ROWS = 1024  # rows of a table read at a time

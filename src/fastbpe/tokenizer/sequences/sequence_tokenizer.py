@@ -80,8 +80,8 @@ class SequenceTokenizer:
         """Create a tokenizer from merges: merge i makes the id base_size + i. The first in the list has priority.
 
         Args:
-            merges: pairs of ids. VocabularyError if a pair contains an id that no earlier merge makes, or appears
-                twice.
+            merges: pairs of ids. VocabularyError if a pair appears twice, or contains an id that is neither a
+                symbol nor made by an earlier merge.
             base_size: number of symbols.
             special_tokens: as for `with_special_tokens`.
 
@@ -360,8 +360,8 @@ class SequenceTokenizer:
         merges join.
 
         Args:
-            old: the base that was passed to `train`, or any other with the same symbols and the first merges of
-                this tokenizer; any other raises ValueError.
+            old: the base that was passed to `train`, or a tokenizer with the same symbols and the first merges of
+                this one; any other raises ValueError.
 
         >>> old = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
         >>> new = SequenceTokenizer.from_merges([(0, 1), (4, 4), (5, 2)], base_size=4)

@@ -31,7 +31,7 @@ _KINDS = {
 
 #: (mode of the new tokenizer, mode of the old one) → change of the bytes of a token, for entries and for spelling.
 #: It applies to names, too: a user-defined symbol that sentencepiece finds in text stores spaces as U+2581. In
-#: character mode, tokens are spelled as in their file, so that none is changed.
+#: character mode, tokens are spelled as in their file, so they do not change.
 _TRANSLATIONS: dict[tuple[str, str], Callable[[bytes], bytes]] = {
     ("codepoint", "byte"): lambda token: token.replace(METASPACE_UTF8, b" "),
     ("byte", "codepoint"): lambda token: token.replace(b" ", METASPACE_UTF8),

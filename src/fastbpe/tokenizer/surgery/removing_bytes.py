@@ -37,7 +37,7 @@ class ByteRemoval:
 
     has_gaps = True
 
-    _SYMBOLS = "bytes"  # that tokens are made of
+    _SYMBOLS = "bytes"  # parts of which tokens are made
 
     def __init__(
         self, model: Model, vocabulary: Vocabulary, special: SpecialTokens, is_whole: Callable[[int, bytes], bool]

@@ -9,7 +9,7 @@ export function complain(said) {
   showNote(byId("failure"), said);
 }
 
-/** Return a function that hides the error shown now. An error that comes between, of a dropped file say, stays. */
+/** Return a function that hides the error shown now. A later error, say of a dropped file, stays. */
 export function complaintBefore() {
   const seen = nComplaints;
   return () => seen === nComplaints && complain("");
@@ -19,8 +19,8 @@ async function ask(name, query, body) {
   const url = `/api/${name}?${new URLSearchParams(query)}`;
   let answer;
   try {
-    // A Blob, since Chromium needs several times as long for a large string (98 and 18 ms for 1 MB; headless
-    // Chromium 156, two busy cores of an AMD EPYC, least of 14 answers to a POST, 2026-11-29).
+    // A Blob, since Chromium needs several times as long for a large string (98 instead of 18 ms for 1 MB;
+    // headless Chromium 156, two busy cores of an AMD EPYC, least of 14 answers to a POST, 2026-11-29).
     answer = await fetch(url, { method: "POST", body: new Blob([body]) });
   } catch {
     throw new Error("The server does not answer. Is fastbpe web still running?");

@@ -275,7 +275,7 @@ class Panel {
   }
 }
 
-/** Say which special and added tokens stand in a text, and what trusting the text changes. */
+/** Say which special and added tokens occur in a text, and what trusting the text changes. */
 function showTrust(note, { found, sizes }) {
   note.hidden = !sizes;
   note.replaceChildren();

@@ -62,7 +62,7 @@ export class Heights {
     return { first, last, before, after };
   }
 
-  /** Keep the height of a block that was drawn. Returns the difference to the height that it had. */
+  /** Keep the height of a block that was drawn. Returns the difference from the height that it had. */
   keep(block, height) {
     const more = height - this.heights[block];
     this.heights[block] = height;

@@ -22,7 +22,7 @@ export function showSigns(wanted) {
   }
 }
 
-/** Append the visible text of a token to an element; signs stand in <i>. */
+/** Append the visible text of a token to an element; signs are in <i>. */
 export function appendParts(element, parts, signs = showsSigns) {
   for (const [text, isSign] of parts) {
     if (!isSign) element.append(text);
@@ -82,7 +82,7 @@ export class TokenView {
   /**
    * Show tokens.
    * @param {{ids, starts, ends, text: string, book: TokenBook}} tokens starts and ends are null if not known
-   * @returns {Promise} it ends when the tokens are drawn
+   * @returns {Promise} resolved when the tokens are drawn
    */
   set(tokens) {
     this.tokens = tokens;
