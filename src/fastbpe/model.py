@@ -33,7 +33,7 @@ METASPACE = "\u2581"  # sentencepiece's character for a space
 
 N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary that fastbpe makes
 
-_NONE: Mapping[Any, Any] = {}  # nobody changes it: fields are Mappings
+_NONE: Mapping[Any, Any] = {}  # shared by all models: the type Mapping allows no changes
 
 NEXT = -1  # id of an AddedToken: the next free one
 

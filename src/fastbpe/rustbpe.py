@@ -137,8 +137,8 @@ class Tokenizer:
         """Encode a text.
 
         Raises:
-            TypeError: it is not a str.
-            UnicodeEncodeError: it contains a surrogate.
+            TypeError: text is not a str.
+            UnicodeEncodeError: text contains a surrogate.
 
         >>> Tokenizer().encode("text")
         []
@@ -257,8 +257,8 @@ def _as_utf8(text: str, place: str = "") -> str | bytes:
     """Return a text without surrogates, in the form that the encoder accepts.
 
     Raises:
-        TypeError: it is not a str; the message begins with `place`.
-        UnicodeEncodeError: it contains a surrogate.
+        TypeError: text is not a str; the message begins with `place`.
+        UnicodeEncodeError: text contains a surrogate.
     """
     if not isinstance(text, str):
         raise TypeError(f"{place}{_type_name(text)!r} object cannot be cast as 'str'")

@@ -309,7 +309,7 @@ def _naming_dead_workers(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:  # of py4j or of pyspark
+    except Exception as error:  # an exception of py4j or pyspark
         found = re.search(r"(Task \d+ in stage [\d.]+) .*Python worker exited unexpectedly", str(error))
         if not found:
             raise

@@ -22,7 +22,7 @@ def integer(name: str, value: Any) -> int:
 
     Raises:
         TypeError: the value is not an integer, or is a bool.
-        ValueError: it has more than 256 bits.
+        ValueError: the value has more than 256 bits.
 
     >>> integer("min_count", 2)
     2

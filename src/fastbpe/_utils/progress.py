@@ -115,7 +115,7 @@ class Phase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        before = self._reporter.seconds.get(self._name, 0.0)  # of an earlier phase of this name
+        before = self._reporter.seconds.get(self._name, 0.0)  # seconds of earlier phases of this name
         self._reporter.seconds[self._name] = before + time.perf_counter() - self._started
         if self._bar is not None:
             self._bar.close()

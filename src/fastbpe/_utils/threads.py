@@ -337,7 +337,7 @@ class CallPool:
             except BaseException as error:
                 future.fail(error)
             del future  # releases its references: the next call may come much later
-        self._futures.put(None)  # for the next thread
+        self._futures.put(None)  # ends the next thread, too
 
     def _run(self, future: Future) -> None:
         self._working.append(None)

@@ -16,7 +16,7 @@ from fastbpe.errors import ChatError
 from fastbpe.model import Chat
 
 OPENAI = "openai"
-MAX_CHARACTERS = 1 << 28  # of a rendered prompt
+MAX_CHARACTERS = 1 << 28  # longest rendered prompt
 
 
 #: Limits of a template in a worker; the seconds are for each chat.

@@ -42,7 +42,7 @@ def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
     """Return the tools as new dicts; None if `tools` is empty.
 
     Raises:
-        ChatError: they are not a list of dicts.
+        ChatError: tools is not a list of dicts.
     """
     if tools is None:
         return None
@@ -58,7 +58,7 @@ def text_of(content: Any, where: str) -> str:
     """Return the text of a message's content: a str, or a list of parts of text.
 
     Raises:
-        ChatError: it contains anything else, such as an image.
+        ChatError: content is anything else, such as a list with an image.
     """
     if isinstance(content, str):
         return content

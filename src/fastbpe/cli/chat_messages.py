@@ -77,7 +77,7 @@ def read(name: str) -> list[Request]:
     """Read the chats of a file or of standard input.
 
     Raises:
-        FormatError: it is not JSON, or contains something other than chats.
+        FormatError: the input is not JSON, or contains something other than chats.
     """
     where = streams.name_of(name)
     text = _utf8(streams.read(name), where, "JSON")

@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def check(args: argparse.Namespace) -> None:
     """Check that the flags are consistent, and add the named files to the FILEs of the command.
 
-    Raises TrainingError: they are not consistent.
+    Raises TrainingError: the flags are not consistent.
     """
     if not args.parity:
         for name in _OF_PARITY:

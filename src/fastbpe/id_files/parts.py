@@ -43,7 +43,7 @@ READABLE = {
     "int32": (4, "i"),
     "int64": (8, "q"),
 }
-SUFFIXES = (".bin", ".npy")  # of files that can be mapped
+SUFFIXES = (".bin", ".npy")  # suffixes of files that can be mapped
 OFFSET_BYTES = 8  # bytes of an int64
 
 _SHARD_STEM = re.compile(r"(?P<stem>.*)-(?P<index>\d{5,})-of-(?P<n>\d{5,})\Z", re.DOTALL)

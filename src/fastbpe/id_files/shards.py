@@ -54,7 +54,7 @@ def checked_shard(shard: object) -> Shard:
     """Check the number of a shard and the number of shards.
 
     Raises:
-        TypeError: it is not a tuple of two int.
+        TypeError: shard is not a tuple or list of two integers.
         ValueError: there is no such shard.
 
     >>> checked_shard((0, 4))

@@ -129,7 +129,7 @@ class _Ends(Stage):
     def __init__(self, step: EachToken) -> None:
         self._step = step
         self._is_first = True
-        self._rest = ("", "")  # of the token before: if it is not the last one, and if it is
+        self._rest = ("", "")  # rest of the token before, if it is not the last one, and if it is
 
     def push(self, items: list[str]) -> list[str]:
         made: list[str] = []

@@ -163,7 +163,7 @@ def _step(described: Mapping[str, Any]) -> Step:
             return _Form(form(name))
         case {"type": "Lowercase"}:
             return _Each(lower_case())
-        case {"type": "PythonLowercase"}:  # of `Symbols.lowers`: no tokenizer.json has it
+        case {"type": "PythonLowercase"}:  # from `Symbols.lowers`: no tokenizer.json has it
             return _PythonLower()
         case {"type": "StripAccents"}:
             return _Each({}, gone=_characters_of("ACCENTS"))

@@ -20,7 +20,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
 from fastbpe.splitting.charset import CharSet, unpacked
 
-_MAX_BYTES = 5  # of a grapheme that is looked up
+_MAX_BYTES = 5  # longest grapheme that is looked up
 _MAX_KEPT = 4096  # characters for which a step keeps the replacement
 
 
@@ -31,7 +31,7 @@ class Precompiled:
         encoded: the charsmap in base64.
 
     Raises:
-        FormatError: it is damaged.
+        FormatError: the charsmap is damaged.
 
     >>> from fastbpe.normalization.sentencepiece_rules import charsmap
     >>> Precompiled(base64.b64encode(charsmap("nmt_nfkc")).decode())("\ufb01n\u3000½")

@@ -25,7 +25,7 @@ from fastbpe.sentencepiece._settings import (
 from fastbpe.sentencepiece._threads import ThreadPool
 from fastbpe.sentencepiece._trainer import SentencePieceTrainer
 
-__version__ = "0.2.3"  # of the interface
+__version__ = "0.2.3"  # version of the interface
 
 __all__ = [
     "ConvertToFlatbuffer",

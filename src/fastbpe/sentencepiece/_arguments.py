@@ -16,7 +16,7 @@ def whole_number(value: Any) -> int:
     """Convert any number except a float to int, as sentencepiece's binding does.
 
     Raises:
-        TypeError: it is a float or not a number.
+        TypeError: the value is a float or not a number.
     """
     try:
         return index(value)

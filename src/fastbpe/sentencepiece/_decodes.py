@@ -61,7 +61,7 @@ class Decodes(Base):
         return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in input]
 
     def _decode_one(self, input: Any, are_pieces: bool, return_type: Any, as_bytes: bool) -> Any:
-        """Decode one sequence. as_bytes: return text and pieces as bytes and ignore return_type."""
+        """Decode one sequence. as_bytes: return text and pieces as bytes, also if return_type is str."""
         if self._model is None and not are_pieces and len(input):
             raise out_of_range()
         model = self._loaded()

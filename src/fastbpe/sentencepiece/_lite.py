@@ -89,7 +89,7 @@ def flatbuffer(
     fields = [
         Field(0, "", out.strings(pieces)),  # pieces
         Field(1, "", 0 if is_bpe else out.vector("f", scores)),  # scores of a unigram model
-        Field(2, "", out.vector("i", scores) if is_bpe else 0),  # of a BPE model
+        Field(2, "", out.vector("i", scores) if is_bpe else 0),  # scores of a BPE model
         Field(3, "", out.byte_vector(bytes(types), 1)),  # types
         Field(5, "", out.string(trainer.unk_surface.encode("utf-8", "surrogateescape")) if has_trainer else 0),
         Field(7, "", _normalizer(out, proto, trainer if has_trainer else None)),

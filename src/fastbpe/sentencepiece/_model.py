@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Text = str | bytes
 
-MODEL_TYPES = ("unigram", "bpe", "word", "char")  # that fastbpe.sentencepiece runs and trains
+MODEL_TYPES = ("unigram", "bpe", "word", "char")  # types that fastbpe.sentencepiece runs and trains
 
 _MAX_NBEST = 512
 

@@ -31,4 +31,4 @@ __all__ = [
     "list_encoding_names",
 ]
 
-__version__ = "0.14.0"  # of the interface
+__version__ = "0.14.0"  # version of the interface

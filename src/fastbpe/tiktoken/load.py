@@ -19,7 +19,7 @@ def read_file(blobpath: str) -> bytes:
     """Read a file: a path, an http(s) URL, or a URL for the package `blobfile`.
 
     Raises:
-        OSError: it cannot be read or downloaded, or FASTBPE_OFFLINE=1 forbids the download.
+        OSError: the file cannot be read or downloaded, or FASTBPE_OFFLINE=1 forbids the download.
         ImportError: `blobfile` is needed and not installed.
     """
     if "://" not in blobpath:

@@ -126,7 +126,7 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
 
     Raises:
         ValueError: a row or an id is null.
-        TypeError: it is not an array of lists of integers.
+        TypeError: batch is not an array of lists of integers.
     """
     pyarrow, numpy = require_pyarrow_for("decode_batch"), require_numpy("decode_batch")
     kinds = pyarrow.types

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _MAX_MATCHERS = 32  # matchers to keep, one for each set of special tokens that callers allow or forbid
 _MAX_SEARCHED_FIRSTS = 16  # characters to search for one by one; more are compared as sets
-_MAX_COMPARED_CHARACTERS = 1 << 16  # of added tokens to compare with each other; more are matched in two steps
+_MAX_COMPARED_CHARACTERS = 1 << 16  # characters of compared added tokens; with more, they are matched in two steps
 
 
 class SpecialTokens:
@@ -269,7 +269,7 @@ def _kept(
         pass
     made = make()
     if len(kept) >= _MAX_MATCHERS:
-        kept.pop(next(iter([*kept])), None)  # of a copy: other threads change the dictionary
+        kept.pop(next(iter([*kept])), None)  # from a copy: other threads may change the dictionary
     kept[names] = made
     return made
 

@@ -34,8 +34,8 @@ def _make_family(model: Model | CodePointModel) -> Family:
     """Create the family of a model.
 
     Raises:
-        TypeError: it is not a model.
-        VocabularyError, SpecialTokenError, PatternError: it contradicts itself.
+        TypeError: the argument is not a model.
+        VocabularyError, SpecialTokenError, PatternError: the model contradicts itself.
     """
     if isinstance(model, CodePointModel):  # imports are here, since most programs need one family
         from fastbpe.tokenizer.families.codepoint_family import CodePointFamily

@@ -24,7 +24,7 @@ _SETTINGS = {
     "padding_side",
 }
 
-TESTED = "5.19 and 5.24"  # of transformers: `.ci/oldest-transformers` tests the first, the test suite the other
+TESTED = "5.19 and 5.24"  # versions of transformers; `.ci/oldest-transformers` tests the first
 
 Accelerated = TypeVar("Accelerated")
 

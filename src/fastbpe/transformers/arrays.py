@@ -21,7 +21,8 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
     """Encode single texts into int64 arrays of shape (n_texts, length); offsets have (n_texts, length, 2).
 
     Returns:
-        Columns with transformers' names; None if rows have different lengths, or wanted offsets are not available.
+        Columns with transformers' names; None if rows have different lengths, truncating one is an error, or
+        offsets are wanted but there are no ids.
 
     Raises:
         HandOver: the original must handle the call.

@@ -12,7 +12,7 @@ from fastbpe.transformers.accelerating import accelerate
 from fastbpe.transformers.running import patch_if_asked
 
 MODE = "fastbpe"
-RENDERER = ("vllm.renderers.hf", "HfRenderer")  # of mode "hf"
+RENDERER = ("vllm.renderers.hf", "HfRenderer")  # renderer of the mode "hf"
 
 
 def register() -> None:

@@ -49,8 +49,8 @@ def _grouped(texts: Iterable[tuple[int, str]], form: Callable[[str], str]) -> li
 class Digits:
     """Tokens for numbers of ASCII digits.
 
-    n_tokens: mapping – number of digits → number of tokens that are such a number (of the 10, 100, 1,000 … that
-        exist). Tokens that no text can produce are not counted.
+    n_tokens: mapping – number of digits → how many of the 10, 100, 1,000 … numbers of this length are tokens.
+        Tokens that no text can produce are not counted.
     groups: mapping – number of digits → sizes of the groups that a number is split into; None: it depends on the
         digits.
     """

@@ -132,7 +132,7 @@ class IdMap:
 
         Raises:
             ValueError: the matrix has the wrong number of rows, so it belongs to another vocabulary.
-            TypeError: it is not an array of numbers.
+            TypeError: matrix is not an array of numbers.
 
         >>> import numpy
         >>> IdMap(2, [1, -1], {1: [0, 1]}).resize(numpy.array([[1.0, 0.0], [3.0, 8.0]]))

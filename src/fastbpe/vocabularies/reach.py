@@ -98,7 +98,7 @@ def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> No
         elif kind is Kind.UNKNOWN:
             trial.one(i, [f"a{text}" for text in _UNKNOWN])
         else:
-            byte = int(material.tokens[i][3:5], 16)  # of <0x0A>
+            byte = int(material.tokens[i][3:5], 16)  # from <0x0A>
             reason = Reason.BYTES if byte in UNUSABLE_BYTES else None
             trial.one(i, [*islice(characters_with(byte), _N_TEXTS)])
         if reason is not None:

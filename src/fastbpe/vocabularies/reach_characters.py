@@ -22,7 +22,7 @@ _MAX_TEXTS = 1 << 12  # maximum number of characters to try for a byte
 _FIRST_TEXTS = 16  # characters that are tried first: nearly always, one of them gives the byte
 _MAX_LETTERS = 8  # characters that are put around a piece
 _MAX_ALL_TEXTS = 1 << 21  # texts that are tried for all pieces together: some seconds
-UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # in no UTF-8
+UNUSABLE_BYTES = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))  # bytes that UTF-8 never contains
 
 
 def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None:

@@ -38,10 +38,11 @@ class CorpusUse:
     Attributes:
         n_bytes, n_ids: int – size of the corpus: bytes of UTF-8, ids.
         counts: list of int – occurrences of each id.
-        unused: ids of the tokens that some text can produce but the corpus never does, without single bytes and
-            names. First the tokens that are not part of a longer token in use, then the parts; within each group,
-            low ids first. Tokens with low ids were learned early, so they were frequent in the text from which the
-            vocabulary was learned; but a model trained on this corpus never sees them.
+        unused: ids of the tokens that some text can produce but the corpus never does, without names and the bytes
+            or characters with which merging begins. First the tokens that are not part of a longer token in use,
+            then the parts; within each group, low ids first. Tokens with low ids were learned early, so they were
+            frequent in the text from which the vocabulary was learned; but a model trained on this corpus never
+            sees them.
         parts: the tokens of `unused` from which merging makes a token in use.
     """
 

@@ -41,10 +41,10 @@ from fastbpe.web.template_messages import ROLES, TEMPLATES, ChatTemplate, Messag
 MAX_SIDE_BY_SIDE = 4  # tokenizers that see one text
 MAX_TOKENS = 50_000  # ids that one request may ask about
 MAX_WORD = 200  # characters of a text that is merged step by step
-MAX_MESSAGES = 100  # of a chat
+MAX_MESSAGES = 100  # messages of a chat
 MAX_NAME = 60  # characters of a vocabulary's name
-MAX_SHARED_BYTES = 1 << 20  # of a text that becomes a page to share: browsers draw a larger page slowly
-LARGE_BYTES = 1 << 18  # of a text; larger ones are encoded one at a time, each with all memory that it needs
+MAX_SHARED_BYTES = 1 << 20  # longest text of a page to share: browsers draw a larger page slowly
+LARGE_BYTES = 1 << 18  # longer texts are encoded one at a time, each with all the memory that it needs
 OWN_TEMPLATE = "own"  # name of the template that is stored with a tokenizer
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -109,7 +109,7 @@ class _Questions:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._trainer = Trainer(shelf)
-        self._turn = Semaphore(1)  # of large texts
+        self._turn = Semaphore(1)  # held while a large text is encoded
 
     async def page(self, request: Request) -> Response:
         """Send the page a description of its features."""

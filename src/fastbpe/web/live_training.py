@@ -19,7 +19,7 @@ from fastbpe.training.dispatch import train
 from fastbpe.web.answers import pairs
 from fastbpe.web.shelf import Entry, Shelf
 
-MAX_VOCAB_SIZE = 32_768  # of a vocabulary trained on the page
+MAX_VOCAB_SIZE = 32_768  # largest vocabulary trained on the page
 MAX_LISTED = 60  # characters of a token in the list of merges
 
 Report = dict[str, Any]  # one line of JSON

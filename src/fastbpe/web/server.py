@@ -16,7 +16,7 @@ from fastbpe.web.own_templates import OwnTemplate
 from fastbpe.web.shelf import Shelf
 
 LOOPBACK = "127.0.0.1"
-_SECONDS_TO_END = 2  # that unfinished responses get when the server stops
+_SECONDS_TO_END = 2  # for unfinished responses when the server stops
 
 
 class WebServer:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Kinds of boundaries, each finer than the one before.
 KINDS = ("line", "sentence", "word")
-SIDES = ("right", "left")  # of a text, where tokens are cut off
+SIDES = ("right", "left")  # sides of a text where tokens are cut off
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
 TERMINATORS = ".!?\u2026\u203d\u2047\u2048\u2049\u0589\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4\u17d5"

@@ -1,4 +1,4 @@
-"""The longest part of a text with at most n ids, and division of a text into such chunks.
+"""The longest part of a text with at most n ids, and division of a text into chunks of at most n ids.
 
 `count_limits.cut_range` bounds the position between two safe cuts. `furthest_place` tries every position between
 them, from the longest part down. If the cuts are more than TRIED characters apart:

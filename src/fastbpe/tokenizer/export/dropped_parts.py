@@ -21,7 +21,7 @@ PARTS = ("normalizer",)
 
 Normalize = Callable[[str], str]
 
-_MAX_TEXTS = 1 << 16  # of the probe
+_MAX_TEXTS = 1 << 16  # texts of the probe to compare
 # Examples of text that normalizers change: decomposed letters, compatibility characters, capitals, white space.
 _TEXTS = ("e\u0301", "\u212b", "\u1100\u1161", "\ufb01", "\uff21", "\u00c9", "  a  b ", "\u2460")
 

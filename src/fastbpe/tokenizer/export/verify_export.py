@@ -30,7 +30,7 @@ _MAX_PROBE_CHARACTERS = 1 << 24  # texts of tokens and pairs together
 _MAX_SPECIAL = 1 << 10  # special tokens in a probe
 _STEP = 0x9E3779B1  # prime distance in the list of tokens: pairs each token with one far from it
 MAX_SHOWN = 8  # texts with other ids in a Verification
-_SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # of a text and a list of ids in an error message
+_SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # shown of a text and of a list of ids in an error message
 # Bytes to put around a token to make whole characters of it.
 _BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
 _BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
@@ -180,7 +180,7 @@ def compare_all(
         Number of texts that were compared.
 
     Raises:
-        FormatError: they differ; the message contains the token, or the text with both lists of ids.
+        FormatError: the tokenizers differ; the message contains the token, or the text with both lists of ids.
     """
     if changed := _changed_token(one, other):
         raise FormatError(f"{changed} {where}; {way_out}")

@@ -51,7 +51,7 @@ class ByteFamily(Family):
 
     def __init__(self, model: Model) -> None:
         tables = model.tables
-        has_symbols = model.symbols is not None  # which merge instead of the tokens
+        has_symbols = model.symbols is not None  # symbols that merge instead of the tokens
         merges = (b"" if has_symbols else model.merges) if model.merges_rule == "merges" else None
         is_affixed = model.spelling is not None
         if tables is None:

@@ -65,7 +65,8 @@ def fingerprint_of(model: CodePointModel) -> str:
     if model.added_tokens:
         options.append([tuple(token) for token in model.added_tokens])
     if model.conventions is not None:
-        n_stated = 8 if model.conventions.cleans_up else 7 if model.conventions.symbols else 6  # the last, if set
+        # The last two fields count only if they are set.
+        n_stated = 8 if model.conventions.cleans_up else 7 if model.conventions.symbols else 6
         options.append(model.conventions[:n_stated])
     if model.unnumbered:
         options.append([*map(tuple, model.unnumbered)])
@@ -97,7 +98,7 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
 
 
 def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
-    """Return a model with these tokens for roles, which are also set in sentencepiece's options if it has any.
+    """Return a model with these tokens for roles; control symbols for bos, eos and pad also become its options.
 
     Args:
         model: the model.

@@ -41,7 +41,7 @@ def trimmer_of(
 
 
 def _blanks_as_spaces(token: bytes) -> bytes:
-    """Replace each character that may be trimmed by a space, and all others by other bytes."""
+    """Replace the blanks at both ends of a token by spaces, and the rest by one other byte."""
     text = token.decode()
     before, behind = (len(text) - len(strip(_SPACE + blanks())) for strip in (text.lstrip, text.rstrip))
     return b" " * before if before == len(text) else b" " * before + b"." + b" " * behind

@@ -18,7 +18,7 @@ _CODE_BEGIN, _CODE_END = ">>", "<<"
 
 _UNKNOWN_PENALTY = 10.0  # an unknown character scores this much below the least score
 _SYMBOL_BONUS = 0.1  # score per byte of a user-defined piece after its first, as in sentencepiece
-_LEAST_SCORE = 3.4028234663852886e38  # least score if no piece is NORMAL, as in sentencepiece
+_LEAST_SCORE = 3.4028234663852886e38  # lowest score if no piece is NORMAL, as in sentencepiece
 
 
 def make_segmenter(
@@ -130,7 +130,7 @@ def make_table(model: CodePointModel, extended: Extended, unknown: int) -> Piece
 
 
 def found_whole(model: CodePointModel) -> set[int]:
-    """Return the ids that only the table of a model finds: those of runs of unknown characters, and of codes."""
+    """Return the ids that only the table of a model finds: runs of unknown characters, and language codes."""
     return {*extend(model).runs.values(), *_codes(model).values()} if model.has_table else set()
 
 
@@ -139,7 +139,7 @@ def _finds_codes(model: CodePointModel) -> bool:
 
 
 def _codes(model: CodePointModel) -> dict[bytes, int]:
-    """Return code → id."""
+    """Return the ids of Marian's language codes, such as >>de<<, by code."""
     pieces = enumerate(model.pieces if _finds_codes(model) else ())
     return {piece: i for i, piece in pieces if _is_code(piece.decode("utf-8", "replace"))}
 

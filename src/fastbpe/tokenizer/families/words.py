@@ -90,7 +90,7 @@ def _symbols(
 def _holds_name(
     model: CodePointModel, tokens: Sequence[str], ends: Sequence[int], symbols: Collection[int]
 ) -> bool:
-    """Tell whether a text between two symbols is the name of a control symbol, a byte or the unknown piece."""
+    """Tell whether a text before, between or after symbols is the name of a piece that is not ordinary text."""
     names = {piece for piece, kind in zip(model.pieces, model.types, strict=True) if kind != PieceType.NORMAL}
     start = 0
     for end in ends:

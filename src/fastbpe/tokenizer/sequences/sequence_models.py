@@ -34,8 +34,8 @@ def check_base_size(base_size: object) -> int:
     """Return base_size as an int.
 
     Raises:
-        VocabularyError (a ValueError): it is below 1 or above MAX_BASE_SIZE.
-        TypeError: it is not an integer.
+        VocabularyError (a ValueError): base_size is below 1 or above MAX_BASE_SIZE.
+        TypeError: base_size is not an integer.
     """
     size = integer("base_size", base_size)
     if not 1 <= size <= MAX_BASE_SIZE:

@@ -60,7 +60,7 @@ def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator
         kind = _KINDS[number]
         if number == PieceType.USER_DEFINED and not model.finds_symbols and piece_id not in added_ids:
             kind = "text"  # it is not found in text by its name
-        yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # as <0x0A>
+        yield piece_id, (kind, bytes([int(piece[1:-1], 16)]) if kind == "byte" else piece)  # from <0x0A>
     yield from _named(special)
 
 

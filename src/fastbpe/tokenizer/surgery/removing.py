@@ -152,7 +152,7 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
     """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count.
 
     Raises:
-        ValueError: they do not determine what to keep, or contradict each other.
+        ValueError: the arguments do not determine what to keep, or contradict each other.
     """
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")

@@ -1,7 +1,7 @@
 // Blocks of tokens: a text is cut into blocks at line ends, so that only the blocks in view have to be drawn.
 
-const MIN_TOKENS = 40; // of a block, unless the text ends
-const MAX_TOKENS = 400; // of a block; a longer line is cut there
+const MIN_TOKENS = 40; // fewest tokens of a block, unless the text ends
+const MAX_TOKENS = 400; // most tokens of a block; a longer line is cut there
 const BEFORE_AND_AFTER = 250; // pixels that are drawn beyond the view
 
 /**

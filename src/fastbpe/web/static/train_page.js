@@ -7,7 +7,7 @@ const MAX_ADDED = 8; // as in fastbpe.web.shelf
 const SAMPLE = 2000; // characters of the text that are watched
 const LATEST = 12; // merges that are listed
 const N_BYTES = 256;
-const FRAMES = 60; // of the animation
+const FRAMES = 60; // frames of the animation
 const FRAME = 120; // milliseconds
 
 export class TrainPage {
