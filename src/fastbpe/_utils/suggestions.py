@@ -1,7 +1,7 @@
 """Suggestions in errors: the known names that are most similar to a misspelled one.
 
-Case, spaces and punctuation are ignored: "GPT 4o" equals "gpt-4o". Names with different numbers are never similar:
-llama2 is not a misspelling of llama3.
+Case, spaces and punctuation are ignored: "GPT 4o" equals "gpt-4o". Names with different numbers are similar only
+if one name contains the other: llama2 is not a misspelling of llama3.
 """
 
 from __future__ import annotations

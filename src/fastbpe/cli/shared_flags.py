@@ -78,7 +78,7 @@ def add_special(parser: argparse._ActionsContainer) -> None:
 
 
 def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | frozenset[str]:
-    """Return the special tokens to allow. Raises SpecialTokenError if no tokenizer has one of the names."""
+    """Return the special tokens to allow. Raises SpecialTokenError for a name that no tokenizer has."""
     if "all" in names:
         return "all"
     known = {name: None for model in models for name in model.tokenizer.special_tokens}

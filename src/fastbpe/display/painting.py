@@ -1,7 +1,7 @@
 """Lines of tokens as text: plain, in the colours of a terminal, or for rich.
 
-The backgrounds differ in lightness as well as in hue, so that colour-blind people can tell neighbours apart. All
-text is black on light or white on dark, whatever the terminal's colours are.
+The backgrounds differ in lightness as well as in hue, so that colour-blind people can tell neighbours apart. The
+text of a token is black or dark grey on light, or white on dark, whatever the terminal's colours are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The bytes of a token as text in which every character is visible and none controls a terminal or a page.
 
-A space becomes a middle dot, a tab or line feed an arrow, a control character its Unicode control picture. Any
-other character without a visible shape (zero-width, directional, private, unassigned) becomes its code point in
-brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
+A space becomes a middle dot, a tab or line feed an arrow, any other ASCII control character its Unicode control
+picture. Any other character without a visible shape (zero-width, directional, private, unassigned) becomes its
+code point in brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class Layout(NamedTuple):
         return self._spread(i, lambda item: int(item.sequence is None), 1)
 
     def sequences(self, i: int) -> list[int | None]:
-        """Return the number of the text of each id of row i; None for ids of the frame."""
+        """Return the text's number for each id of row i; None for the frame, `padding_sequence` for padding."""
         return self._spread(i, lambda item: item.sequence, self.frame.padding_sequence)
 
     def _spread(self, i: int, value_of: Callable[[Item], Any], pad: Any) -> list[Any]:

@@ -177,7 +177,7 @@ class Encoding:
         return word
 
     def word_to_tokens(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return the indices of the first token of a word and of the token after it."""
+        """Return the index of the first token of a word and the index after its last token, or None."""
         word, (first, last) = token_id(word_index), self._range(number(sequence_index))
         words = self.columns["words"]
         # A word with a greater number ends the search, as in tokenizers.
@@ -186,7 +186,7 @@ class Encoding:
         return (found[0], found[-1] + 1) if found else None
 
     def word_to_chars(self, word_index: int, sequence_index: int = 0) -> tuple[int, int] | None:
-        """Return start and end of a word in its text, in characters."""
+        """Return start and end of a word in its text, in characters, or None."""
         found = self.word_to_tokens(word_index, sequence_index)
         offsets = self.columns["offsets"]
         return None if found is None else (offsets[found[0]][0], offsets[found[1] - 1][1])

@@ -33,8 +33,8 @@ class Inputs(NamedTuple):
 def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inputs | None:
     """Arrange the inputs of a call by kind. Returns None if the call must go to the original library.
 
-    Examples are texts that are not exactly of type str or contain a lone surrogate: tokenizers may raise errors
-    for these.
+    One reason is a text that is not exactly of type str or contains a lone surrogate: tokenizers may raise an
+    error for it.
     """
     if is_split_into_words:
         return _sort_words(text, text_pair)

@@ -178,7 +178,7 @@ class Methods(Encoder):
 
         Raises:
             KeyError, OverflowError: as in `decode_bytes`.
-            UnicodeDecodeError: the bytes of all ids are not UTF-8.
+            UnicodeDecodeError: the joined bytes of the ids are not UTF-8.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}

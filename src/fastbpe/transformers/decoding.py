@@ -33,7 +33,7 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
-    """Handle a call of `decode` with lists of ids. Accepts its arguments, and raises its errors."""
+    """Handle a call with a batch of lists of ids; arguments and errors are otherwise as in `decode`."""
     texts = decode_lists(engine, batch, skips=skips_of(options))
     asked = options.get("clean_up_tokenization_spaces")
     if asked is None:
