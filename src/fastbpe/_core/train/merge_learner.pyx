@@ -16,7 +16,7 @@ has changed, it is queued again with its current count (a lazy priority queue). 
 wait in buckets, one list per count (a bucket queue); the heap contains only pairs with counts of
 N_BUCKETS or more, and the bucket that is being merged, so it stays small.
 
-Memory. A merge reads cells, counts and weights at random. So it prefetches cells and marks of the next
+Memory. A merge reads cells, counts and marks at random. So it prefetches cells and marks of the next
 occurrences, and counts are stored apart from the rest of a pair. Large arrays are on huge pages: `allocated` asks for
 them, and `resized` for the arrays that grow.
 

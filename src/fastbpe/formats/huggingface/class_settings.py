@@ -150,7 +150,7 @@ _REASONS: Mapping[str, str] = {
     "ProphetNet": "it reads prophetnet.tokenizer, and finds words with functions of Python",
     "RoCBert": "it also takes shapes and pronunciations of characters",
     "RoFormer": "it finds Chinese words with rjieba",
-    "Siglip": "it removes punctuation, and encodes a text behind the unknown token",
+    "Siglip": "it removes punctuation, and encodes a text after the unknown token",
     "Tapas": "it encodes a question with a table",
     "XGLM": "it ignores this model",
 }
