@@ -130,8 +130,14 @@ class Layout(NamedTuple):
         """Return start and end of each text among the ids of row i; empty: all ids belong to one text."""
         if self.frame.padding_sequence is not None:
             return {}
-        starts = [self.start(i, sequence) for sequence in range(len(self.counts[i]))]
-        return {sequence: (start, start + self.counts[i][sequence]) for sequence, start in enumerate(starts)}
+        found: dict[int, tuple[int, int]] = {}
+        at = self.n_pads[i] if self.padding is not None and self.padding["direction"] == "left" else 0
+        for item in self.frame.items:
+            n = len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
+            if item.sequence is not None:
+                found[item.sequence] = at, at + n
+            at += n
+        return found
 
     def type_ids(self, i: int) -> list[int]:
         """Return the type ids of row i."""

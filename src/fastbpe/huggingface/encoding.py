@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         @property
         def n_sequences(self) -> int: ...
         def column(self, encoding: Encoding, name: str, i: int) -> list[Any] | None: ...
-        def whole(self, encoding: Encoding, i: int) -> Encoding: ...
+        def whole(self, i: int) -> Encoding: ...
 
 
 #: Columns in the order of the pickled form.
@@ -71,7 +71,7 @@ class Encoding:
         """Dict from name to column: the encoding's own lists, with one item per id."""
         source = self._source
         if source is not None:
-            self._become(source.whole(self, self._row))
+            self._become(source.whole(self._row))
         assert self._columns is not None
         return self._columns
 
@@ -326,8 +326,9 @@ class Encoding:
 
 def of_columns(columns: dict[str, list[Any]], ranges: dict[int, tuple[int, int]] | None = None) -> Encoding:
     """Return an encoding that owns these columns. ranges: as the property."""
-    made = Encoding()
-    made._columns, made._ids, made._ranges = columns, columns["ids"], ranges or {}
+    made = Encoding.__new__(Encoding)
+    made._columns, made._ids, made._parts, made._ranges = columns, columns["ids"], [], ranges or {}
+    made._source, made._row = None, 0
     return made
 
 

@@ -136,7 +136,9 @@ def n_first_ids(truncation: Truncation) -> int | None:
 
 def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
     """Encode the first text of each row, and the second text if the row has two."""
-    made = [encode(texts) for texts in (inputs.firsts, inputs.seconds) if texts is not None]
+    made = [encode(texts) for texts in inputs.texts]
+    if len(made) == 1 and made[0][1] is None:  # as nearly always
+        return [Encoded((ids,), None) for ids in made[0][0]]
     spans = [its for _, its in made if its is not None]
     rows = zip(*(ids for ids, _ in made), strict=True)
     return [*map(Encoded, rows, zip(*spans, strict=True) if spans else repeat(None))]

@@ -94,15 +94,12 @@ def find_words(
     allowed_special: str | Collection[str],
 ) -> Words | None:
     """Find the words of a text. See `words.words_of_code_points`."""
-    from fastbpe.tokenizer.families.words import (  # here: few programs need them
-        words_of_code_points,
-        words_of_pieces,
-    )
+    from fastbpe.tokenizer.families import words  # here: few programs need it
 
     model = tokenizer._family.own
     if isinstance(model, CodePointModel):
-        return words_of_code_points(tokenizer, tokenizer._special, model, text, ids, names, allowed_special)
-    return words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
+        return words.words_of_code_points(tokenizer, tokenizer._special, model, text, ids, names, allowed_special)
+    return words.words_of_pieces(tokenizer, tokenizer._special, text, allowed_special)
 
 
 def id_without_name(tokenizer: Tokenizer) -> int:

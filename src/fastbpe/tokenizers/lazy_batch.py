@@ -100,7 +100,7 @@ class Batch:
             )
         return self._columns.column(name, i, encoding.ids)
 
-    def whole(self, encoding: Encoding, i: int) -> Encoding:
+    def whole(self, i: int) -> Encoding:
         """Return the encoding of row i with all its columns."""
         made = whole(
             self._setup, self._rows[i], words=self._words, adds_special=self._adds_special, fast=self._fast

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from fastbpe.huggingface.columns import Layout, lay_out
+from fastbpe.huggingface.columns import lay_out
 from fastbpe.huggingface.encoding import Encoding, of_columns
 from fastbpe.huggingface.row_columns import RowColumns
 from fastbpe.huggingface.rows import HandOver, Plan, encode_rows
@@ -21,7 +21,6 @@ _METHODS = (
     *("tokens", "sequence_ids", "word_ids", "token_to_sequence", "token_to_word", "word_to_tokens"),
     *("token_to_chars", "char_to_token", "word_to_chars", "char_to_word"),
 )
-_READ = ("ids", "tokens", "words", "offsets")  # columns that these methods read
 
 
 def readings_of(call: Call) -> list[Encoding]:
@@ -39,27 +38,23 @@ def readings_of(call: Call) -> list[Encoding]:
         words_of=functools.partial(_words_of, call.engine, plan),
         names=call.engine.names,
     )
-    source = _Source(columns, layout, len(inputs.texts))
-    return [Encoding.of_source(source, i, layout.ids(i, [*row.ids])) for i, row in enumerate(rows)]
+    ids = [layout.ids(i, [*row.ids]) for i, row in enumerate(rows)]
+    return [of_columns(_Columns(columns, i, its), layout.ranges(i)) for i, its in enumerate(ids)]
 
 
-class _Source:
-    """Source of encodings. See `huggingface.encoding.Source`."""
+class _Columns(dict[str, list[Any]]):
+    """Columns of row i of a call, each computed when a program reads it. ids: the column of ids."""
 
-    may_overflow = False
+    def __init__(self, source: RowColumns, i: int, ids: list[int]) -> None:
+        super().__init__(ids=ids)
+        self._source, self._i = source, i
 
-    def __init__(self, columns: RowColumns, layout: Layout, n_sequences: int) -> None:
-        self._columns, self._layout, self.n_sequences = columns, layout, n_sequences
-
-    def column(self, encoding: Encoding, name: str, i: int) -> list[Any]:
-        found = self._columns.column(name, i, encoding.ids)
+    def __missing__(self, name: str) -> list[Any]:
+        found = self._source.column(name, self._i, self["ids"])
         if found is None:
             raise HandOver("a column that fastbpe does not compute")
+        self[name] = found
         return found
-
-    def whole(self, encoding: Encoding, i: int) -> Encoding:
-        columns = {name: encoding.ids if name == "ids" else self.column(encoding, name, i) for name in _READ}
-        return of_columns(columns, self._layout.ranges(i))
 
 
 def _words_of(engine: Engine, plan: Plan, text: str, ids: list[int]) -> Words:
