@@ -90,7 +90,7 @@ cdef class Decoder(IdReader):
     # Making bytes and text
 
     cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const Beginning* beginning):
-        """Make the bytes of ids. sums, beginning: those of these ids."""
+        """Make the bytes of ids. sums, beginning: computed from these ids."""
         cdef bytes out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
         cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(out)
         self._copy_all(ids, to, sums.n_bytes, beginning)
@@ -354,7 +354,7 @@ cdef class Decoder(IdReader):
         return None
 
     def known(self, ids):
-        """List those of the ids that have a token."""
+        """List the ids that have a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         try:

@@ -112,7 +112,7 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
 
 
 cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the work of to_characters() for spans after those of the previous call with this walk."""
+    """Do the work of to_characters() for spans that follow the spans of the last call with this walk."""
     if text.is_utf8:
         _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 1:

@@ -20,7 +20,7 @@ cdef class PieceIdTable:
     """Ids of pieces and of runs of unknown characters.
 
     unknown: id of a piece that the table lacks.
-    n_ids: from this id on, ids are those of pieces and characters that the table lacks.
+    n_ids: first of the ids for pieces and characters that the table lacks.
     first_character: from this id on, ids are those of characters.
     runs: ids of characters → id of the run, a dict.
     finds_codes: a text that begins with ">>" begins with a code, which ends with the next "<<".
