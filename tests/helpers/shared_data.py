@@ -29,12 +29,6 @@ DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../share
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 
-
-def own_ints() -> list[int]:
-    """Take every int out of CPython's free list (3.14 keeps up to 100 of one digit): the next one needs memory."""
-    return list(range(2**29, 2**29 + 1000))
-
-
 #: Texts in which pairs overlap, and the tokens that are learned from each, one after another.
 OVERLAPS = [
     ("aaaa", ["aa", "aaaa"]),

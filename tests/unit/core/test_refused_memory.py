@@ -98,6 +98,60 @@ def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path
     assert run_python(REFUSED, str(library), **refusing_malloc.loaded(library)) == "done\n"
 
 
+OBJECTS = """
+import _testcapi, gc, sys
+import fastbpe
+gc.disable()  # what the collector destroys would change the number of blocks
+# Ids that no table of ints has, so each needs memory.
+short = {bytes([i]): i if i < 128 else i + 2**20 for i in range(256)}
+for word in (b"th", b"the", b"sh", b"or", b"te", b"ex", b" t", b" the"):
+    short[word] = 2**20 + len(short)
+long = {bytes([i]): i if i != ord("x") else 2**20 + 7 for i in range(256)}
+N = 1 << 13  # code units: from this length, a list grows during encoding
+CASES = [  # the last number: the fewest refusals that must raise MemoryError; a buffer that may not grow need not
+    *((short, text, 2) for text in ("the short texts", "qzjx~~ " * 20, "\x7f" * 256, "the short texts " * 200)),
+    (long, "漢字かな " * N, 0),
+    (long, "漢" * (N - 50) + "x" * 50, 11),
+    (long, "漢字" * 70_000, 0),
+]
+def own_ints():  # takes every int out of the free list (CPython 3.14 keeps up to 100 of one digit)
+    return list(range(2**29, 2**29 + 1000))
+for ranks, text, n_least in CASES:
+    tokenizer = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k")
+    expected = tokenizer.encode(text, num_threads=1)
+    own_ints()  # fills the free list, so that it is equally full at the end
+    before = sys.getallocatedblocks()
+    n_refused = 0
+    for nth in range(min(len(expected) + 10, 70)):
+        ids = None
+        kept = own_ints()
+        _testcapi.set_nomemory(nth, nth + 1)
+        try:
+            ids = tokenizer.encode(text, num_threads=1)
+        except MemoryError:
+            n_refused += 1
+        finally:
+            _testcapi.remove_mem_hooks()
+        assert ids is None or ids == expected
+        del kept
+    assert tokenizer.encode(text, num_threads=1) == expected
+    assert n_refused >= n_least, (n_refused, text[:20])
+    del ids
+    gc.collect()
+    assert sys.getallocatedblocks() - before < 50, (sys.getallocatedblocks() - before, text[:20])
+print("done")
+"""
+
+
+def test_refused_object_raises_memory_error_or_gives_correct_ids() -> None:
+    """MemoryError or the correct ids, whichever Python allocation fails; later calls work as before.
+
+    A program of its own: `_testcapi` refuses memory to every thread, also to those of pytest-xdist.
+    """
+    pytest.importorskip("_testcapi")
+    assert run_python(OBJECTS) == "done\n"
+
+
 FLAT = """
 import random, resource, sys
 import fastbpe

@@ -15,8 +15,6 @@ import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.errors import PatternError, SpecialTokenError
 from fastbpe.tiktoken import Encoding
-from helpers.monitor_threads import stop_monitors
-from helpers.shared_data import own_ints
 
 CL100K = fastbpe.PATTERNS["cl100k"]
 
@@ -145,31 +143,6 @@ def test_cache_bytes_zero_gives_the_same_ids(ranks: dict[bytes, int]) -> None:
     for _ in range(3000):
         text = "".join(rng.choices(string.ascii_letters + "   ", k=60))
         assert tokenizer.encode(text) == tokenizer.encode(text.encode())
-
-
-def test_refused_allocation_raises_memory_error_or_gives_correct_ids(ranks: dict[bytes, int]) -> None:
-    """MemoryError or the correct ids, whichever Python allocation fails; later calls work as before."""
-    testing = pytest.importorskip("_testcapi")
-    stop_monitors()
-    ranks = {token: i if i < 128 else i + 2**20 for token, i in ranks.items()}  # also ids beyond the int table
-    tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
-    for text in ("the short texts", "the qzjx~~ " * 20, "\x7f" * 256, "the short texts " * 200):
-        expected = tokenizer.encode(text)
-        n_refused = 0
-        for nth in range(len(expected) + 10):
-            ids = None
-            kept = own_ints()
-            testing.set_nomemory(nth, nth + 1)
-            try:
-                ids = tokenizer.encode(text)
-            except MemoryError:
-                n_refused += 1
-            finally:
-                testing.remove_mem_hooks()
-            assert ids is None or ids == expected
-            del kept
-            assert tokenizer.encode(text) == expected
-        assert n_refused > 1
 
 
 def test_special_tokens_in_short_texts_equal_those_in_bytes(tokenizer: Tokenizer) -> None:
