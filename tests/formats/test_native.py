@@ -656,6 +656,17 @@ class TestWriting:
         self.write(method, tokenizer, str(path))
         assert listing(tmp_path) == ["out"]
 
+    def test_read_only_file_is_kept(
+        self, method: str, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+        with pytest.raises(PermissionError, match="out"):
+            self.write(method, tokenizer, path)
+        assert listing(tmp_path) == ["out"]
+        assert path.read_bytes() == b"old"
+
     def test_writing_to_a_folder_raises(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
         error = FormatError if method == "save" else OSError  # a folder selects GPT-2's two files

@@ -42,17 +42,6 @@ def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
     write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
 
 
-def write_as_open(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file as `write` does, for a drop-in whose original opens the file.
-
-    Raises:
-        PermissionError: the file exists, and this user may not write it. `write` would replace it.
-    """
-    if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
-    write(path, data)
-
-
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file atomically: a failure leaves no partial file.
 
@@ -63,6 +52,9 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
     Args:
         path: the file; it is replaced if it exists.
         fill: function that writes the bytes into an open file.
+
+    Raises:
+        PermissionError: the folder is read-only, or the file is: it is kept, as `open` would keep it.
     """
     target = os.path.realpath(path)
     try:
@@ -70,6 +62,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
             with open(path, "wb") as file:  # raises IsADirectoryError for a folder
                 fill(file)
             return
+        _check_writable(target)
         _write_beside(target, fill)
     except OSError as error:
         if error.errno is None:
@@ -113,9 +106,17 @@ def check_parent(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(errno.ENOENT, told, os.fspath(path))
 
 
+def _check_writable(target: str) -> None:
+    """Raise PermissionError if the target exists and this user may not write it: renaming would replace it."""
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+
+
 def _write_all(places: Mapping[str, bytes]) -> None:
     import shutil  # here: reading does not need it
 
+    for target in places:
+        _check_writable(target)
     undo: list[Callable[[], object]] = []
     with contextlib.ExitStack() as own:
         try:

@@ -98,10 +98,8 @@ class Tokenizer(Methods):
             file_prefix: path without these extensions.
         """
         prefix = os.fspath(file_prefix)
-        atomic_files.write_as_open(
-            prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode()
-        )
-        atomic_files.write_as_open(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
+        atomic_files.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
+        atomic_files.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
 
     def load(self, model_file: Path_) -> None:
         """Load merges, pattern and special tokens from a `.model` file.
@@ -314,7 +312,7 @@ class GPT4Tokenizer(RegexTokenizer):
         """Write a human-readable `.vocab` file."""
         vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
         vocab |= {token: self._by_rank[token] for token in self.merges.values()}
-        atomic_files.write_as_open(vocab_file, vocab_text(vocab, self.merges).encode())
+        atomic_files.write(vocab_file, vocab_text(vocab, self.merges).encode())
 
 
 def _with_attributes(cls: type[Tokenizer], attributes: dict[str, Any]) -> Tokenizer:

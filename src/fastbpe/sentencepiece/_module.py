@@ -95,7 +95,7 @@ def convert_to_flatbuffer(
     if output_file is None:
         return converted
     try:
-        atomic_files.write_as_open(output_file, converted)
+        atomic_files.write(output_file, converted)
     except OSError as error:
         raise of_file(error, os.fsdecode(output_file)) from error
     return None

@@ -255,7 +255,7 @@ def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
 
 def _write(path: str, data: bytes) -> None:
     with _named(path):
-        atomic_files.write_as_open(path, data)
+        atomic_files.write(path, data)
 
 
 @contextmanager

@@ -1418,7 +1418,8 @@ class Tokenizer(TokenizerBase):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole tokenizer into a file for `load`, in the format of the file's extension, as in `export`.
 
-        A FormatError names the part that the format cannot store. The file is written atomically.
+        A FormatError names the part that the format cannot store. The file is written atomically; a read-only file
+        is kept (PermissionError).
 
         >>> import pathlib, tempfile
         >>> from fastbpe import load

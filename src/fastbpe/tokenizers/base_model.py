@@ -206,5 +206,5 @@ def write_files(folder: str, prefix: str | None, name: str | None, files: Mappin
     chosen = name if prefix is None else prefix
     before = os.path.join(folder, "" if chosen is None else f"{of_type(chosen, str)}-")
     for ending, data in files.items():
-        atomic_files.write_as_open(before + ending, data)
+        atomic_files.write(before + ending, data)
     return [before + ending for ending in files]

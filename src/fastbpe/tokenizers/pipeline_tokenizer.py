@@ -119,7 +119,7 @@ class Tokenizer:
         """Write a tokenizer.json atomically. pretty: with line breaks. Raises OSError if it cannot be written."""
         from fastbpe.formats import atomic_files  # here: many programs save no files
 
-        atomic_files.write_as_open(of_type(path, str), self.to_str(pretty).encode())
+        atomic_files.write(of_type(path, str), self.to_str(pretty).encode())
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of a tokenizer.json. pretty: with line breaks."""

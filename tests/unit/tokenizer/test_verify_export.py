@@ -251,6 +251,15 @@ def test_replaced_folder_holds_only_the_new_files(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path / "x", pattern="gpt2").encode("abcdx") == [257, 120]
 
 
+def test_read_only_file_keeps_the_whole_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder(tmp_path / "x", {"vocab.json": b"old", "merges.txt": b"old, too"})
+    # root may write any file
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or "merges" not in path)
+    with pytest.raises(PermissionError):
+        small_tokenizer().export(tmp_path / "x", format="gpt2")
+    assert files_of(tmp_path / "x") == {"vocab.json": b"old", "merges.txt": b"old, too"}
+
+
 def test_arguments_missing_from_a_file_are_reported() -> None:
     assert export.left_out("gpt2", "gpt2", {"<s>": 259, "a b": 260}) == "pattern='gpt2'"
     assert export.left_out("gpt2", "gpt2", {"END": 259}) == "pattern='gpt2', special_tokens={'END': 259}"
