@@ -42,31 +42,12 @@ FIRST_CHARACTERS = 10_000  # of a call's texts, or ids to decode: a call with mo
 WAITS = "one of the first short calls: fastbpe makes its tables for a fourth call, or for a long text"
 
 
-class Tokens(dict[int, str]):
-    """Token that a `tokenizers.Encoding` has for an id; KeyError for ids whose text may differ: added and unknown.
+class Names(dict[int, str]):
+    """Token of each id, as a tokenizer spells it now; filled when a token is first read.
 
     Args:
         original: the tokenizer.
-        unk_token_id: id of its unknown token, or None.
     """
-
-    def __init__(self, original: Any, unk_token_id: int | None) -> None:
-        self._original = original
-        self._unk_token_id = unk_token_id
-        self._others: set[int | None] | None = None
-
-    def __missing__(self, token_id: int) -> str:
-        if self._others is None:
-            self._others = {*self._original.get_added_tokens_decoder(), self._unk_token_id}
-        if token_id in self._others:
-            raise KeyError(token_id)
-        token: str = self._original.id_to_token(token_id)
-        self[token_id] = token
-        return token
-
-
-class Names(dict[int, str]):
-    """Token of each id, as a tokenizer spells it now; filled when a token is first read."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
@@ -75,6 +56,27 @@ class Names(dict[int, str]):
         token: str = self._original.id_to_token(token_id)
         self[token_id] = token
         return token
+
+
+class Tokens(Names):
+    """Token that a `tokenizers.Encoding` has for an id; KeyError for ids whose text may differ: added and unknown.
+
+    Args:
+        original: the tokenizer.
+        unk_token_id: id of its unknown token, or None.
+    """
+
+    def __init__(self, original: Any, unk_token_id: int | None) -> None:
+        super().__init__(original)
+        self._unk_token_id = unk_token_id
+        self._others: set[int | None] | None = None
+
+    def __missing__(self, token_id: int) -> str:
+        if self._others is None:
+            self._others = {*self._original.get_added_tokens_decoder(), self._unk_token_id}
+        if token_id in self._others:
+            raise KeyError(token_id)
+        return super().__missing__(token_id)
 
 
 class Engine:
