@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import chain, islice
+from itertools import chain
 
 from fastbpe.huggingface.columns import Encoded, Layout, Span, cuts_of
 from fastbpe.huggingface.inputs import Inputs
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from fastbpe.huggingface.rows import WordIds
     from fastbpe.tokenizer.families.words import Words
 
 
@@ -29,6 +30,7 @@ class RowColumns:
         offsets: function that returns the source of offsets.
         words_of: function from a text and its ids to its words.
         names: token of each id.
+        word_ids: what `encode_rows` gave to `keep`; None: lists of words are encoded when a column needs them.
     """
 
     def __init__(
@@ -42,11 +44,12 @@ class RowColumns:
         offsets: Callable[[], Offsets],
         words_of: Callable[[str, list[int]], Words],
         names: Mapping[int, str],
+        word_ids: list[WordIds] | None = None,
     ) -> None:
         self._plan, self._inputs, self._layout, self._samples = plan, inputs, layout, samples
         self._of_words, self._source, self._words_of, self._names = of_words, offsets, words_of, names
+        self._word_ids = word_ids
         self._traced: list[Encoded] | None = None
-        self._numbers: list[list[list[int]]] | None = None  # word numbers of the lists of words
         self._last: tuple[int, list[tuple[list[int], Words]]] | None = None  # input, ids and words of its texts
 
     def column(self, name: str, i: int, ids: list[int]) -> list[Any] | None:
@@ -109,20 +112,18 @@ class RowColumns:
 
     def _of_word_lists(self, name: str, sample: int) -> list[list[Any]]:
         """Return the tokens or the word numbers of each list of words of an input, before truncation."""
+        if self._word_ids is None:
+            made: list[WordIds] = []
+            encode_rows(self._plan._replace(truncation=None), self._inputs, words=True, keep=made.append)
+            self._word_ids = made
+        ids = [rows[sample] for rows in self._word_ids]
         if name == "tokens":
-            return [self._tokens_of_words(rows[sample]) for rows in self._inputs.texts]
-        if self._numbers is None:
-            self._numbers = [self._number(rows) for rows in self._inputs.texts]
-        return [numbers[sample] for numbers in self._numbers]
+            return [*map(self._tokens_of_words, (rows[sample] for rows in self._inputs.texts), ids)]
+        return [[n for n, its in enumerate(of_words) for _ in its] for of_words in ids]
 
-    def _tokens_of_words(self, words: list[str]) -> list[str]:
-        encoded = zip(words, self._encode(words), strict=True)
-        return [*chain(*(tokens_of(self._names, ids, self._words_of(word, ids)) for word, ids in encoded))]
-
-    def _number(self, rows: list[list[str]]) -> list[list[int]]:
-        """Return the word number of each id of each list of words. One call encodes all lists."""
-        lengths = map(len, self._encode([*chain(*rows)]))
-        return [[n for n, length in enumerate(islice(lengths, len(row))) for _ in range(length)] for row in rows]
+    def _tokens_of_words(self, words: list[str], ids: list[list[int]]) -> list[str]:
+        encoded = zip(words, ids, strict=True)
+        return [*chain(*(tokens_of(self._names, its, self._words_of(word, its)) for word, its in encoded))]
 
     def _encode(self, texts: list[str]) -> list[list[int]]:
         """Encode texts without truncation."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     #: Ids of each text, and spans of each; None: the call does not ask for spans.
     _Lists = tuple[list[list[int]], list[list[Span]] | None]
     _Encode = Callable[[Sequence[Any]], _Lists]
+    #: Ids of each word of each list of words.
+    WordIds = list[list[list[int]]]
 
 
 class HandOver(Exception):
@@ -67,7 +69,13 @@ def check_trimming(truncation: Truncation | None, *, by_place: bool, overflowing
 
 
 def encode_rows(
-    plan: Plan, inputs: Inputs, *, words: bool, overflowing: bool = False, offsets: Offsets | None = None
+    plan: Plan,
+    inputs: Inputs,
+    *,
+    words: bool,
+    overflowing: bool = False,
+    offsets: Offsets | None = None,
+    keep: Callable[[WordIds], object] | None = None,
 ) -> tuple[list[Encoded], list[int] | None]:
     """Encode the texts of each row, and truncate them.
 
@@ -77,6 +85,7 @@ def encode_rows(
         words: texts are lists of words.
         overflowing: return the parts that truncation cuts off as additional rows.
         offsets: source of the spans; None: return no spans.
+        keep: function that gets the ids of the words: first of the first list of each row, then of the second.
 
     Returns:
         The rows, and for each row the number of its input; None: each input is one row.
@@ -98,7 +107,7 @@ def encode_rows(
 
     def encode(rows: Sequence[Any]) -> _Lists:
         if words:
-            return _encode_words(encode_texts, rows, by_place=offsets is not None and offsets.by_place)
+            return _encode_words(encode_texts, rows, by_place=offsets is not None and offsets.by_place, keep=keep)
         if limit is not None:
             return _encode_beginnings(tokenizer, encode_texts, rows, n_ids=limit, splits=plan.splits_special)
         return encode_texts(rows)
@@ -112,12 +121,21 @@ def encode_rows(
     return [part for parts in cut for part in parts], [i for i, parts in enumerate(cut) for _ in parts]
 
 
-def _encode_words(encode: _Encode, rows: Sequence[Sequence[str]], *, by_place: bool) -> _Lists:
-    """Encode rows of words, each word as a text. by_place: as in `Offsets`."""
+def _encode_words(
+    encode: _Encode,
+    rows: Sequence[Sequence[str]],
+    *,
+    by_place: bool,
+    keep: Callable[[WordIds], object] | None,
+) -> _Lists:
+    """Encode rows of words, each word as a text. by_place: as in `Offsets`. keep: as in `encode_rows`."""
     ids, spans = encode([*chain(*rows)])
     ends = [*accumulate(map(len, rows), initial=0)]
     places = [slice(*place) for place in pairwise(ends)]
-    joined = [[*chain(*ids[here])] for here in places]
+    of_words = [ids[here] for here in places]
+    if keep is not None:
+        keep(of_words)
+    joined = [[*chain(*its)] for its in of_words]
     if spans is None:
         return joined, None
     # fastbpe trims each word as a text. In the original, the first token of a row keeps the space that was put

@@ -16,6 +16,10 @@ from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.handled_call import Call
 from fastbpe.transformers.plans import make_offsets
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fastbpe.huggingface.rows import WordIds
+
 #: Methods of BatchEncoding that only read its encodings.
 _METHODS = (
     *("tokens", "sequence_ids", "word_ids", "token_to_sequence", "token_to_word", "word_to_tokens"),
@@ -26,7 +30,8 @@ _METHODS = (
 def readings_of(call: Call) -> list[Encoding]:
     """Return an encoding for each row of a call, which computes its columns when a program reads them."""
     plan, inputs = call.plan, call.inputs
-    rows, samples = encode_rows(plan, inputs, words=call.words, overflowing=call.overflowing)
+    word_ids: list[WordIds] = []
+    rows, samples = encode_rows(plan, inputs, words=call.words, overflowing=call.overflowing, keep=word_ids.append)
     layout = lay_out(rows, plan.frame, plan.padding)
     columns = RowColumns(
         plan,
@@ -37,6 +42,7 @@ def readings_of(call: Call) -> list[Encoding]:
         offsets=functools.partial(make_offsets, call.engine, plan),
         words_of=functools.partial(_words_of, call.engine, plan),
         names=call.engine.names,
+        word_ids=word_ids,
     )
     ids = [layout.ids(i, [*row.ids]) for i, row in enumerate(rows)]
     return [of_columns(_Columns(columns, i, its), layout.ranges(i)) for i, its in enumerate(ids)]
