@@ -78,6 +78,6 @@ def text_of(content: Any, where: str) -> str:
 
 
 def with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
-    """Return a message's reasoning under each name that templates read, as transformers does."""
+    """Return a message with its reasoning under each name that templates read, as transformers does."""
     found = next((message[key] for key in _REASONING if key in message), None)
     return message if found is None else {"thinking": found, **message, "reasoning_content": found}

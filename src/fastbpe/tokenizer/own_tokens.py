@@ -64,8 +64,8 @@ def check_roles(
 
     Args:
         roles: role to token; None: no roles.
-        is_token: function that tells whether the tokenizer has a token.
-        way_out: str – how to add a token that is missing, for the error.
+        is_token: function that tells whether a name is a special token of the tokenizer.
+        way_out: str – how to add a special token that is missing, for the error.
 
     Raises:
         SpecialTokenError: there is no such role, or no such token.

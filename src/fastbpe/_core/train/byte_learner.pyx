@@ -1,7 +1,7 @@
 """Learn merges of bytes, or of the integers of sequences. merge_learner.pyx explains the method.
 
-Two different pairs of bytes never form the same bytes (`tests/reference/training.py` proves it), so every merge
-has its own id. This does not hold if merges continue a base vocabulary of any origin: then a pair whose bytes are
+Two different merges never form the same bytes (`tests/reference/__init__.py` has the proof), so every merge has
+its own id. This does not hold if merges continue a base vocabulary of any origin: then a pair whose bytes are
 already a token is skipped. Merges over sequences are identified by their pairs, not by the result, so a pair that
 forms the symbols of a token of the base is merged like any other.
 """
