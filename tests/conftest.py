@@ -60,7 +60,7 @@ def pytest_report_to_serializable() -> Generator[None, Any, Any]:
 def pytest_report_header() -> str:
     if sampling.FULL:
         return "FASTBPE_FULL=1: every case runs"
-    part = "the day's sample" if sampling.SHARE == 1 else f"a part of the day's sample (1 of {sampling.SHARE})"
+    part = f"one part in {sampling.SHARE} of the sample"
     return f"slow tests: {part}, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=1 runs every case"
 
 

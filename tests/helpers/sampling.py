@@ -1,13 +1,14 @@
 """Samples of the slow tests: a few cases by default, more in CI, all on request.
 
 FASTBPE_FULL chooses:
-    unset: a few cases, other ones each day. pytest's header prints their seed: FASTBPE_SEED, or the day. They
-        include a few of the cases that are not random, if a test in SAMPLED_FOLDERS has many. Each test marked
-        `@pytest.mark.daily` runs on one day in eight.
-    day: the day's sample, with four times as many. The steps of `.ci/run` run it. Of a test with a parameter
-        `seed` and more than MANY_CASES cases, it has a third. It has every test marked `@pytest.mark.daily`, and
-        all cases that are not random.
+    unset: a quarter of the sample, other cases each day. pytest's header prints their seed: FASTBPE_SEED, or the
+        day. If a test in SAMPLED_FOLDERS has many cases that are not random, only a few of them run. Each test
+        marked `@pytest.mark.daily` runs on one day in eight.
+    day: half of the sample. The steps of `.ci/run` run it, with every test marked `@pytest.mark.daily` and all
+        cases that are not random. The whole sample would take CI four minutes more on two cores (2026-11-30).
     1: every case in its long form: whole corpora, thousands of random files, every code point.
+
+A test gives the size of its sample. If it has a parameter `seed` and more than MANY_CASES cases, that is a third.
 """
 
 from __future__ import annotations
@@ -25,28 +26,27 @@ import pytest
 T = TypeVar("T")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-SHARE = 1 if os.environ.get("FASTBPE_FULL") in ("day", "1") else 4  # of the day's sample, one part in SHARE runs
-DAYS = 1 if SHARE == 1 else 8  # a test marked daily runs on one day in DAYS
+SHARE = {"1": 1, "day": 2}.get(os.environ.get("FASTBPE_FULL", ""), 4)  # of the sample, one part in SHARE runs
+DAYS = 8 if SHARE == 4 else 1  # a test marked daily runs on one day in DAYS
 SEED = int(os.environ.get("FASTBPE_SEED") or datetime.date.today().toordinal())
 
 if os.environ.get("FASTBPE_FULL", "") not in ("", "0", "1", "day"):
     raise ValueError(f"FASTBPE_FULL={os.environ['FASTBPE_FULL']!r}: unset it, or set it to day or to 1")
 
-MANY_CASES = 4  # a random test that has more runs a third of them each day
+MANY_CASES = 4  # the sample of a random test that has more is a third of them
 SAMPLED_FOLDERS = ("tests/property/", "tests/conformance/")
 
 
 def n_rounds(sample: int, long: int) -> int:
-    """Choose a number of rounds; `sample` is that of the day's sample."""
+    """Choose a number of rounds; `sample` is that of the whole sample."""
     return long if FULL else -(-sample // SHARE)
 
 
 def rounds(sample: int, long: int) -> range:
-    """Choose the rounds of the day."""
-    if FULL:
-        return range(long)
-    start = min(SEED % -(-long // sample) * sample, long - sample)
-    return range(start, start + n_rounds(sample, long))
+    """Choose the rounds of the day: they follow those of the day before, so in time all run."""
+    n = n_rounds(sample, long)
+    start = min(SEED % -(-long // n) * n, long - n)
+    return range(start, start + n)
 
 
 def some(cases: Sequence[T], n: int) -> Sequence[T]:
@@ -56,17 +56,17 @@ def some(cases: Sequence[T], n: int) -> Sequence[T]:
 
 
 def share_of(n: int) -> int:
-    """Return how many cases a test must at least have compared: a part of n, the number for the day's sample."""
+    """Return how many cases a test must at least have compared: a part of n, the number for the whole sample."""
     return n // SHARE
 
 
 def sample_of(item: pytest.Item, n: int) -> int | None:
-    """Return how many of a test's n parametrized cases the day's sample has; None: all, also by default."""
+    """Return how many of a test's n parametrized cases its sample has; None: all run, also by default."""
     marker = item.get_closest_marker("sample")
     if marker is not None:
         return int(marker.args[0])
     is_random = isinstance(item, pytest.Function) and hasattr(item, "callspec") and "seed" in item.callspec.params
-    if n > MANY_CASES and (is_random or (SHARE > 1 and item.nodeid.startswith(SAMPLED_FOLDERS))):
+    if n > MANY_CASES and (is_random or (DAYS > 1 and item.nodeid.startswith(SAMPLED_FOLDERS))):
         return max(MANY_CASES, -(-n // 3))
     return None
 

@@ -1,4 +1,4 @@
-"""The cases of slow tests that run today: a part by default, the whole sample of the day in CI."""
+"""The cases of slow tests that run today: a quarter of the sample by default, half of it in CI."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ def use(monkeypatch: pytest.MonkeyPatch, *, share: int, full: bool = False, seed
 
 
 @pytest.mark.daily
-def test_a_part_of_the_days_sample_runs_by_default(
-    items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_of_the_sample_runs_by_default(items: list[pytest.Item], monkeypatch: pytest.MonkeyPatch) -> None:
     use(monkeypatch, share=1)
     assert counts(sampling.split_items(items)[0]) == {
         "test_marked": 6,
@@ -94,12 +92,15 @@ def test_each_daily_test_runs_in_turn_or_when_its_file_is_named(
     assert counts(sampling.split_items(items, are_named=True)[0])["test_slow"] == 60
 
 
-def test_rounds_are_the_first_of_the_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in range(40):
-        use(monkeypatch, share=1, seed=seed)
+@pytest.mark.parametrize("share", [1, 2, 4])
+def test_rounds_of_successive_days_cover_all(share: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, share=share)
+    n = sampling.n_rounds(10, 95)
+    assert n == {1: 10, 2: 5, 4: 3}[share]
+    seen: list[int] = []
+    for seed in range(-(-95 // n)):
+        use(monkeypatch, share=share, seed=seed)
         day = sampling.rounds(10, 95)
-        use(monkeypatch, share=3, seed=seed)
-        part = sampling.rounds(10, 95)
-        assert (len(day), len(part)) == (10, 4)
-        assert part == day[:4]
-        assert day[-1] < 95
+        assert len(day) == n
+        seen += day
+    assert sorted({*seen}) == [*range(95)]
