@@ -36,7 +36,8 @@ def own_file(target: str, mode: int = 0o666) -> Iterator[str]:
         mode: permissions of the file, without the bits of the umask.
 
     Returns:
-        A context manager whose value is the path. The file is removed at the end, unless it was renamed.
+        A context manager whose value is the path of the new file. The file is removed at the end, unless it was
+        renamed.
     """
     remove_leftovers([target])
     while True:
@@ -62,7 +63,8 @@ def own_folder(target: str) -> Iterator[str]:
         target: path of the file or folder to write.
 
     Returns:
-        A context manager whose value is the path. The folder is removed at the end, with its content.
+        A context manager whose value is the path of the new folder. The folder is removed at the end, with its
+        content.
     """
     remove_leftovers([target])
     while True:

@@ -54,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         choices=_CHOICES,
         help=f"{', '.join(_CHOICES)} (default: by the extension of OUT: {endings}; .model of a sentencepiece "
-        "model: sentencepiece, of a BoundlessBPE model: boundless; a folder, for a byte-level tokenizer: gpt2)",
+        "or Unigram model: sentencepiece, of a BoundlessBPE model: boundless; a folder, for a byte-level "
+        "tokenizer: gpt2)",
     )
     parser.add_argument(
         "--verify",

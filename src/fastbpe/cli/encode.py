@@ -34,8 +34,9 @@ part is not written again.
 
 With a tokenizer from `train --mode ids`, each FILE is a file, folder or pattern with
 sequences of integers: one per line of text, per row of a .npy array, per document of a .bin
-file of ids, per line of .jsonl, or per row of .parquet (--text-field: the field or column,
-default input_ids). With such a tokenizer, an interrupted command begins again.{documents.DETAILS}"""
+or .idx file of ids, per line of .jsonl, or per row of .parquet or .arrow (--text-field: the
+field or column, default input_ids). With such a tokenizer, an interrupted command begins
+again.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt

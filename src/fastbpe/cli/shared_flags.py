@@ -62,7 +62,8 @@ def add_model(
         action="append",
         type=token_and_id,
         help="define a special token and its id (repeatable); these replace all special tokens of the "
-        "vocabulary file. Not for a sentencepiece model as .model, .fbpe or .gguf, which defines its own",
+        "vocabulary file. Not for a sentencepiece model as .model, .fbpe or .gguf, which defines its own, "
+        "or for a tokenizer of integers",
     )
 
 

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --mode byte: choose each merge for one source: the one whose --dev text has the most tokens, "
         "or whose text shrank least relative to --ratio; without either, the one whose own text has the most "
-        "tokens",
+        "tokens. Not with --base, --ties or --superwords",
     )
     add(
         "--dev",

@@ -22,9 +22,9 @@ DETAILS = f"""
 
 With --mode ids, each FILE is a file, folder or pattern with sequences of integers from 0 to
 N - 1 (--base-size N), such as image or audio codes, musical notes, or DNA: one sequence per
-line of text, per row of a .npy array, or in a .bin, .jsonl or .parquet file (see encode). OUT
-is a .fbpe file. With --base, leave out --base-size: it is the same as in the base. Flags
-about text and counts do not apply.{documents.DETAILS}"""
+line of text, per row of a .npy array, or in a .bin, .idx, .jsonl, .parquet or .arrow file
+(see encode). OUT is a .fbpe file. With --base, leave out --base-size: it is the same as in
+the base. Flags about text and counts do not apply.{documents.DETAILS}"""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -101,8 +101,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=TIES,
         help="with --mode byte or ids: which of several equally frequent pairs is merged first: the one with the "
         "smallest ids (pair; default; as rustbpe), the one that Hugging Face's tokenizers merge first "
-        "(huggingface; not with --mode ids), or the first in the text (first; as minbpe; not with --superwords). "
-        "Not with --parity or --superwords boundless or words, which have their own rules",
+        "(huggingface; not with --mode ids or --base), or the first in the text (first; as minbpe; not with "
+        "--superwords). Not with --parity or --superwords boundless or words, which have their own rules",
     )
     add(
         "--min-count",
@@ -118,11 +118,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--base-size", metavar="N", type=int, help="with --mode ids: the integers are 0 to N - 1")
     add("--max-token-length", metavar="N", type=int, help="with --mode ids: maximum token length in integers")
-    add("--base", metavar="MODEL", help="continue from this tokenizer: its tokens keep their ids")
+    add("--base", metavar="MODEL", help="continue from this BPE tokenizer: its tokens keep their ids")
     add(
         "--base-special",
         choices=BASE_SPECIAL,
-        help="with --base: keep the ids of its special tokens (default), or move them to the end",
+        help="with --base and --mode byte: keep the ids of the base's special tokens (default), or move these to "
+        "the end",
     )
     add_roles(merges)
     source_flags.add_arguments(parser)

@@ -56,7 +56,8 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 
     Raises:
         ValueError: the file does not have this SHA-256; nothing is kept.
-        OSError: the file cannot be read; the message says which file to put where.
+        OSError: the file cannot be read. If a download to the cache failed, the message says which file to put
+            where.
     """
     from fastbpe.published import find
 
@@ -116,7 +117,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write a .tiktoken file, sorted by rank, whole or not at all."""
+    """Write a .tiktoken file, sorted by rank. A local file is written whole or not at all."""
     ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
     data = b"".join(b"%s %d\n" % (binascii.b2a_base64(token, newline=False), rank) for token, rank in ordered)
     if "://" not in tiktoken_bpe_file:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Constructor = Callable[[], dict[str, Any]]
 
 _lock = ForkSafeLock()
-#: Name → encoding, of those that get_encoding has made.
+#: Name → encoding, for each encoding that get_encoding has made.
 ENCODINGS: dict[str, Encoding] = {}
 #: Name → constructor; None until plug-ins have been looked for.
 ENCODING_CONSTRUCTORS: dict[str, Constructor] | None = None

@@ -141,6 +141,7 @@ class Tokenizer(TokenizerBase):
         Raises:
             VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
             SpecialTokenError: a special token is empty, or clashes with another token.
+            PatternError: the split pattern cannot be used.
 
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
         >>> Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<|end|>": 257}).encode("ab c")
@@ -1269,8 +1270,8 @@ class Tokenizer(TokenizerBase):
                 from n_vocab on, in order. One with special=True becomes a special token. An id may belong to the
                 ordinary token with exactly this text.
 
-        Raises SpecialTokenError if a text is empty, is a special or ordinary token, or already has another id, or
-        if an id is taken.
+        Raises SpecialTokenError if a text is empty, is a special token, is an ordinary token but passed without
+        its id, or already has another id, or if an id is taken.
 
         >>> from fastbpe import AddedToken
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -1399,9 +1400,9 @@ class Tokenizer(TokenizerBase):
         """Return the map from the ids of another tokenizer, of any mode, to the ids of this one.
 
         Tokens are the same if their bytes are equal, and both are found by name (special and added tokens), both
-        are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, its
-        embedding row starts from the ids into which the other tokenizer merges its bytes (without splitting, and
-        without the unknown id).
+        are bytes of byte fallback, or both are ordinary tokens. If the other tokenizer lacks a token, the
+        token's embedding row starts as the mean of the rows of the ids into which the other tokenizer merges the
+        token's bytes (without splitting, and without the unknown id).
 
         >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)

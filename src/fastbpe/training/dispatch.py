@@ -154,9 +154,9 @@ def train(
             more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
             scores stay, new scores are below the lowest one, and options that are not given are taken from the
             base. With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
-        base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
-            after them; "end": merges come after the ordinary tokens, and special and added tokens get new ids
-            after these.
+        base_special: str – in byte mode: ids of the base's special tokens. "keep" (the default): unchanged, new
+            merges come after them; "end": merges come after the ordinary tokens, and special and added tokens get
+            new ids after these.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
             is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes,
             with mode="ids" in symbols; total is None if the size of the source is not known), then "learning" (in
@@ -196,7 +196,8 @@ def train(
             special_tokens: list of str – names that are not part of merges and get the last ids. Default: none.
             ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one with
             smaller ids, as in rustbpe and bpeasy; "huggingface", as in tokenizers; "first", the first in the text,
-            as in minbpe.
+            as in minbpe. "huggingface" cannot be combined with base=, "first" cannot with superwords=, and
+            superwords="boundless" or "words" accepts none of them.
             min_count: int – minimum number of occurrences of a pair that is merged. Default: 1.
             max_token_bytes: int – maximum length of a token in bytes. Default: None, no limit.
             superwords: `Superwords` – also learn tokens that span several words, after words, or on top of a base.

@@ -1,4 +1,4 @@
-"""CodePointFamily: a code-point vocabulary, as in sentencepiece's BPE models and Llama 2.
+"""CodePointFamily: a code-point vocabulary, as in sentencepiece's models (BPE, unigram, char) and Llama 2.
 
 The control symbols of a model (`<s>` and so on) are special tokens, with the rules of byte mode: in a text they
 are an error, an id or ordinary text, as the call demands. (sentencepiece never finds them in text.)

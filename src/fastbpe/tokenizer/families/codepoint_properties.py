@@ -85,7 +85,7 @@ def ids_by_text(model: CodePointModel) -> dict[str, int]:
 
 
 def named_roles(model: CodePointModel) -> Mapping[str, str]:
-    """Return the model's tokens for bos, eos, pad and unk."""
+    """Return the model's tokens for bos, eos, pad and unk, and the tokens of roles that were set for it."""
     named: dict[str, str] = {}
     if model.conventions is None:
         ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}

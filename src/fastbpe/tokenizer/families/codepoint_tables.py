@@ -389,7 +389,7 @@ def leading_of(
 
 
 class _Expansions:
-    """Ids for symbols without an id: those of the parts of an unused piece, those of the bytes of a character."""
+    """Ids that stand for a symbol without an id: of the parts of an unused piece, or of a character's bytes."""
 
     def __init__(
         self,

@@ -21,8 +21,9 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
     Returns:
-        The phases; None if there are no superwords, few merges come before the first one, some token can be made
-        in several ways, or an early merge joins a token that a later merge makes.
+        The phases; None if there are no superwords, few merges come before the first superword, a token is only
+        found by looking up a whole piece, some token can be made in several ways, or an early merge joins a token
+        that a later merge makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)
@@ -112,7 +113,10 @@ def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
 
 
 def _superwords(vocabulary: Vocabulary, merges: Iterable[Merge], packed: Buffer) -> Vocabulary:
-    """Return the vocabulary of the second phase: only its merges and their tokens, for a small table of pairs."""
+    """Return the vocabulary of the second phase: its merges, their tokens and the single bytes.
+
+    All other tokens are left out, so that the table of pairs is small.
+    """
     kept = {token_id for merge in merges for token_id in merge}
     tokens = [token if len(token) == 1 or i in kept else b"" for i, token in enumerate(vocabulary.tokens())]
     return Vocabulary(**build_tables(tokens, packed), whole_piece_first=False, drops_bytes=vocabulary.drops_bytes)

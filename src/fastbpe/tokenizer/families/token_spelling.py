@@ -35,7 +35,10 @@ def symbols_of(token: bytes, spelling: Spelling) -> list[bytes]:
 
 
 def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> list[int]:
-    """Return the ids of the merged symbols of a character-level token; no id for an unknown symbol."""
+    """Return the ids of the merged symbols of a character-level token.
+
+    An unknown symbol becomes the ids of its bytes with byte fallback, otherwise no id.
+    """
     symbols: list[int] = []
     for symbol in symbols_of(token, spelling):
         found = vocabulary.find(symbol)

@@ -51,7 +51,8 @@ def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, 
         n_ids: int – number of symbols and merges.
 
     Raises:
-        SpecialTokenError: a name is empty or not a str; an id is not an int, taken, or out of range.
+        SpecialTokenError: a name is empty or not a str; an id is taken or out of range.
+        TypeError: an id is not an int.
     """
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():

@@ -405,10 +405,11 @@ class SequenceTokenizer:
         The output appears only when complete; a run that was stopped must start again.
 
         Args:
-            inputs: a path, a folder, a pattern, or an iterable of these. .npy: one sequence, or one per row; .bin
-                and .npy from `encode_files`: one sequence per document; .jsonl (also .gz, .zst): a list of
-                integers per line, or an object with such a list; .parquet, .arrow: a column of lists; other files
-                (also .gz, .zst): one sequence per line, with integers separated by spaces.
+            inputs: a path, a folder, a pattern, or an iterable of these. .npy: one sequence, or one per row; .bin,
+                .idx and .npy from `encode_files`: one sequence per document; .jsonl, .ndjson (also .gz, .zst): a
+                list of integers per line, or an object with a field that contains the list; .parquet, .arrow: a
+                column of lists; other files (also .gz, .zst): one sequence per line, with integers separated by
+                spaces.
             out, dtype, num_threads, progress, overwrite, header: as for `Tokenizer.encode_files`.
             field: field of a JSON line, or column of a table, that contains the sequence.
             document_start, document_end: special tokens to put before and after each sequence.

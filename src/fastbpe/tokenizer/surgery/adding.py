@@ -183,7 +183,8 @@ def with_reserved(
         pad_to_multiple_of: add more tokens until n_vocab is a multiple of this.
 
     Raises:
-        ValueError: a number is out of range, or reserved_name has no {}.
+        ValueError: a number is out of range, or reserved_name does not have exactly one {}.
+        TypeError: a number is not an integer, or reserved_name is not a str.
     """
     reserved = integer("reserved", reserved)
     if not 0 <= reserved <= _MAX_RESERVED:

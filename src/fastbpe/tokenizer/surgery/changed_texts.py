@@ -43,7 +43,7 @@ class ChangedText(NamedTuple):
 
 
 class ChangedPart(NamedTuple):
-    """Shortest part of a text that both tokenizers cut out and whose ids changed.
+    """Shortest part of a text whose ids changed and at whose ends both tokenizers have a token boundary.
 
     text: str – the part.
     times: int – number of occurrences with these ids in the aligned texts.

@@ -55,7 +55,12 @@ class ByteJoining:
         self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Return the tokenizer, a map from new ids of b to its ids, and a list of the left-out ids of b."""
+        """Join the vocabularies.
+
+        Returns:
+            The tokenizer; a map from the ids in b of the tokens that only b has to their ids in the tokenizer; and
+            a list of the ids in b of the tokens that were left out.
+        """
         tokens = [*self._new]
         tokenizer, made = self._made(tokens)
         kept = self._reachable(tokenizer, tokens, made)

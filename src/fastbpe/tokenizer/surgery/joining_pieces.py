@@ -58,7 +58,12 @@ class PieceJoining:
                 self.left_out.append(i)
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Return the tokenizer, a map from new ids of b to its ids, and a list of the left-out ids of b."""
+        """Join the vocabularies.
+
+        Returns:
+            The tokenizer; a map from the ids in b of the tokens that only b has to their ids in the tokenizer; and
+            a list of the ids in b of the tokens that were left out.
+        """
         a, new = self._a, [*self._new]
         levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
         makers = piece_makers(a, build(a))

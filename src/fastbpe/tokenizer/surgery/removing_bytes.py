@@ -108,7 +108,13 @@ class ByteRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
-        """Return the model without some tokens, the ids also removed, and the makers of tokens, in old ids."""
+        """Remove tokens from the model.
+
+        Returns:
+            The model without the tokens of `drop`; the further ids that are removed, because no merge makes them
+            any longer; and for each token that a merge makes, the ids of the two tokens that it joins. All are old
+            ids.
+        """
         kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
         if self._by_ranks:
             made: Mapping[int, tuple[int, int]] = recover_merges(self._vocabulary(kept))
