@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="special token (repeatable); it splits the text, and training gives it one of the last ids (with "
-        "--mode codepoint or unigram, one of the first)",
+        "--mode codepoint or unigram, one of the first). Not with --mode codepoint and --base",
     )
     add(
         "--num-threads",

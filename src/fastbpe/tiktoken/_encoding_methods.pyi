@@ -112,7 +112,7 @@ class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
         """
     def encode_batch(  # type: ignore[override]
         self,
@@ -126,7 +126,7 @@ class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
             allowed_special, disallowed_special: as for `encode`.
         """
     def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]: ...
@@ -156,7 +156,7 @@ class Methods(Encoder):
         Args:
             batch: lists of ids.
             errors: as for `decode`.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
         """
     def decode_bytes_batch(
         self, batch: Iterable[Sequence[int] | Buffer], *, num_threads: int | None = 8

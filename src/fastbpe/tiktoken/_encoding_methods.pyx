@@ -182,7 +182,7 @@ cdef class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
         """
         if self._is_replaced("encode_ordinary"):
             return _mapped(self.encode_ordinary, text, num_threads)
@@ -193,7 +193,7 @@ cdef class Methods(Encoder):
 
         Args:
             text: texts.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
             allowed_special, disallowed_special: as for `encode`.
         """
         if self._is_replaced("encode"):
@@ -264,7 +264,7 @@ cdef class Methods(Encoder):
         Args:
             batch: lists of ids.
             errors: as for `decode`.
-            num_threads: the maximum number of threads.
+            num_threads: maximum number of threads. None: as in `Tokenizer.encode`.
         """
         if self._is_replaced("decode"):
             return _mapped(partial(self.decode, errors=errors), batch, num_threads)

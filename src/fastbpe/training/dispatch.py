@@ -142,8 +142,9 @@ def train(
             sequences to counts.
             With parity= or weights= the source is a dict of names, such as languages, to sources of these kinds.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: special symbols, pieces, characters; "characters": no merges, only the characters that
-            character_coverage= keeps.
+            code-point mode: special symbols, bytes (with byte_fallback=), pieces, characters; "characters": the
+            same without merges, and only with the characters that character_coverage= keeps. With mode="ids":
+            symbols, merges, special tokens.
         mode: str or None – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document
             are sentences, and options and their defaults are sentencepiece's. "unigram": the same for a
             unigram model, sentencepiece's default; the sentences stay in memory. None: the mode of the base or of
@@ -152,8 +153,9 @@ def train(
             tokens, normalizer, pre-tokenizers) change and cut the text, its merges are applied first, and new
             merges follow. vocab_size counts its tokens (not the gaps between ids) and the new ones; "+1000": 1,000
             more tokens than it has. special_tokens lists only the new ones. In code-point mode, its pieces and
-            scores stay, new scores are below the lowest one, and options that are not given are taken from the
-            base. With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
+            scores stay, and new scores are below its lowest one (above -2**24). Options that are not given are
+            then taken from the base, and options that would change its ids, such as control_symbols, are errors.
+            With mode="ids", the base is a `SequenceTokenizer`, and base_size is the same as in the base.
         base_special: str – in byte mode: ids of the base's special tokens. "keep" (the default): unchanged, new
             merges come after them; "end": merges come after the ordinary tokens, and special and added tokens get
             new ids after these.
