@@ -29,7 +29,7 @@ DETAILS = """
 
 The text is the source code of Python's standard library, or the file that --text names.
 Nothing is downloaded. Without --output, the tokenizer is written to fastbpe-demo.fbpe,
-even if this file exists."""
+even if this file exists, or to a temporary folder if that file cannot be written."""
 EXAMPLE = r"""
 examples:
   $ fastbpe demo
