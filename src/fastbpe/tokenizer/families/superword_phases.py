@@ -21,9 +21,9 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
     Returns:
-        The phases; None if there are no superwords, few merges come before the first superword, a token is only
-        found by looking up a whole piece, some token can be made in several ways, or an early merge joins a token
-        that a later merge makes.
+        The phases; None if there are no superwords, few merges come before the first superword, a whole piece may
+        become a token that merging does not make, some token can be made in several ways, or an early merge joins
+        a token that a later merge makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)
@@ -78,7 +78,7 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
 
 
 def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
-    """List the merges, best first; None if a token that is looked up whole is not made by merging."""
+    """List the merges, best first; None if a whole piece may become a token that merging does not make."""
     listed = model.merge_list()
     if listed is not None:
         return None if model.whole_piece_first else listed
