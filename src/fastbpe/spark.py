@@ -47,8 +47,8 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
     """Count the pieces of a column of texts; the counts equal `fastbpe.count_pieces` on its rows.
 
     One task counts each partition. The executors add up the counts, partitioned by hash, and the driver collects
-    the sums. For each distinct piece, the driver needs 32 bytes plus the length of the piece. Neither the number of
-    partitions nor the order in which their tasks end changes the result. The order of the pieces, which
+    the sums. For each distinct piece, the driver needs 32 bytes plus the length of the piece. Neither the number
+    of partitions nor the order in which their tasks end changes the result. The order of the pieces, which
     `train(ties="first")` uses, is the order of the rows in the DataFrame.
 
     Args:

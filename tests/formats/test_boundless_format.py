@@ -37,6 +37,8 @@ def test_a_file_comes_back_as_it_was(tokenizer: Tokenizer, file: bytes, tmp_path
         assert loaded.encode(text) == tokenizer.encode(text)
     loaded.export(tmp_path / "again.model", verify=True)
     assert (tmp_path / "again.model").read_bytes() == file
+    loaded.save(tmp_path / "saved.model")
+    assert (tmp_path / "saved.model").read_bytes() == file
     assert load(file.replace(b"\n", b"\r\n")).vocab == tokenizer.vocab
 
 

@@ -1431,10 +1431,9 @@ class Tokenizer(TokenizerBase):
         ...     load(path) == tokenizer
         True
         """
-        from fastbpe.formats.endings import format_of
-        from fastbpe.tokenizer.export.export import LOSSY, check_holds_all
+        from fastbpe.tokenizer.export.export import LOSSY, check_holds_all, format_for
 
-        format = format_of(path, self.mode, self.model_type)
+        format = format_for(path, self)
         if format in LOSSY:
             check_holds_all(path, self, format)
         self.export(path, format=format)

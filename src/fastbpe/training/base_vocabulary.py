@@ -112,6 +112,21 @@ def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
     )
 
 
+def check_base_special(base_special: str, base: object, mode: str, superwords: object) -> None:
+    """Raise TrainingError if a run would ignore base_special=."""
+    if base is None:
+        raise TrainingError(
+            f"base_special={base_special!r} has no effect without base=; pass base=, or leave base_special= out"
+        )
+    of_words = superwords in ("boundless", "words")
+    if mode in ("codepoint", "ids") or of_words:
+        argument = f"superwords={superwords!r}" if of_words else f'mode="{mode}"'
+        raise TrainingError(
+            f"base_special={base_special!r} has no effect with {argument}: each special token of the base keeps "
+            "its id; leave base_special= out"
+        )
+
+
 def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions) -> BaseVocabulary:
     """Return the initial vocabulary of a run that extends a tokenizer.
 

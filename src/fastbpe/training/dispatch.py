@@ -16,7 +16,7 @@ from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.internals import with_roles
 from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_vocabulary import check_mode, mode_of
+from fastbpe.training.base_vocabulary import check_base_special, check_mode, mode_of
 from fastbpe.training.named_sources import check_named, check_not_named, weights_of
 from fastbpe.training.options import (
     ByteKeywords,
@@ -268,10 +268,8 @@ def train(
         del options["superwords"]
     if base is not None and mode != "unigram":
         check_mode(base, mode)
-    elif base is None and base_special is not None:
-        raise TrainingError(
-            f"base_special={base_special!r} has no effect without base=; pass base=, or leave base_special= out"
-        )
+    if base_special is not None:
+        check_base_special(base_special, base, mode, options.get("superwords"))
     if has_names:
         weights = _check_named(source, mode, base, parity, weights, options)
     elif mode != "ids" and not counted:

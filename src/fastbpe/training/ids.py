@@ -113,11 +113,6 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
         ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
         TrainingError: there is no symbol to learn from, or vocab_size is less than the base's.
     """
-    if run.base_special is not None:
-        raise TrainingError(
-            f'base_special={run.base_special!r} has no effect with mode="ids", whose base has no special tokens; '
-            "leave base_special= out"
-        )
     run.reading.check_unused("the source is sequences of integers")
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
     keywords, reporter = run.options, run.reporter
