@@ -59,7 +59,7 @@ class GuidedTokenizer:
         if not 0 <= self.eos_token_id < len(self.tokens) or not self.tokens[self.eos_token_id]:
             raise InvalidTokenError(
                 f"eos_token_id={eos} is not a token of this vocabulary (its ids are between 0 and "
-                f"{tokenizer.n_vocab - 1})"
+                f"{tokenizer.n_vocab - 1}{', with gaps' if 0 <= self.eos_token_id < len(self.tokens) else ''})"
             )
         self._tokenizer = tokenizer
 

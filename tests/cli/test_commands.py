@@ -367,8 +367,8 @@ class TestCount:
         assert done.status == 1
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
             f"error: {tmp_path / 'no.txt'}: No such file or directory",
-            f"error: {tmp_path}: no .txt, .jsonl, .parquet or .arrow file in this folder; select others with a "
-            f"pattern such as '{tmp_path}/**/*.py', or set their format with --format",
+            f"error: {tmp_path}: no text (.txt), JSON lines, .parquet or .arrow file in this folder; select "
+            f"other files with a pattern such as '{tmp_path}/**/*.py', or set their format with --format",
         ]
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")

@@ -72,7 +72,7 @@ def test_folder_goes_back_as_a_tokenizer_json(tmp_path: Path) -> None:
             "puts the sep token around texts, but no file names one that has an id: set sep_",
         ),
         ([*LINES, "the"], {"pad_token": "<p>"}, "lines are repeated, so the token '<p>', which has no line"),
-        (["[UNK]\ud800", *LINES], {}, "invalid UTF-8 at offset 5, in bytes"),
+        (["[UNK]\ud800", *LINES], {}, "not UTF-8: invalid byte 0xed at offset 5"),
     ],
 )
 def test_invalid_part_raises_format_error(

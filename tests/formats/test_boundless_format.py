@@ -97,7 +97,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         r":1: unknown kind of model 'endless'",
     ),
     "truncated": (lambda data: data[: len(data) // 2], "truncated: it ends after line|expected"),
-    "not UTF-8": (lambda data: data[:200] + b"\xff" + data[200:], "invalid UTF-8 at offset 200, in bytes"),
+    "not UTF-8": (lambda data: data[:200] + b"\xff" + data[200:], "not UTF-8: invalid byte 0xff at offset 200"),
     "a gap in ids": (lambda data: data.replace(b"\n257 ", b"\n258 ", 1), "has the id 258, but the next id is 257"),
     "a token twice": (
         edited(lambda lines: lines.__setitem__(4, "1 Ā 0 0")),

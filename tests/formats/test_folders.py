@@ -193,12 +193,13 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1', which is not an integer"),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
-            "added_tokens_decoder: transformers accepts only ids with objects of content and flags, not 'x'",
+            "added_tokens_decoder: expected an id from 0 to 2147483647 and an object with content and flags, "
+            "found 'x'",
         ),
         *(
             (
                 {"tokenizer_config": {"added_tokens_decoder": {key: {"content": "<e>"}}}},
-                "accepts only ids with objects",
+                "and an object with content and flags, found",
             )
             for key in ("0" * 11 + "9" * 100, "0" * 11 + "9" * 5000, "1e3", "-1", "")
         ),
@@ -208,7 +209,7 @@ def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
         ),
         (
             {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
-            "objects of content and flags, not '5': 6",
+            "an object with content and flags, found '5': 6",
         ),
         (
             {"tokenizer_config": {"tokenizer_class": "Qwen2Tokenizer", "add_prefix_space": True}},

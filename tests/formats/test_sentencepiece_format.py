@@ -62,7 +62,7 @@ BAD = {
     "an empty piece": (UNK + piece_field(b"", fixed32_field(2, bytes(4))) + BPE, "piece 1 is empty"),
     "a NUL": (UNK + piece_field(b"a\0b", fixed32_field(2, bytes(4))) + BPE, "piece 1, .* contains a NUL"),
     "bytes without fallback": (UNK + ALL_BYTES + BPE, "byte_fallback is false"),
-    "fallback without bytes": (UNK + A + FALLBACK, "pieces of type BYTE are missing: 256, such as <0x00>"),
+    "fallback without bytes": (UNK + A + FALLBACK, "lacks 256 of the 256 pieces of type BYTE, such as <0x00>"),
     "a byte piece with a wrong name": (
         UNK + ALL_BYTES + piece_field(b"<0xaa>", varint_field(3, 6)) + FALLBACK,
         "<0xaa>",
@@ -115,8 +115,9 @@ def peer_loads(data: bytes) -> bool:
 def test_error_names_a_byte_that_no_piece_stands_for() -> None:
     some = (b"<0x%02X>" % byte for byte in range(256) if byte not in b"ab")
     data = UNK + A + b"".join(piece_field(name, varint_field(3, PieceType.BYTE)) for name in some) + FALLBACK
-    for any_text, said in ((False, "2, such as <0x61>"), (True, "1, such as <0x62>")):
-        with pytest.raises(FormatError, match=f"^file: .* pieces of type BYTE are missing: {said}$"):
+    for any_text, n, name in ((False, 2, "<0x61>"), (True, 1, "<0x62>")):
+        said = f"^file: .* lacks {n} of the 256 pieces of type BYTE, such as {name}$"
+        with pytest.raises(FormatError, match=said):
             sentencepiece_format.parse(data, "file", any_text=any_text)
 
 

@@ -256,7 +256,7 @@ def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path
         by_list.export(path, format="tiktoken")
     twice = Tokenizer(Model(tokens=[*BYTES, b"ab", b"ab"], pattern=None, special_tokens={}))
     with pytest.raises(
-        FormatError, match=r"ids 256 and 257 are both the token b'ab'.*export the tokenizer as native"
+        FormatError, match=r"ids 256 and 257 are both the token b'ab'.*export this tokenizer as native"
     ):
         twice.export(path, format="tiktoken")
     assert not list(tmp_path.iterdir())

@@ -137,7 +137,7 @@ def _count_built_in(tokenizer: Counting, prompt: _Prompt) -> int:
     if not begins_reply:
         raise ChatError(
             "add_generation_prompt=False: the estimate for OpenAI's models always counts the start of the reply; "
-            "leave the option out"
+            "leave add_generation_prompt= out"
         )
     return estimate(tokenizer.name or "", prompt.messages, schemas, tokenizer.count)
 

@@ -86,7 +86,8 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
     if unknown := sorted(set(names) - known.keys()):
         has = ", ".join(map(repr, known)) or "none"
         raise SpecialTokenError(
-            f"--allow-special: {unknown[0]!r} is not a special token of -m; its special tokens: {has}"
+            f"--allow-special: no tokenizer of -m has the special token {unknown[0]!r}; their special tokens: "
+            f"{has}"
         )
     return frozenset(names)
 

@@ -265,7 +265,7 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
     if args.superwords is None:
         if given:
             option = f"--superwords-{next(iter(given)).replace('_', '-')}"
-            raise TrainingError(f"{option} needs --superwords N")
+            raise TrainingError(f"{option} needs --superwords N or --superwords auto")
         return None
     if args.superwords in (BOUNDLESS, WORDS):
         if given:

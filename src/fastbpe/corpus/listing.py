@@ -97,12 +97,12 @@ class Listing:
                 )
             if self._kinds:
                 raise FileNotFoundError(
-                    f"{folder}: no file of {self._kinds} in this folder{others}; select others with a pattern "
-                    f"such as '{folder}/**/*'"
+                    f"{folder}: no file of {self._kinds} in this folder{others}; select other files with a "
+                    f"pattern such as '{folder}/**/*'"
                 )
             raise FileNotFoundError(
-                f"{folder}: no .txt, .jsonl, .parquet or .arrow file in this folder{others}; select others with a "
-                f"pattern such as '{folder}/**/*.py', or set their format with format="
+                f"{folder}: no text (.txt), JSON lines, .parquet or .arrow file in this folder{others}; select "
+                f"other files with a pattern such as '{folder}/**/*.py', or set their format with format="
             )
         return found
 

@@ -88,7 +88,10 @@ def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
     for starts in _blocks(offsets):
         lengths = [end - start for start, end in pairwise(starts)]
         if max(lengths) > _MAX_MEGATRON_LENGTH:
-            raise FormatError(f"{path}: a document has {max(lengths)} ids, too many for .idx; write .bin")
+            raise FormatError(
+                f"{path}: a document has {max(lengths)} ids: the limit of .idx is {_MAX_MEGATRON_LENGTH}; "
+                "write .bin"
+            )
         yield _packed("i", lengths)
     for starts in _blocks(offsets):
         yield _packed("q", [start * ID_BYTES[dtype] for start in starts[:-1]])

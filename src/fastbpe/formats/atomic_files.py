@@ -160,5 +160,6 @@ def as_text(data: Buffer, where: str) -> str:
         return bytes(data).decode()
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{where}: invalid UTF-8 at offset {error.start}, in bytes; copy the file again or recreate it"
+            f"{where}: not UTF-8: invalid byte 0x{error.object[error.start]:02x} at offset {error.start}; copy "
+            "the file again or recreate it"
         ) from None

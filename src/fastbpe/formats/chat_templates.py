@@ -54,7 +54,9 @@ def _of_config(value: Any, where: Path) -> dict[str, str]:
     texts = value if isinstance(value, Mapping) else {DEFAULT: value}
     found = {name: text for name, text in texts.items() if isinstance(name, str) and isinstance(text, str)}
     if any(len(text) > MAX_TEMPLATE_BYTES for text in found.values()):
-        raise FormatError(f"{where}: chat_template has more than {MAX_TEMPLATE_BYTES:,} characters")
+        raise FormatError(
+            f"{where}: chat_template has more than {MAX_TEMPLATE_BYTES:,} characters, more than any template needs"
+        )
     return found
 
 

@@ -37,7 +37,7 @@ def check_spread(token_id: int, n_tokens: int, place: str) -> None:
     if token_id > last:
         raise FormatError(
             f"{place} {token_id} is far beyond the {n_tokens} tokens of the file: the limit is {last}, because "
-            "tables have a row for each id up to the greatest; number the tokens without such a gap"
+            "tables have a row for each id up to the greatest; number the tokens without large gaps"
         )
 
 

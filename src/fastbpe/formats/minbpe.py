@@ -157,8 +157,8 @@ def dump(
     for name in special_tokens:
         if name.split() != [name]:
             raise FormatError(
-                f"special token {name!r} contains white space, which a minbpe file cannot store; rename it, or "
-                "export this tokenizer as native"
+                f"special token {name!r} is empty or contains white space, which a minbpe file cannot store; "
+                "rename it, or export this tokenizer as native"
             )
     pairs = [(left, right) for left, right, _ in merges]
     return model_text(pattern or "", special_tokens, pairs).encode()

@@ -187,7 +187,7 @@ def _checked_scores(scores: Buffer | None, sections: Mapping[str, Buffer], where
     """Return the scores of a Unigram model: a float64 for each id, without NaN."""
     data = b"" if scores is None else bytes(scores)
     if len(data) != 2 * len(sections["token_ends"]) or any(map(isnan, array("d", data))):
-        raise FormatError(f"{where}: its section 'scores' does not have a number for each token")
+        raise FormatError(f"{where}: its section 'scores' does not have a number for each id")
     return data
 
 

@@ -261,7 +261,7 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     """
     if _SUPERMERGES not in header:
         if merges is not None:
-            raise FormatError(f"{where}: it has a section 'supermerges' that its header does not name")
+            raise FormatError(f"{where}: it has a section 'supermerges' that its header does not describe")
         return {}
     top = Part(header[_SUPERMERGES], where, _SUPERMERGES)
     kind, pattern = top.get("kind", str), top.get("pattern", str)

@@ -159,7 +159,7 @@ def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str,
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):
         raise FormatError(
-            "a tekken.json stores one regex as its split pattern, and this tokenizer's is not a single regex; "
+            "a tekken.json stores one regex as its split pattern, but this tokenizer's pattern is not one regex; "
             f"{_WAY_OUT}"
         )
     if len(names) != len(special_tokens) or sorted(names) != [*range(n_special)]:

@@ -69,8 +69,8 @@ def parse(
     known = known or recognise_known(data)
     if pattern is None and known is None:
         raise FormatError(
-            f"{where}: a .tiktoken file does not store its split pattern, and this one is not a published one "
-            f"that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            f"{where}: a .tiktoken file does not store its split pattern, and this one is not a published "
+            f"vocabulary that fastbpe knows; pass its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
             'pattern=..., and its special tokens as special_tokens=...; "none" means no splitting'
         )
     tokens: list[bytes] | None = None
@@ -123,7 +123,7 @@ def _with_named(model: Model, named: NamedTokens, where: str) -> Model:
     if last - n_tokens > _MAX_RESERVED:
         raise FormatError(
             f"{where}: the files next to it name an added token with the id {last}, far beyond its {n_tokens} "
-            f"ranks; the ids between become reserved tokens, and fastbpe accepts at most {_MAX_RESERVED}"
+            f"ranks; the ids between become reserved tokens, and fastbpe accepts at most {_MAX_RESERVED} of them"
         )
     # As in transformers, ids in the files replace the published special tokens.
     published = {} if named.decoder else model.special_tokens
@@ -241,5 +241,5 @@ def check_tokens(tokens: Sequence[bytes], what: str = ".tiktoken") -> None:
         if token and first.setdefault(token, token_id) != token_id:
             raise FormatError(
                 f"the ids {first[token]} and {token_id} are both the token {token!r}, but {what} can store a "
-                "token only once; export the tokenizer as native"
+                "token only once; export this tokenizer as native"
             )

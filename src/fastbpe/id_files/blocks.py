@@ -34,7 +34,9 @@ def blocks_of(part: Part) -> Iterator[bytes]:
         while left:
             block = file.read(min(left, _BLOCK_BYTES))
             if not block:
-                raise FormatError(f"{part.path}: the file became shorter while it was read")
+                raise FormatError(
+                    f"{part.path}: the file became shorter while it was read; read it while nothing writes to it"
+                )
             left -= len(block)
             yield block
 

@@ -197,8 +197,8 @@ def check_inputs(part: Part, folder: Path) -> None:
     place = f"{part.path.name}{MANIFEST}"
     if not part.manifest or not part.manifest["plan"]:
         raise FormatError(
-            f"{part.path}: no manifest next to it names input files; only shards that were encoded from files "
-            "have one"
+            f"{part.path}: no manifest next to it names input files; only a shard that was encoded from files has "
+            "such a manifest"
         )
     for described in part.manifest["inputs"]:
         file = folder / described["path"]
@@ -206,8 +206,8 @@ def check_inputs(part: Part, folder: Path) -> None:
             raise FormatError(f"{file}: no such file, but {place} names it as an input of the shard")
         if (size := file.stat().st_size) != described["size"]:
             raise FormatError(
-                f"{file}: {size} bytes, but {described['size']} in {place}: the file was "
-                "changed after it was encoded"
+                f"{file}: {size} bytes, but {described['size']} in {place}: it was changed after it was encoded; "
+                "restore it, or encode the shard again"
             )
         part_of_it: AnyPath | FilePart = file
         if (one := described.get("part")) is not None and one["unit"] == "bytes":
@@ -215,7 +215,7 @@ def check_inputs(part: Part, folder: Path) -> None:
         if (found := sha256_of(part_of_it)) != described["sha256"]:
             raise FormatError(
                 f"{part_of_it}: its SHA-256 is {found[:16]}…, but {described['sha256']:.16}… in {place}: it was "
-                "changed after it was encoded"
+                "changed after it was encoded; restore it, or encode the shard again"
             )
 
 

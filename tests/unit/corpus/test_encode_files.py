@@ -266,7 +266,7 @@ def test_megatron_index_of_any_length_is_read_back(
         assert megatron_documents(tmp_path / "out.idx") == wanted
         assert [document.tolist() for document in open_ids(tmp_path / "out.idx")] == wanted
     monkeypatch.setattr("fastbpe.corpus.sink_formats._MAX_MEGATRON_LENGTH", 3)
-    with pytest.raises(FormatError, match=r"a document has \d+ ids, too many for \.idx; write \.bin"):
+    with pytest.raises(FormatError, match=r"a document has \d+ ids: the limit of \.idx is \d+; write \.bin"):
         code_tokenizer.encode_files(jsonl, tmp_path / "other.idx")
 
 

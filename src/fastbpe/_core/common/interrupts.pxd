@@ -50,6 +50,6 @@ cdef inline int check_signals(Watch* watch) except -1 nogil:
         with gil:
             PyErr_CheckSignals()
             if watch.abandoned != NULL and is_set(watch.abandoned):
-                raise RuntimeError("abandoned: the call that this was done for has ended")
+                raise RuntimeError("abandoned: the call that started this work has ended")
     watch.checked = time
     return 0

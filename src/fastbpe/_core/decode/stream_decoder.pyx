@@ -172,8 +172,8 @@ cdef class StreamDecoder:
 
     def __reduce__(self):
         raise TypeError(
-            "a StreamDecoder cannot be pickled: pickle its Tokenizer and the ids so far, and push them into a new "
-            "decoder()"
+            "a StreamDecoder cannot be pickled: pickle its Tokenizer and the ids so far, and push the ids into a "
+            "new decoder()"
         )
 
     @cython.critical_section

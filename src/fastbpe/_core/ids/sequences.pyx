@@ -218,7 +218,7 @@ cdef class Sequences:
             if view.ndim != 1:
                 raise ValueError(
                     f"{where}a sequence must have one dimension, not {view.ndim}"
-                    + (": batches take the rows of an array" if view.ndim == 2 else "")
+                    + (": methods such as encode_batch take each row as a sequence" if view.ndim == 2 else "")
                 )
             if not view.shape[0]:  # numpy.array([]) has floats
                 return 0

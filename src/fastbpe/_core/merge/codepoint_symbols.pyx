@@ -90,7 +90,10 @@ cdef class CodePoints:
         cdef uint64_t* found
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
-            raise VocabularyError(f"{n} types, but {len(piece_ends)} bytes of piece ends and {len(scores)} of scores")
+            raise VocabularyError(
+                f"{n} types of pieces need {4 * n} bytes of piece ends and as many of scores, not "
+                f"{len(piece_ends)} and {len(scores)}"
+            )
         self.characters.unknown_id = unknown_id
         self.characters.has_bytes = byte_ids is not None
         if byte_ids is not None:
@@ -214,7 +217,9 @@ cdef class CodePoints:
         self.n_pieces = pieces.n
         cdef bytes added = "".join(map(chr, others)).encode()
         if pieces.n + len(others) > MAX_SYMBOLS:
-            raise VocabularyError(f"{pieces.n} pieces and {len(others)} characters: the limit is {MAX_SYMBOLS}")
+            raise VocabularyError(
+                f"{pieces.n} pieces and {len(others)} other characters: the limit is {MAX_SYMBOLS} together"
+            )
         for i in range(pieces.n):
             n_bytes += pieces.ends[pieces.order[i]] - _begin(pieces, i)
         buffer = bytearray(n_bytes)

@@ -45,7 +45,7 @@ cdef double rate_of(object dropout) except -1:
 cdef int check_abandoned(int* abandoned) except -1:
     """Raise RuntimeError if the flag is set; NULL: no flag."""
     if abandoned != NULL and is_set(abandoned):
-        raise RuntimeError("abandoned: the call that this was done for has ended")
+        raise RuntimeError("abandoned: the call that started this work has ended")
     return 0
 
 

@@ -85,7 +85,7 @@ cdef int _raise_unknown(const uint8_t* text, size_t n) except -1 nogil:
     with gil:
         shown = (<const char*> text)[:n].decode("utf-8", "replace")
         raise NoUnknownTokenError(
-            f"{shown!r:.80} has no token, and the model lacks an unknown token; add one to its vocabulary"
+            f"{shown!r:.80} has no token, and the model lacks an unknown token; add an unknown token to the model"
         )
 
 

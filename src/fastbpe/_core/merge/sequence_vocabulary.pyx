@@ -43,7 +43,9 @@ cdef class SequenceVocabulary:
     def __cinit__(self, uint32_t base_size, bytes merges not None):
         cdef size_t n_merges = <size_t> len(merges) // 8
         if len(merges) % 8 or not base_size:
-            raise VocabularyError(f"base_size={base_size}: {len(merges)} bytes of merges are not whole id pairs")
+            raise VocabularyError(
+                f"base_size={base_size} must be at least 1, and the {len(merges)} bytes of merges a multiple of 8"
+            )
         if n_merges + base_size > <size_t> MAX_RANKED_IDS:
             raise VocabularyError(
                 f"{base_size} base symbols and {n_merges} merges: the limit is {MAX_RANKED_IDS} ids together"
@@ -83,7 +85,10 @@ cdef class SequenceVocabulary:
                     )
                 length = <uint64_t> self.lengths[left] + self.lengths[right]
                 if length >= NONE:
-                    raise VocabularyError(f"merge {i - self.base_size}: a token of {length} symbols is too long")
+                    raise VocabularyError(
+                        f"merge {i - self.base_size}: a token of {length} symbols is too long; the limit is "
+                        "2**32 - 2"
+                    )
                 self.lengths[i] = <uint32_t> length
                 self.tables.max_token_bytes = max(self.tables.max_token_bytes, <uint32_t> length)
                 # The right half waits while the left one is expanded; nothing else of this id waits.

@@ -180,7 +180,7 @@ cdef size_t spell_piece(
             with gil:
                 raise NoUnknownTokenError(
                     f"the character {(<const char*> piece)[at - n_bytes:at].decode('utf-8', 'replace')!r} has no "
-                    "token, and the model's unk_token is not in its vocabulary; add it there"
+                    "token, and the model's unk_token is not in its vocabulary; add the unk_token there"
                 )
         elif spelling.unknown_id != NONE:
             if waiting and not spelling.fuses:

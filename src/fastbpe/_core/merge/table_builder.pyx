@@ -45,7 +45,7 @@ def build_tables(list tokens not None, merges=None, *, bint affixed=False):
     cdef bytes flat = b"".join([token for token in tokens if token])
     if len(tokens) > _MAX_IDS or PyBytes_GET_SIZE(flat) >= NONE:
         raise VocabularyError(
-            f"{len(tokens)} ids with {len(flat)} bytes: the limits are {_MAX_IDS} ids and 4 GiB"
+            f"{len(tokens)} ids with {len(flat)} bytes: the limits are {_MAX_IDS} ids and 2**32 - 2 bytes"
         )
     cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(tokens))
     cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
@@ -97,7 +97,7 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
         len(token_ends) % 4 or t.n_ids > _MAX_IDS or <size_t> t.token_ends % 4
         or not ends_rise(t, <size_t> len(token_bytes), &t.n_tokens, &t.max_token_bytes)
     ):
-        raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
+        raise VocabularyError(f"table 'token_ends' does not divide {len(token_bytes)} bytes into tokens")
     pieces = _build_pieces(t, &n_found)
     n_repeated[0] = t.n_tokens - n_found
     return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}
@@ -107,7 +107,7 @@ cdef const uint32_t[::1] _triples(merges):
     """Return a list of merges as an array of uint32, three per merge. An empty list becomes one unused item."""
     if isinstance(merges, (bytes, bytearray, memoryview)):
         if memoryview(merges).nbytes % 12:
-            raise VocabularyError(f"{memoryview(merges).nbytes} bytes are not a whole number of merges")
+            raise VocabularyError(f"merges: {memoryview(merges).nbytes} bytes, not a multiple of 12")
         if not len(merges):
             return array("I", b"\0\0\0\0")
         return memoryview(merges).cast("B").cast("I")
@@ -286,7 +286,7 @@ cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges
             raise _unsound(t, i, merge[0], merge[1], merge[2])
         if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
             raise VocabularyError(
-                f"merge {i}: the pair ({merge[0]}, {merge[1]}) appears twice in the merge list"
+                f"merge {i}: the pair ({merge[0]}, {merge[1]}) appears twice in the list of merges"
             )
     return table
 

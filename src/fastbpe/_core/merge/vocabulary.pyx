@@ -128,7 +128,7 @@ cdef class Vocabulary:
         if <size_t> opened.len % item_size or <size_t> opened.buf % min(item_size, <size_t> 8):
             raise VocabularyError(
                 f"table {self._section(view)!r}: {opened.len} bytes are not whole, aligned "
-                f"items of {item_size}"
+                f"items of {item_size} bytes"
             )
         n_items[0] = <size_t> opened.len // item_size
         return 0
@@ -186,7 +186,10 @@ cdef class Vocabulary:
         if spelling.unknown_id < NO_SUCH_TOKEN and spelling.unknown_id >= self.tables.n_ids:
             raise VocabularyError(f"the unknown token has the id {spelling.unknown_id}, but there are only {self.tables.n_ids} ids")
         if spelling.tokens != NULL and len(self.spelled._tokens) != 4 * self.tables.n_ids:
-            raise VocabularyError(f"{len(self.spelled._tokens) // 4} tokens of symbols, but {self.tables.n_ids} symbols")
+            raise VocabularyError(
+                f"the vocabulary has {self.tables.n_ids} symbols, but {len(self.spelled._tokens)} bytes with the "
+                "uint32 id of each"
+            )
         for i in range(256 if spelling.has_bytes else 0):
             if spelling.byte_ids[i] != NONE and spelling.byte_ids[i] >= self.tables.n_ids:
                 raise VocabularyError(
@@ -418,7 +421,8 @@ cdef class SpelledSymbols:
         cdef size_t i
         if max(len(prefix), len(suffix)) > MAX_AFFIX_BYTES:
             raise VocabularyError(
-                f"a prefix of {len(prefix)} bytes and a suffix of {len(suffix)}: the limit is {MAX_AFFIX_BYTES}"
+                f"a prefix of {len(prefix)} bytes and a suffix of {len(suffix)} bytes: the limit of each is "
+                f"{MAX_AFFIX_BYTES} bytes"
             )
         self._prefix, self._suffix = prefix, suffix
         self.spelling.prefix = <const uint8_t*> PyBytes_AS_STRING(prefix)
@@ -432,7 +436,7 @@ cdef class SpelledSymbols:
         self.spelling.has_bytes = byte_ids is not None
         if byte_ids is not None:
             if len(byte_ids) != 256:
-                raise VocabularyError(f"{len(byte_ids)} ids of bytes, not 256")
+                raise VocabularyError(f"byte_ids has {len(byte_ids)} ids, not 256")
             for i in range(256):
                 self.spelling.byte_ids[i] = NONE if byte_ids[i] < 0 else <uint32_t> byte_ids[i]
         self._tokens = tokens

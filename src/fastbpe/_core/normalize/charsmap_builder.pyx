@@ -141,7 +141,9 @@ cdef size_t _build_nodes(Nodes* nodes, list keys, list values, size_t max_nested
             for k in range(1, depth + 1):
                 nested += open_edges[k * 256].label == 0
             if max_nested and nested > max_nested:
-                raise ValueError(f"more than {max_nested} keys are prefixes of each other, up to {one!r}")
+                raise ValueError(
+                    f"{nested - 1} other keys are prefixes of the key {one!r}: the limit is {max_nested - 1}"
+                )
             before = key
         while depth > 0:
             open_edges[(depth - 1) * 256 + n_open[depth - 1] - 1].to = _close(

@@ -71,7 +71,7 @@ cdef class Segmenter:
             all_scores = scores
             if <size_t> all_scores.shape[0] < n:
                 raise VocabularyError(
-                    f"each token needs a score: number of tokens {n}, of scores {all_scores.shape[0]}"
+                    f"each token needs a score, but {n} tokens have {all_scores.shape[0]} scores"
                 )
             self.segmenting.scores = &all_scores[0] if n else NULL
         self._buffers = (gains, are_symbols, scores)

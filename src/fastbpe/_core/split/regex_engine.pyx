@@ -432,11 +432,11 @@ cdef class Engine(Splitter):
         cdef size_t capacity = 4 * state.capacity
         cdef Frame* frames
         if capacity > MAX_FRAMES:
-            self._give_up(state, "ways back to keep in mind")
+            self._give_up(state, "positions to return to")
         frames = <Frame*> malloc(capacity * sizeof(Frame))
         if frames == NULL:
             with gil:
-                raise MemoryError(f"no memory for {capacity} ways back")
+                raise MemoryError(f"no memory for {capacity} positions to return to")
         memcpy(frames, state.frames, state.n_frames * sizeof(Frame))
         if state.frames != state.inline_frames:
             free(state.frames)

@@ -81,9 +81,11 @@ cdef class TextRows:
         self._validity = memoryview(b"" if validity is None else validity).cast("B")
         self._first, self._n, self._wide = first, n, wide
         if n and <size_t> len(self._offsets) < (first + n + 1) * (8 if wide else 4):
-            raise ValueError(f"{len(self._offsets)} bytes of offsets are too few for rows {first} to {first + n}")
+            raise ValueError(f"{len(self._offsets)} bytes of offsets are too few for {n} rows from row {first} on")
         if self._has_nulls and <size_t> len(self._validity) * 8 < first + n:
-            raise ValueError(f"{len(self._validity)} bytes of validity are too few for rows {first} to {first + n}")
+            raise ValueError(
+                f"{len(self._validity)} bytes of validity are too few for {n} rows from row {first} on"
+            )
 
     def __len__(self):
         return self._n
@@ -105,7 +107,7 @@ cdef class TextRows:
             memcpy(narrow, &self._offsets[4 * at], sizeof(narrow))
             wide[0], wide[1] = narrow[0], narrow[1]
         if not 0 <= wide[0] <= wide[1] <= len(self._data):
-            raise ValueError(f"row {row} has the bytes {wide[0]} to {wide[1]} of {len(self._data)}")
+            raise ValueError(f"row {row}: its bytes {wide[0]} to {wide[1]} are not within {len(self._data)} bytes")
         if wide[0] == wide[1]:
             return 0
         out.data, out.n = &self._data[wide[0]], <size_t> (wide[1] - wide[0])

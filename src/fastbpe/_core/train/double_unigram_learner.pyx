@@ -118,7 +118,7 @@ cdef class DoubleUnigramLearner:
         for i in range(1, n):
             at += <size_t> len(pieces[i])
             if at >= NONE:
-                raise MemoryError("more than 2**32 - 2 bytes of pieces: lower seed_size")
+                raise MemoryError("more than 2**32 - 2 bytes of pieces; lower seed_size=")
             ends.data.as_uints[i - 1] = <uint32_t> at
         self._trie = Trie(
             bytearray(b"".join(pieces[1:]) or b"\0"), ends, array.array("I", range(1, n)),

@@ -124,7 +124,10 @@ cdef class MergeLearner:
         The subclass then fills cells, weights and the lengths of base symbols.
         """
         if n_cells >= DEAD:  # positions have 32 bits
-            raise MemoryError("the distinct pieces or sequences have more than 2**32 - 3 symbols: train on less text")
+            raise MemoryError(
+                "the distinct pieces or sequences have more than 2**32 - 3 symbols (with a separator for each): "
+                "train on less text"
+            )
         if n_ids >= TAIL:
             raise MemoryError(f"{n_ids} ids: the limit of training is 2**31 - 1; lower vocab_size=")
         self._max_ids = <uint32_t> n_ids

@@ -173,7 +173,10 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
         memcpy(&length, &length_bytes[4 * i], 4)
         memcpy(&count, &count_bytes[8 * i], 8)
         if count < 1 or not length or length > n - at:
-            return f"its piece {i} has the count {count} and {length} bytes, but {n - at} bytes are left"
+            return (
+                f"its piece {i} has the count {count} and {length} bytes: both must be at least 1, and {n - at} "
+                "bytes are left"
+            )
         if i % GROUP_PIECES == 0:
             table.reserve_group()
         table.add_counted(data + at, length, table.position + i, count)
@@ -208,7 +211,10 @@ def add_columns(
                 memcpy(&count, &count_bytes[8 * i], 8)
                 if count < 1 or not length or length > n - at:
                     with gil:
-                        raise ValueError(f"a piece has the count {count} and {length} bytes, but {n - at} bytes are left")
+                        raise ValueError(
+                            f"a piece has the count {count} and {length} bytes: both must be at least 1, and "
+                            f"{n - at} bytes are left"
+                        )
                 if i % GROUP_PIECES == 0:
                     table.reserve_group()
                 table.add_counted(&pieces[at], length, first + i, count)

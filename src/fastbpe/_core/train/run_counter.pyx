@@ -92,7 +92,7 @@ cdef class RunCounter(PieceCounter):
 
     def __cinit__(self, *args, NeighbourCounts neighbours=None, size_t least=1, bint by_pairs=False, **kwargs):
         if not least and neighbours is None:
-            raise ValueError("there is nothing to count neighbours in")
+            raise ValueError("least=0 counts only neighbours, so neighbours= must not be None")
         self.neighbours, self._least, self._by_pairs = neighbours, least, by_pairs
         cache_start(&self._cache, self._seed, CACHE_BYTES)
 

@@ -160,7 +160,9 @@ cdef class SeedFinder:
         self._starts = <size_t*> calloc(N_BEGINNINGS + 1, sizeof(size_t))
         if n_bytes >> 32:
             with gil:
-                raise MemoryError(f"{units.n_arena} bytes of distinct words, but the limit is 4 GB; use less text")
+                raise MemoryError(
+                    f"{units.n_arena} bytes of distinct words: the limit is about 4 GiB; train on less text"
+                )
         if self._text == NULL or self._suffixes == NULL or self._starts == NULL:
             with gil:
                 raise MemoryError(f"no memory for the suffixes of {units.n_arena} bytes of distinct words")

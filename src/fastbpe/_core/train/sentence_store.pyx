@@ -103,7 +103,7 @@ cdef class SentenceStore:
     def sentence(self, size_t i):
         """Return sentence i."""
         if i >= self.n:
-            raise IndexError(f"sentence {i} of {self.n}")
+            raise IndexError(f"sentence {i}: there are only {self.n} sentences")
         return (<const char*> self.text.items)[self._start(i):self.ends[i]] if self.n > self.n_empty else b""
 
     def clear(self):

@@ -113,7 +113,9 @@ cdef class UnigramLearner:
             at += self._pieces[i].length
             ends.data.as_uints[i] = <uint32_t> at
         if at >= NONE:
-            raise MemoryError(f"{at} bytes of pieces: the limit is 2**32 - 2; lower seed_sentencepiece_size=")
+            raise MemoryError(
+                f"{at} bytes of pieces: the limit is 2**32 - 2 bytes; lower seed_sentencepiece_size="
+            )
         text = bytearray(at + 1)
         to = text
         at = 0

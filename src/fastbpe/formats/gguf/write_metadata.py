@@ -98,7 +98,7 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
         if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
             raise FormatError(
                 f"a GGUF file cannot store the flags (lstrip, rstrip, single_word, normalized) of the added token "
-                f"{token.content!r:.60}; export the tokenizer as native or huggingface"
+                f"{token.content!r:.60}; export this tokenizer as native or huggingface"
             )
 
 
@@ -132,7 +132,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
         )
     if PieceType.BYTE not in plain.types:
         raise FormatError(
-            "a GGUF file needs byte_fallback, but this tokenizer lacks it; export the tokenizer as native"
+            "a GGUF file needs byte_fallback, but this tokenizer lacks it; export this tokenizer as native"
         )
     pieces = [
         piece.replace(METASPACE, b" ") if kind == PieceType.USER_DEFINED else piece

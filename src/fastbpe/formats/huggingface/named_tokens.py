@@ -225,8 +225,8 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
             or not isinstance(entry, dict)
         ):
             raise FormatError(
-                f"{where}: {_DECODER}: transformers accepts only ids with objects of content and flags, not "
-                f"{number!r:.40}: {entry!r:.80}"
+                f"{where}: {_DECODER}: expected an id from 0 to {_MAX_ID} and an object with content and flags, "
+                f"found {number!r:.40}: {entry!r:.80}"
             )
         found[decimal(number)] = _token(entry, where, f"{_DECODER}.{number:.40}")
 

@@ -86,7 +86,7 @@ def with_added(tokens: Iterable[str], added: Sequence[AddedToken], fail: Callabl
 def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) -> None:
     """Raise FormatError for the argument special_tokens: the files have their own."""
     if special_tokens is not None:
-        raise FormatError(f"{where}: the class has its own special tokens; load it without special_tokens=")
+        raise FormatError(f"{where}: the class has its own special tokens; leave special_tokens= out")
 
 
 def read_vocabulary(path: str) -> dict[str, int]:
@@ -95,7 +95,10 @@ def read_vocabulary(path: str) -> dict[str, int]:
     found = read_object(path)
     ids = [i for i in found.values() if type(i) is int]
     if len(ids) < len(found) or sorted(ids) != [*range(len(ids))] or "" in found or not found:
-        raise FormatError(f"{path}: it must map each token to another id, from 0 to the number of tokens - 1")
+        raise FormatError(
+            f"{path}: it must give each token, none of them empty, a different id from 0 to the number of "
+            "tokens - 1"
+        )
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
@@ -120,5 +123,7 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
         raise FormatError(f"{path}: line {listed.index('') + 1} has no token")
     found = {token: i for i, token in enumerate([*known, *listed])}
     if len(found) < len(known) + len(listed):
-        raise FormatError(f"{path}: it lists a token twice, or a token that always has an id: {', '.join(known)}")
+        raise FormatError(
+            f"{path}: it lists a token twice, or a token that the class adds itself: {', '.join(known)}"
+        )
     return found

@@ -105,8 +105,8 @@ def _after_prompt(model: Model, where: Path, config: Mapping[str, Any]) -> Model
         if found is None or eos is None:
             absent = [name] * (found is None) + ["the eos_token"] * (eos is None)
             raise FormatError(
-                f"{where / CONFIG}: its class puts the token {name} before texts, and the eos_token after them; "
-                f"not among the special tokens: {', '.join(absent)}; add them to added_tokens_decoder"
+                f"{where / CONFIG}: its class puts the token {name} before texts, and the eos_token after them, "
+                f"but the special tokens lack {' and '.join(absent)}; add what is missing to added_tokens_decoder"
             )
         return found
 

@@ -121,13 +121,13 @@ def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int
         if len(unreached) != 1 or len(token) == 1 or bytes_of(text) is not None or "\ufffd" in text:
             raise FormatError(
                 f"the ids {pair[0]} and {pair[1]} are both the token {token!r}, but a tokenizer.json can "
-                "store this token only once; export the tokenizer as native"
+                "store this token only once; export this tokenizer as native"
             )
         reached = pair[1 - pair.index(unreached[0])]
         if vocabulary.setdefault(text, unreached[0]) != unreached[0]:
             raise FormatError(
                 f"the ids {pair[0]}, {pair[1]} and {vocabulary[text]} are all the token {token!r}, but a "
-                "tokenizer.json can store the same token only twice; export the tokenizer as native"
+                "tokenizer.json can store the same token only twice; export this tokenizer as native"
             )
         vocabulary[text_of(token)] = reached
     return vocabulary

@@ -54,7 +54,7 @@ def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[
         if vocabulary.get(token.content, following) != token.id:
             raise FormatError(
                 f"the added token {token.content!r} has the id {token.id}, but the library tokenizers would give "
-                f"this token the id {vocabulary.get(token.content, following)}; export the tokenizer as native"
+                f"this token the id {vocabulary.get(token.content, following)}; export this tokenizer as native"
             )
         following = max(following, token.id + 1)
     return added

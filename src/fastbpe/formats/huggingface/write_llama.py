@@ -101,8 +101,8 @@ def _symbols(
         text = first + bad
         raise FormatError(
             f"a tokenizer.json cannot store user-defined pieces together with the piece {bad!r}: in the text "
-            f"{text!r} tokenizers might find it where sentencepiece does not; export this tokenizer as "
-            "sentencepiece"
+            f"{text!r}, the library tokenizers might find this piece where sentencepiece does not; export this "
+            "tokenizer as sentencepiece"
         )
     return described
 

@@ -239,8 +239,8 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
         missing = {byte for byte in missing if byte > 127 or bytes([byte]) not in pieces}
     if missing:
         raise FormatError(
-            f"{where}: byte_fallback is true, but pieces of type BYTE are missing: {len(missing)}, such as "
-            f"<0x{min(missing):02X}>"
+            f"{where}: byte_fallback is true, but the model lacks {len(missing)} of the 256 pieces of type BYTE, "
+            f"such as <0x{min(missing):02X}>"
         )
 
 
