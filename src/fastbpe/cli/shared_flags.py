@@ -86,8 +86,8 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
     if unknown := sorted(set(names) - known.keys()):
         has = ", ".join(map(repr, known)) or "none"
         raise SpecialTokenError(
-            f"--allow-special: no tokenizer of -m has the special token {unknown[0]!r}; their special tokens: "
-            f"{has}"
+            f"--allow-special: {unknown[0]!r} is not a special token of any tokenizer given with -m; special "
+            f"tokens: {has}"
         )
     return frozenset(names)
 

@@ -73,7 +73,7 @@ def check_is_read(path: AnyPath, format: str, packing: str) -> None:
             f"{path}: fastbpe reads no {path.suffix} files; decompress it, or compress it as .gz or .zst"
         )
     if format in TABLES and packing:
-        raise FormatError(f"{path}: a {format} file has its own compression; decompress it first")
+        raise FormatError(f"{path}: {format} files have their own compression; decompress this file first")
 
 
 def head_of(file: ReadAhead, where: object) -> bytes:

@@ -48,7 +48,10 @@ def read(
     for key in ("tokenize_chinese_chars", "strip_accents", "do_lower_case", "clean_text"):
         value = config.get(key, True)
         if not isinstance(value, bool) and (value, key) != (None, "strip_accents"):
-            raise FormatError(f"{path}: {CONFIG} next to it: {key}: must be true or false, not {value!r:.60}")
+            null = ", or null" if key == "strip_accents" else ""
+            raise FormatError(
+                f"{path}: {CONFIG} next to it: {key}: must be true or false{null}, not {value!r:.60}"
+            )
     tokens = _lines(map_file(path), path)
     vocab = {token: i for i, token in enumerate(tokens)}
     prepared = class_folders.prepare_words(folder, path, vocab, config, name, names_count=special_tokens is None)

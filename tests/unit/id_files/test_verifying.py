@@ -228,7 +228,7 @@ def test_inputs_that_are_not_those_encoded_are_named(code_tokenizer: Tokenizer, 
         ),
         (
             good[1:],
-            rf"a.txt: {len(good) - 1} bytes, but {len(good)} in out-00000-of-00002\.bin\.manifest\.json: the file",
+            rf"a.txt: {len(good) - 1} bytes, but {len(good)} in out-00000-of-00002\.bin\.manifest\.json: it was",
         ),
         (None, r"a.txt: no such file, but out-00000-of-00002\.bin\.manifest\.json names it"),
     ):

@@ -108,7 +108,7 @@ def test_every_output_has_the_ids(tokenizer: SequenceTokenizer, tmp_path: Path, 
         ("a.npy", "nothing", r"a\.npy: not a valid \.npy file"),
         ("a.parquet", "nothing", r"a\.parquet: not a valid parquet file"),
         ("a.bin", "nothing!", r"a\.bin: no a\.bin\.json next to it names the dtype .*, or save them as \.npy"),
-        ("a.parquet.gz", "", r"a\.parquet\.gz: a parquet file has its own compression; decompress it first"),
+        ("a.parquet.gz", "", r"a\.parquet\.gz: parquet files have their own compression; decompress this"),
         ("a.npy.gz", "", r"a\.npy\.gz: fastbpe reads \.npy files only uncompressed; decompress it first"),
     ],
 )
