@@ -468,7 +468,7 @@ def test_trainers_of_the_original_are_taken() -> None:
         )
         tokenizer.train_from_iterator(["ab ab"], trainer)
         assert tokenizer.token_to_id("<s>") == 0
-    with pytest.raises(TypeError, match="ParityBpeTrainer is not a trainer that fastbpe has"):
+    with pytest.raises(TypeError, match="ParityBpeTrainer is not a trainer for a Tokenizer"):
         face.Tokenizer(face.models.BPE()).train_from_iterator(["a"], stock.trainers.ParityBpeTrainer())
 
 

@@ -264,8 +264,8 @@ class StoredIds(Sequence[Any]):
         start, end = offsets[i], offsets[i + 1]
         if not 0 <= start <= end <= one.n_ids:
             raise FormatError(
-                f"{one.offsets or one.path}: document {i} goes from position {start} to {end}, but there are "
-                f"{one.n_ids} ids"
+                f"{one.offsets or one.path}: document {i} goes from position {start} to {end}, which is not "
+                f"a range of its {one.n_ids} ids; copy the file again or recreate it"
             )
         return start, end
 

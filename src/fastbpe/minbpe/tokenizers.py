@@ -81,15 +81,15 @@ class Tokenizer(Methods):
             AssertionError: vocab_size is below 256.
             ValueError: no pair is left before all merges are learned.
         """
-        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+        raise NotImplementedError("this is a base class: use BasicTokenizer or RegexTokenizer")
 
     def encode(self, text: str) -> list[int]:
         """Encode a text (str) to ids."""
-        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+        raise NotImplementedError("this is a base class: use BasicTokenizer or RegexTokenizer")
 
     def decode(self, ids: Sequence[int]) -> str:
         """Decode ids to text; bytes that are not UTF-8 become U+FFFD."""
-        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+        raise NotImplementedError("this is a base class: use BasicTokenizer or RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
         """Write PREFIX.model, for `load`, and PREFIX.vocab, for people. No failure leaves part of a file.

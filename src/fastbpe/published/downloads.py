@@ -171,7 +171,9 @@ def download(url: str, *, token: str | None = None) -> bytes:
     if len(content) > _MAX_BYTES:
         raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
     if expected is not None and expected.isdecimal() and len(content) < decimal(expected):
-        raise DownloadError(f"{url} cannot be downloaded: it ended after {len(content)} of {expected:.20} bytes")
+        raise DownloadError(
+            f"{url} cannot be downloaded: it ended after {len(content)} of {expected:.20} bytes; try again"
+        )
     return content
 
 

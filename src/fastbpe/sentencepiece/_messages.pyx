@@ -142,12 +142,12 @@ def in_characters(bytes text not None, list places not None):
         for i, place in enumerate(places):
             yield_gil_at(i)
             if place > n:
-                raise IndexError(f"place {place} of {n} bytes")
+                raise IndexError(f"offset {place} is beyond the end of the text, at {n} bytes")
         return places
     for i, place in enumerate(places):
         yield_gil_at(i)
         if place > n:
-            raise IndexError(f"place {place} of {n} bytes")
+            raise IndexError(f"offset {place} is beyond the end of the text, at {n} bytes")
         if place < at:  # rare: offsets ascend
             at = n_characters = 0
         while at < place:

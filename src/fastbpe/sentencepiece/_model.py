@@ -45,7 +45,7 @@ class Sampling:
 
     def __init__(self, nbest_size: int, alpha: float) -> None:
         if not math.isfinite(alpha) or alpha < 0:
-            raise ModelError(f"INTERNAL: alpha={alpha}: must be at least 0")
+            raise ModelError(f"INTERNAL: alpha={alpha}: must be a finite number, at least 0")
         check_nbest(nbest_size)
         self.nbest_size = nbest_size
         self.alpha = float(alpha)

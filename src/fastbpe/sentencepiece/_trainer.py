@@ -147,7 +147,10 @@ def _train(
         )
     model_type = trainer["model_type"]
     if cut is not None and model_type not in ("bpe", "unigram"):
-        raise SpecError(f"a model of type {model_type} cannot have a pretokenizer", NO_PRETOKENIZER)
+        raise SpecError(
+            f"a pretokenizer is for BPE and unigram models, not for type {model_type}; leave it out",
+            NO_PRETOKENIZER,
+        )
     learn = {"bpe": learn_model, "unigram": learn_unigram}.get(model_type, learn_frequent)
     model, report = learn(
         SentenceSource(

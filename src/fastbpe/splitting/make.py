@@ -124,5 +124,8 @@ def chain(splitters: SequenceOf[Splitter]) -> Splitter:
     An empty list results in a splitter that splits nothing.
     """
     if len(splitters) > MAX_STEPS:
-        raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
+        raise PatternError(
+            f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}; use fewer split patterns or "
+            "pre-tokenizers"
+        )
     return reduce(Sequence, splitters) if splitters else Splitter()

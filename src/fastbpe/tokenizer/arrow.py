@@ -136,7 +136,8 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
         )
         if not is_list or not kinds.is_integer(array.type.value_type):
             raise TypeError(
-                f"batch must be an Arrow array of lists of integers, not {getattr(array, 'type', batch)!r}"
+                "batch must be an Arrow array of lists (list or large_list) of integers, not "
+                f"{getattr(array, 'type', batch)!r}"
             )
         array.validate(full=True)
         values = array.flatten()

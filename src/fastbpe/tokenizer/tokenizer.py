@@ -1378,8 +1378,8 @@ class Tokenizer(TokenizerBase):
 
         Raises:
             ValueError: the arguments contradict each other; keep is less than the number of tokens that always
-                stay, or more than all; the corpus is empty; keep_ids=True in code-point mode; an option has
-                no effect (OptionError).
+                stay, or more than all; the corpus contains no tokens; keep_ids=True in code-point mode; an
+                option has no effect (OptionError).
 
         >>> old = Tokenizer.from_merges([(97, 98), (256, 99), (98, 99)], pattern=None)
         >>> new, id_map = old.prune(corpus=["abc"])

@@ -72,7 +72,9 @@ class TokenizerBase(Encoder):
         """Create a tokenizer from a model. Use `load`, `train` or one of the `from_` methods instead."""
         self._cache_bytes = integer("cache_bytes", cache_bytes)
         if self._cache_bytes < 0:
-            raise ValueError(f"cache_bytes={self._cache_bytes}: must be the bytes for piece caches, at least 0")
+            raise ValueError(
+                f"cache_bytes={self._cache_bytes}: must be the number of bytes for piece caches, at least 0"
+            )
         self._family = _make_family(model)
         self._special = self._family.special
         if not self._family.is_lazy:

@@ -115,7 +115,9 @@ def check_same_runs(runs_of: str | None, other: str | None) -> None:
     if runs_of == other:
         return
     if runs_of is None or other is None:
-        raise TrainingError("cannot combine counts of pieces with counts of runs; add them up separately")
+        raise TrainingError(
+            "cannot combine counts of pieces with counts of runs or neighbours; add them up separately"
+        )
     raise TrainingError(
         "these counts of runs differ in the tokenizer, in documents= (lines or whole) or in neighbours=: count "
         "all runs with the same superwords=, base= and neighbours="

@@ -137,7 +137,10 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
             if n_special
             else ""
         )
-        raise TrainingError(f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens{new}")
+        raise TrainingError(
+            f"vocab_size={options.vocab_size} is too small: the base has {n_known} tokens{new}; pass "
+            f"{n_known + n_special} or more"
+        )
     with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
         sequences = read_sequences(source, options.base_size, phase.reach)
     n_symbols, n_sequences = sequences.n_items, len(sequences)

@@ -136,5 +136,5 @@ def _positive(name: str, number: Any) -> float:
         raise TypeError(f"{name} must be a number, not {type(number).__name__}")
     checked = float(number)
     if not (math.isfinite(checked) and checked > 0):
-        raise TrainingError(f"{name} is {number}: it must be above 0")
+        raise TrainingError(f"{name} is {number}: it must be a finite number above 0")
     return checked

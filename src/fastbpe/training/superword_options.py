@@ -112,6 +112,7 @@ def _start(start: float | None) -> float | None:
     start = start if is_fraction else integer("start", start)
     if not (0 < start < 1 if is_fraction else start >= 1):
         raise TrainingError(
-            f"start={start}: must be the first superword's id, at least 1, or a fraction between 0 and 1"
+            f"start={start}: must be the first superword's id (an integer, at least 1), or a fraction between 0 "
+            "and 1"
         )
     return start

@@ -157,7 +157,7 @@ def _learn_counted(
     _check_room(trainer, len(options.metas), len(alphabet))
     if not alphabet:
         raise SpecError(
-            "all characters of the text are symbols already: pass more text, or fewer symbols",
+            "symbols cover all or nearly all characters of the text: pass more text, or fewer symbols",
             "[!required_chars_.empty()] ",
         )
     sentences = _of_alphabet(counted, store, alphabet)
@@ -328,7 +328,7 @@ def _seeds(
         scores += their_scores
     if not pieces:
         raise SpecError(
-            "all characters of the text are symbols already, and the text lacks all of required_chars=: "
+            "symbols cover all or nearly all characters of the text, and the text lacks all of required_chars=: "
             "pass more text, or fewer symbols",
             "[!seed_sentencepieces.empty()] ",
         )

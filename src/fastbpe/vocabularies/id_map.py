@@ -325,7 +325,8 @@ def _checked(new_to_old: Iterable[int], n_old: int) -> array[int]:
             continue
         if not 0 <= old < n_old:
             raise ValueError(
-                f"new_to_old has the old id {old} for the new id {new}: it must be 0 to {n_old - 1}, or -1"
+                f"new_to_old has the old id {old} for the new id {new}: it must be 0 to {n_old - 1}, or -1 for a "
+                "new token"
             )
         if taken[old]:
             raise ValueError(

@@ -116,7 +116,9 @@ def search_tokens(
         ):
             found.append(Found(i, token, kind.value, name, None if counts is None else counts[i]))
     if script is not None and script.casefold() not in map(str.casefold, known):
-        raise ValueError(f"no token has the script {script!r}; the vocabulary has {', '.join(sorted(known))}")
+        raise ValueError(
+            f"no token has the script {script!r}; the scripts of the vocabulary are {', '.join(sorted(known))}"
+        )
     if order == "longest":
         found.sort(key=lambda each: (-len(each.token), each.id))
     elif order == "rarest":

@@ -214,7 +214,9 @@ def test_caches_stay_within_cache_bytes() -> None:
 
 
 def test_negative_cache_bytes_raise_value_error() -> None:
-    with pytest.raises(ValueError, match=r"cache_bytes=-1: must be the bytes for piece caches, at least 0"):
+    with pytest.raises(
+        ValueError, match=r"cache_bytes=-1: must be the number of bytes for piece caches, at least 0"
+    ):
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=-1)
 
 

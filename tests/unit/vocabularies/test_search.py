@@ -72,7 +72,9 @@ def test_script_name_may_have_any_case(script: str, tokenizer: Tokenizer) -> Non
 
 
 def test_unknown_script_error_lists_the_known_scripts(tokenizer: Tokenizer) -> None:
-    with pytest.raises(ValueError, match=r"no token has the script 'klingon'; the vocabulary has .*Cyrillic.*Han"):
+    with pytest.raises(
+        ValueError, match=r"no token has the script 'klingon'; the scripts of the vocabulary are .*Cyrillic.*Han"
+    ):
         search_tokens(tokenizer, script="klingon")
 
 

@@ -75,7 +75,7 @@ def export(
         what = "a tokenizer.json alone" if chosen == "huggingface" else chosen
         raise FormatError(
             f"{os.fsdecode(path)}: {what} cannot store roles=; leave it out, or write a folder for "
-            "transformers, or a .fbpe or .gguf file"
+            "transformers, a .fbpe or .gguf file, or (from code points) a .model file of sentencepiece"
         )
 
     def write_to(file: str | os.PathLike[str]) -> Verification | None:
@@ -370,7 +370,8 @@ def _boundless(tokenizer: Exportable) -> Files:
     if pattern is not None and (left := _left_out_by(pattern)):
         raise FormatError(
             "BoundlessBPE drops text that the split pattern of its .model does not match, such as "
-            f"{left!r}, but this tokenizer encodes it; train with a pattern that matches all text"
+            f"{left!r}, but this tokenizer encodes it; export this tokenizer as native, or train with a pattern "
+            "that matches all text"
         )
     listed = None if vocabulary.whole_piece_first else model.merge_list()
     words = _made_by_merging(tokenizer) if listed is None else listed

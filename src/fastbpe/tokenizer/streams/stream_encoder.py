@@ -108,7 +108,10 @@ class StreamEncoder:
         Raises ValueError, and leaves the stream unchanged, if the bytes end within a character.
         """
         if self._partial:
-            raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are not UTF-8")
+            raise ValueError(
+                f"the text ends within a character: {self._partial!r}; first push the other bytes of this "
+                "character"
+            )
         before = "" if self._is_first else _BEFORE
         whole = "".join([before, *self._held])
         ids, _ = encode_part(self._pipeline, whole, len(before), len(whole), self._allowed, self._after_fused)

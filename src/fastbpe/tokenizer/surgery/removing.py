@@ -99,7 +99,7 @@ class Remover(Generic[TokenizerT]):
             if not len(always) <= keep <= len(ranked):
                 raise ValueError(
                     f"keep={keep}: must be at least {len(always)}, the tokens that always stay (such as single "
-                    f"bytes and special tokens), and at most {len(ranked)}, all tokens"
+                    f"bytes or characters, and special tokens), and at most {len(ranked)}, all tokens"
                 )
             if counts is not None:
                 ranked = sorted(ranked, key=lambda i: -counts.get(i, 0))
@@ -179,12 +179,12 @@ def count_ids(
         cut: function that finds safe cuts of long documents.
 
     Raises:
-        ValueError: the corpus is empty.
+        ValueError: the corpus contains no tokens.
     """
     counts: Counter[int] = Counter()
     for batch in corpus.batches(cut):
         for ids in encode_batch(batch):
             counts.update(ids)
     if not counts:
-        raise ValueError("the corpus is empty, so every token would be removed")
+        raise ValueError("the corpus contains no tokens to count: pass other texts, or keep= without corpus=")
     return counts

@@ -126,7 +126,7 @@ class ByteRemoval:
         if bad is not None:
             raise VocabularyError(
                 f"the token {bad} cannot be removed: one of its {self._SYMBOLS} is not a token by itself, so "
-                "texts would lose it; keep the token"
+                "texts with it could not be restored; keep the token"
             )
         new_ids = renumber({*drop, *lost})
         for i in lost:
