@@ -228,7 +228,7 @@ def test_completions_begin_with_the_bytes_that_tokens_decode_to(words: Tokenizer
 def test_training_on_it_is_refused(words: Tokenizer, learn: Any, mode: Any) -> None:
     options = {"vocab_size": 300} if learn is fastbpe.train else {}
     with pytest.raises(
-        TrainingError, match=r"vocabulary of characters from a tokenizer\.json, which train does not extend: "
+        TrainingError, match=r"base= is a character-level tokenizer, which train does not extend: "
     ):
         learn(["low"], mode=mode, base=words, **options)
 

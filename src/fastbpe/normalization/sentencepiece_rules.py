@@ -148,7 +148,7 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
     sources = sorted(rules)
     if not sources or not sources[0] or "\0" in "".join(sources):
         raise ValueError(
-            "normalization rules: at least one is needed, and each must replace at least one character, and no NUL"
+            "normalization rules: pass at least one; each must replace one character or more, and no NUL"
         )
     keys = [source.encode() for source in sources]
     try:

@@ -204,8 +204,8 @@ def mode_of(given: Any, base: object, source: object = None) -> Any:
     of_base = getattr(base, "mode", None)
     if of_base == "character":
         raise TrainingError(
-            "base= is a vocabulary of characters from a tokenizer.json, which train does not extend: "
-            "fastbpe.tokenizers trains such vocabularies anew, and with_tokens adds tokens"
+            "base= is a character-level tokenizer, which train does not extend: "
+            "fastbpe.tokenizers trains such tokenizers anew, and with_tokens adds tokens"
         )
     of_type = getattr(base, "model_type", "BPE")
     if of_type != "BPE":

@@ -70,7 +70,7 @@ def _train_on_runs(
     if " " in runs.runs_of:
         raise TrainingError(
             "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
-            "superwords=Superwords(…) with the pattern= and documents= of the counts"
+            "superwords=Superwords(…) with their split pattern and documents"
         )
     if run.options["superwords"] != BOUNDLESS or words is None or words.fingerprint != runs.runs_of:
         raise TrainingError(

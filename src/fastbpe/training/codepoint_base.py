@@ -51,8 +51,8 @@ class CodePointBase:
         self.model = code_point_model_of(tokenizer)
         if self.model.changes_texts:
             raise TrainingError(
-                "base= changes texts before the rules of its model (GPT-SW3), as training cannot; train without "
-                "base="
+                "base= changes texts before the rules of its model (GPT-SW3), which training cannot do; train "
+                "without base="
             )
         if not self.model.normalizer["escape_whitespaces"]:
             raise TrainingError(

@@ -97,7 +97,7 @@ def merge_files(
     if max_memory_bytes < 1:
         raise ValueError(f"max_memory_bytes={max_memory_bytes}: must be at least 1")
     if not paths:
-        raise TrainingError("there are no count files to merge")
+        raise TrainingError("there are no count files to merge: pass at least one")
     with ExitStack() as files:
         merge = _Merge(files, max_memory_bytes, sum(map(os.path.getsize, paths)))
         for number, path in enumerate(paths):

@@ -88,8 +88,8 @@ def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwor
     name = (runs.runs_of or "").partition(_CUT)[0].removesuffix(NEIGHBOURS)
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
-            "these counts are runs of the tokens of a tokenizer: pass this tokenizer as base=, and "
-            "superwords=Superwords(…) with the pattern= and documents= of the counts"
+            "these runs do not fit base= and superwords=: pass their tokenizer as base=, and "
+            'superwords=Superwords(…) with their split pattern and documents, or "boundless" for runs of words'
         )
     return base
 
