@@ -136,7 +136,7 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
         )
         if not is_list or not kinds.is_integer(array.type.value_type):
             raise TypeError(
-                "batch must be an Arrow array of lists (list or large_list) of integers, not "
+                "batch must be an Arrow array of lists of integers (list or large_list), not "
                 f"{getattr(array, 'type', batch)!r}"
             )
         array.validate(full=True)
