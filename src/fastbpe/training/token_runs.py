@@ -89,7 +89,8 @@ def base_of_runs(runs: PieceCounts, base: Tokenizer | None, superwords: Superwor
     if base is None or name != name_of_runs(base, superwords) or runs.pattern != superwords.pattern:
         raise TrainingError(
             "these runs do not fit base= and superwords=: pass their tokenizer as base=, and "
-            'superwords=Superwords(…) with their split pattern and documents, or "boundless" for runs of words'
+            "superwords=Superwords(…) with their split pattern and documents, or "
+            'superwords="boundless" for runs of words'
         )
     return base
 
