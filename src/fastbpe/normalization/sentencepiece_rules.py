@@ -24,7 +24,7 @@ _HAS_VALUE = 0x100  # a source ends at this node
 _WIDE_OFFSET = 0x200  # the offset to the children is stored without its low 8 bits
 _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
 _OFFSET_SHIFT = 10  # bits below the offset to the children
-#: Sources that are prefixes of each other: sentencepiece reads at most this number of matches at a position.
+#: Maximum number of sources, each a prefix of the next: sentencepiece reads no more matches at a position.
 _MAX_NESTED = 31
 _CODE_POINT = r"(?:U\+)?[\r\t\v\f]*\+?(?:0[xX])?([0-9A-Fa-f]+)[\r\t\v\f]*"
 
