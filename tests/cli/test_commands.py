@@ -157,6 +157,12 @@ class TestTrain:
         assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).status == 0
         assert fastbpe.load(tmp_path / "a.fbpe").roles["bos"] == "<s>"
 
+    def test_format_of_the_output_is_not_called_by_the_option_for_documents(self, run, text, tmp_path):
+        flags = ("-o", tmp_path / "a.json", "--vocab-size", "300", "--superwords", "boundless")
+        done = run("train", text, *flags)
+        assert "the format huggingface cannot store merges across words" in done.err
+        assert (tmp_path / "a.json.fbpe").exists()
+
     @pytest.mark.parametrize("mode", ["byte", "codepoint", "unigram"])
     def test_role_of_a_missing_token_is_refused_in_words_of_the_shell(self, mode, run, text, tmp_path):
         out = tmp_path / "a.fbpe"

@@ -139,6 +139,15 @@ def test_mixed_and_wrong_input_is_refused(run, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_counts_of_pieces_do_not_train_superwords(run, tmp_path):
+    PieceCounts({"low": 1}).save(tmp_path / "a.pieces")
+    flags = ("-o", tmp_path / "a.fbpe", "--vocab-size", "300", "--superwords", "boundless")
+    done = run("train", tmp_path / "a.pieces", *flags)
+    assert done.failed_with(
+        "--superwords boundless needs the texts, or counts of runs (count-pieces with --superwords)"
+    )
+
+
 def test_full_disk_error_names_the_option_of_the_shell(run, tmp_path, monkeypatch):
     class Full:
         def __init__(self, **options):

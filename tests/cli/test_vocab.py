@@ -193,7 +193,7 @@ def test_wrong_usage_has_status_2(flags, said, run, here):
     ("flags", "said"),
     [
         (("--regex", "("), "regex '('"),
-        (("--script", "Klingon"), "the vocabulary has Han"),
+        (("--script", "Klingon"), "the scripts of the vocabulary are Han"),
         (("--tree", "zzz"), "'zzz' is not a token"),
         (("--tree", "9999"), "id 9999 has no token"),
         (("--plot", "a.txt"), "must end with .png or .svg"),

@@ -274,7 +274,7 @@ def test_sglang_door_serves_its_calls() -> None:
 def test_sglang_plugin_patches_where_the_environment_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     sglang.register()
     assert not is_accelerated(make("small_bytes"))
-    monkeypatch.setenv("FASTBPE_PATCH", "transformers")
+    monkeypatch.setenv("FASTBPE_PATCH", "others, transformers")
     sglang.register()
     assert is_accelerated(make("small_bytes"))
 

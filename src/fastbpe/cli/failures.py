@@ -8,7 +8,9 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from typing import get_args
 
+from fastbpe._utils.choices import Format
 from fastbpe.cli import streams
 from fastbpe.errors import FastbpeError
 
@@ -86,10 +88,13 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     for advice, name in _OF_PYTHON:
         if name not in flags:
             text = text.removesuffix(advice)
+    text = text.replace("count_pieces with ", "count-pieces with ")  # the command
     flags.setdefault("overwrite", "--force")  # advice about another command: all that write have this option
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
+        if name == "format" and "to" not in flags and value[1:-1] in get_args(Format):
+            return f"the format {value[1:-1]}"  # of the tokenizer: --format is that of documents
         if name not in flags:
             return _of_trainer(name, value) if "option" in flags and _is_of_trainer(name) else found[0]
         if value in ("True", "None", "...", ""):

@@ -110,15 +110,12 @@ def read(described: Any, model: Model) -> AddedTokens:
             raise FormatError(f"added_tokens[{n}]: must be an object with an id, not {one!r:.60}")
         if not 0 <= one["id"] < 1 << 32:
             raise FormatError(f"added_tokens[{n}]: id: must be 0 to 2**32 - 1, not {one['id']}")
-        if "content" in one and not isinstance(one["content"], str):
-            raise FormatError(f"added_tokens[{n}].content: must be a string, not {one['content']!r:.60}")
+        if not isinstance(one.get("content"), str):
+            raise FormatError(f"added_tokens[{n}].content: must be a string, not {one.get('content')!r:.60}")
         unfit = next((flag for flag in FLAGS if type(one.get(flag)) is not bool), None)
         if unfit is not None:
             raise FormatError(f"added_tokens[{n}].{unfit}: must be true or false, not {one.get(unfit)!r:.60}")
-        try:
-            read_tokens.append(AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}))
-        except (KeyError, TypeError) as error:
-            raise FormatError(f"added_tokens[{n}]: {error}") from None
+        read_tokens.append(AddedToken(one["content"], **{flag: one[flag] for flag in FLAGS}))
     made.add(read_tokens, model)
     for n, one in enumerate(tokens):
         if one["content"] and made.ids[one["content"]] != one["id"]:

@@ -74,8 +74,9 @@ def count_pieces(
             text_field, separator, format, on_error ("skip" counts the documents in `PieceCounts.n_skipped`) and
             errors.
             In code-point and unigram mode, also the options of `train` that decide how text becomes words: options
-            of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`,
-            `split_digits`, `max_sentence_length`, and the names of symbols (`user_defined_symbols`,
+            of the normalizer (`normalization_rule_name`, `add_dummy_prefix` …), `split_by_…`, `split_digits`,
+            `treat_whitespace_as_suffix`, `allow_whitespace_only_pieces`, `pretokenization_delimiter`,
+            `input_format`, `max_sentence_length`, and the names of symbols (`user_defined_symbols`,
             `byte_fallback` …). `train` later takes them from the counts. Pass the other options, such as
             `character_coverage`, to `train`. `input_sentence_size` is refused: a sample of the whole cannot be
             drawn from parts. In unigram mode `split_by_whitespace=False`, `treat_whitespace_as_suffix=True` and

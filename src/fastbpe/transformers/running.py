@@ -54,5 +54,5 @@ def main(arguments: Sequence[str]) -> int:
 
 def patch_if_asked() -> None:
     """Call `patch` if FASTBPE_PATCH, an environment variable with a comma-separated list, names transformers."""
-    if "transformers" in os.environ.get(VARIABLE, "").split(","):
+    if "transformers" in map(str.strip, os.environ.get(VARIABLE, "").split(",")):
         patch()

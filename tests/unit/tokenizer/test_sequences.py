@@ -226,7 +226,10 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
             {"base": TOKENIZER, "vocab_size": 9, "base_size": 5},
             "base_size=5 does not match the base, which has 4 symbols",
         ),
-        ({"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"}, "each special token of the base keeps its id; leave"),
+        (
+            {"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"},
+            "each special token of the base keeps its id; leave",
+        ),
         ({"base": TOKENIZER, "vocab_size": "+x"}, "put a number after the '\\+'"),
         ({"base": TOKENIZER, "vocab_size": "+" + "9" * 5000}, "too large: the limit is 2097151"),
         ({"vocab_size": "+1"}, r"vocab_size='\+1' needs a base to add to; pass base="),
