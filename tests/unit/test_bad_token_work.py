@@ -77,7 +77,7 @@ def test_dropout_outside_its_range_is_refused(tokenizers: Mapping[str, Tokenizer
 
 def test_empty_corpus_is_refused(tokenizers: Mapping[str, Tokenizer]) -> None:
     for corpus in ([], [""]):
-        refused(tokenizers, "empty", lambda t, corpus=corpus: t.prune(corpus=corpus))
+        refused(tokenizers, "no tokens to count", lambda t, corpus=corpus: t.prune(corpus=corpus))
         refused(
             tokenizers,
             "nothing|no text|no sentence|empty",

@@ -163,7 +163,7 @@ def test_missing_remote_files_are_named(code_tokenizer: Tokenizer, place: str, t
     for name, message in (
         ("no.jsonl", r"no\.jsonl"),
         ("no/*.txt", r"no/\*\.txt: no file matches this pattern|no file matches \("),
-        ("empty", r"no \.txt, \.jsonl, \.parquet or \.arrow file in this folder"),
+        ("empty", r"no text \(\.txt\), JSON lines, \.parquet or \.arrow file in this folder"),
     ):
         for call in (
             lambda path: code_tokenizer.encode_files(path, tmp_path / "out.bin"),

@@ -336,5 +336,5 @@ def test_missing_json_field_error_lists_the_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.txt.bz2", "a.xz", "a.jsonl.zip", "a.parquet.gz"])
 def test_unsupported_compression_raises_format_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(FormatError, match=rf"{name}: .* decompress it"):
+    with pytest.raises(FormatError, match=rf"{name}: .*decompress (it|this file)"):
         texts(read(tmp_path / name))

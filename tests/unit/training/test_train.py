@@ -483,7 +483,9 @@ def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
         train("just some text")
     with pytest.raises(FileNotFoundError, match=r"no file matches .*'just a \*'"):
         train("just a *")
-    with pytest.raises(FileNotFoundError, match=r"no \.txt, \.jsonl, \.parquet or \.arrow file in this folder"):
+    with pytest.raises(
+        FileNotFoundError, match=r"no text \(\.txt\), JSON lines, \.parquet or \.arrow file in this folder"
+    ):
         train(tmp_path)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         train(tmp_path / "*.txt")
