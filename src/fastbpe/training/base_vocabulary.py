@@ -122,8 +122,8 @@ def check_base_special(base_special: str, base: object, mode: str, superwords: o
     if mode in ("codepoint", "ids") or of_words:
         argument = f"superwords={superwords!r}" if of_words else f'mode="{mode}"'
         raise TrainingError(
-            f"base_special={base_special!r} has no effect with {argument}: each special token of the base keeps "
-            "its id; leave base_special= out"
+            f"base_special={base_special!r} has no effect with {argument}, where special tokens cannot move; "
+            "leave base_special= out"
         )
 
 

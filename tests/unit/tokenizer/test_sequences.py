@@ -228,7 +228,7 @@ def test_ids_that_are_not_integers_raise_type_error() -> None:
         ),
         (
             {"base": TOKENIZER, "vocab_size": 9, "base_special": "keep"},
-            "each special token of the base keeps its id; leave",
+            "where special tokens cannot move; leave base",
         ),
         ({"base": TOKENIZER, "vocab_size": "+x"}, "put a number after the '\\+'"),
         ({"base": TOKENIZER, "vocab_size": "+" + "9" * 5000}, "too large: the limit is 2097151"),

@@ -623,9 +623,7 @@ def test_invalid_options_are_refused_before_reading(
 
 def test_base_special_without_effect_is_refused() -> None:
     base = fastbpe.train(["ab ab abc"], vocab_size=8, mode="codepoint", progress=False)
-    message = (
-        'no effect with mode="codepoint": each special token of the base keeps its id; leave base_special= out'
-    )
+    message = 'no effect with mode="codepoint", where special tokens cannot move; leave base_special= out'
     with pytest.raises(TrainingError, match=message):
         fastbpe.train(["abc abc"], vocab_size=9, base=base, base_special="end", progress=False)
 
