@@ -343,8 +343,8 @@ class Tokenizer(TokenizerBase):
     ) -> Explanation:
         """Encode a text step by step: normalized text, pieces, their merges and ids, and what decoding changes.
 
-        For inspection only: it is some thousand times slower than `encode`. `print` shows a table. Special tokens
-        are plain text, unless they are allowed, as in `count`.
+        For inspection only: it takes about a thousand times as long as `encode`. `print` shows a table. Special
+        tokens are plain text, unless they are allowed, as in `count`.
 
         >>> tokenizer = Tokenizer.from_merges([(98, 99), (97, 98)], pattern="gpt2")
         >>> explanation = tokenizer.explain("abc ab")
