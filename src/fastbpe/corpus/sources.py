@@ -55,11 +55,13 @@ class ResolvedSource(NamedTuple):
     left_out: files in its folders that are not read. It grows when a folder among the items is listed.
     n_bytes: int or None – total size of the files; None: the source contains items other than files, or the amount
         of text in the files is not known before reading.
+    n_skipped: number of documents that were left out when the items were read before.
     """
 
     items: Iterable[AnyPath | Document]
     left_out: Skipped
     n_bytes: int | None = None
+    n_skipped: int = 0
 
 
 class _Options(NamedTuple):

@@ -64,7 +64,7 @@ def count_documents(
             texts = of_base.stretches(each_document(texts), phase.update)
             table, _ = count_texts(texts, of_base.splitter, None, reading, lambda n_bytes: None, make_counter)
             n_bytes = phase.n
-    return table, n_bytes, skipped.n
+    return table, n_bytes, skipped.n + source.n_skipped
 
 
 def count_texts(

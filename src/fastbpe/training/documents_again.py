@@ -100,12 +100,13 @@ def _resolver(
     if not hasattr(source, "__next__"):
         return partial(reading.resolve, source)
     file = files.enter_context(tempfile.TemporaryFile(prefix="fastbpe-"))  # noqa: SIM115 (the stack closes it)
-    for document in reading.documents(reading.resolve(source), None, Skipped()):
-        data = document.encode() if isinstance(document, str) else document
+    skipped = Skipped()
+    for document in reading.documents(reading.resolve(source), None, skipped):
+        data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
         _stored(file.write, _HEAD.pack(isinstance(document, str), len(data)))
         _stored(file.write, data)
     _stored(file.flush)
-    return partial(ReadingOptions().resolve, _Kept(file))
+    return lambda: ReadingOptions().resolve(_Kept(file))._replace(n_skipped=skipped.n)
 
 
 def _stored(write: Callable[..., object], *data: bytes) -> None:
@@ -134,4 +135,4 @@ class _Kept:
         while head := self._file.read(_HEAD.size):
             is_str, n_bytes = _HEAD.unpack(head)
             data = self._file.read(n_bytes)
-            yield data.decode() if is_str else data
+            yield data.decode("utf-8", "surrogatepass") if is_str else data
