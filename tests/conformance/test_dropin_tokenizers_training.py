@@ -14,6 +14,7 @@ pytest.importorskip("tokenizers")
 import tokenizers as stock
 
 import fastbpe.tokenizers as face
+from fastbpe import FormatError
 from fastbpe.tokenizers import learning
 from helpers.sampling import SEED, rounds
 from helpers.shared_data import standard_library
@@ -308,3 +309,11 @@ def test_empty_special_token_takes_an_id(kind: str, special: list[str]) -> None:
         again = module.Tokenizer.from_str(tokenizer.to_str())
         made.append((tokenizer.get_vocab(), again.get_vocab(), again.encode("aa a").ids))
     assert made[0] == made[1]
+
+
+def test_training_file_that_is_not_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"abc\xff\n")
+    with pytest.raises(Exception, match="stream did not contain valid UTF-8"):
+        stock.Tokenizer(stock.models.BPE()).train([str(tmp_path / "a.txt")])
+    with pytest.raises(FormatError, match=r"a\.txt: not UTF-8; convert the file to UTF-8 first"):
+        face.Tokenizer(face.models.BPE()).train([str(tmp_path / "a.txt")])

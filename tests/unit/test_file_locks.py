@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import pathlib
@@ -99,6 +100,16 @@ def test_second_writer_of_an_output_is_refused(tmp_path: Path) -> None:
             pytest.fail("two runs have the lock")
         assert names(folder) == ["lock"]
     assert not folder.exists()
+
+
+def test_file_system_without_locks_keeps_no_run_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_locks(file: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(file_locks, "lock", no_locks)
+    (tmp_path / "a.txt").write_text("one\n")
+    BYTES.encode_files(tmp_path / "a.txt", tmp_path / "a.bin", progress=False)
+    assert (tmp_path / "a.bin").stat().st_size == 2 * len("one\n")
 
 
 @pytest.mark.daily

@@ -450,19 +450,24 @@ def _locked(folder: Path) -> Iterator[None]:
         return
     try:
         with open(folder / "lock", "wb") as file:
-            try:
-                file_locks.lock(file.fileno())
-                # Another run may have ended and removed the file between open and lock.
-                if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):
-                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
-            except OSError as error:
-                raise BlockingIOError(
-                    error.errno, "another run is writing here; wait until it ends", str(folder)
-                ) from None
+            if not _is_own(file):
+                raise BlockingIOError(errno.EAGAIN, "another run is writing here; wait until it ends", str(folder))
             yield
     finally:
         if file_locks.keeps_open_files():
             _remove_lock_alone(folder)
+
+
+def _is_own(file: IO[bytes]) -> bool:
+    """Lock a file. Returns False if another run has it. A file system without locks keeps no run away."""
+    try:
+        file_locks.lock(file.fileno())
+        # Another run may have ended and removed the file between open and lock.
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(file.name))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError:
+        return True
 
 
 def _remove_lock_alone(folder: Path) -> None:

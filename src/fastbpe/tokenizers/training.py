@@ -14,7 +14,7 @@ from typing import Any
 from fastbpe._core.encode.offsets import piece_texts
 from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
-from fastbpe.errors import FastbpeError, TrainingError
+from fastbpe.errors import FastbpeError, FormatError, TrainingError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
 from fastbpe.huggingface import arguments
 from fastbpe.tokenizer.loading import load
@@ -185,7 +185,15 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of files, with their line endings. Raises OSError if a file cannot be read."""
+    """Yield the lines of files, with their line endings.
+
+    Raises:
+        FormatError: a file is not UTF-8.
+        OSError: a file cannot be read.
+    """
     for path in files:
         with open(path, encoding="utf-8", newline="\n") as file:
-            yield from file
+            try:
+                yield from file
+            except UnicodeDecodeError:
+                raise FormatError(f"{path}: not UTF-8; convert the file to UTF-8 first") from None
