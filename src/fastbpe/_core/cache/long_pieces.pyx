@@ -1,5 +1,6 @@
-"""Second table of the piece cache, for pieces of more than 15 bytes, and the arena for their bytes and ids.
+"""Second table of the piece cache, for pieces of more than 15 bytes, and the arena.
 
+The arena contains the bytes and ids of these pieces, and ids of short pieces that do not fit into their entries.
 The table uses open addressing with linear probing, and is at most half full.
 """
 
@@ -48,9 +49,11 @@ cdef void keep_long(
 
 
 cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
-    """Make space for n_words in the arena and n_slots_more entries in the second table; False if out of memory.
+    """Make space for n_words in the arena and n_slots_more entries in the second table.
 
-    The arena may take 3/8 of the cache's limit and the table 1/8. When either limit is reached, both are emptied.
+    The arena may take 3/8 of the cache's limit and the table 1/8. If either would need more, both are emptied, and
+    the first table too, whose entries may refer to the arena. Returns False if memory is short, or if the space is
+    too small even when empty.
     """
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity, size
     cdef uint32_t* arena

@@ -1,10 +1,11 @@
-"""Batches the cache misses of short pieces, so that many new pieces are merged at once.
+"""Batches of cache misses: new pieces of up to MAX_PIECE_BYTES bytes, many of which are merged at once.
 
 Merging one piece spends most of its time waiting for slots of the pair table, which are spread over megabytes;
 merging a batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins
 the pending pieces, up to MAX_PIECES of them and across the texts of a call, and leaves a gap at its position in
 the output. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the gaps,
-with one copy of everything after the first gap. Gain: 52 % on a cold cache (docs/how/optimizations.md).
+copying everything after the first gap aside and back once. Gain: 52 % on a cold cache
+(docs/how/optimizations.md).
 
 Each pending piece has a number. If a piece with a key occurs again while it is pending, its new gap gets the same
 number, which its entry in the first table (PENDING) contains. Such an entry is valid only if its batch is the
@@ -221,7 +222,11 @@ cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n
 
 
 cdef void _keep(Cache* cache, size_t number) noexcept nogil:
-    """Store a merged pending piece: in its PENDING entry if that is still in place, otherwise in a new one."""
+    """Store a merged pending piece.
+
+    A piece with a key goes into its PENDING entry if that is still in place, otherwise into a new one; a longer
+    piece goes into the second table, unless it is there already.
+    """
     cdef BatchPiece* pending = &cache.pending[number]
     cdef Entry* entry
     cdef Probe probe

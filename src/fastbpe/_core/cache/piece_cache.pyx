@@ -9,8 +9,9 @@ Pieces are looked up in groups: probe_group() makes the keys of a group and pref
 _look_up() reads them.
 
 A cache belongs to one thread at a time. It starts small and grows with the number of distinct pieces, because its
-speed depends on how much of it fits into the processor's caches. At its limit new pieces evict old ones. If memory
-for growth is missing, it keeps its size: the tables are an optimization and must not fail.
+speed depends on how much of it fits into the processor's caches. At its limit, new short pieces evict old ones,
+and a full second table or arena empties the whole cache. If memory for growth is missing, it keeps its size: the
+tables are an optimization and must not fail.
 
 Tried and dropped: filling the cache with the vocabulary at the start. Looking a new piece up as a token takes
 little longer than making its entry, and entries of tokens that do not occur in the texts crowd out others.

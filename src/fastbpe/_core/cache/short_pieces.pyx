@@ -36,7 +36,7 @@ cdef enum:
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
     """Tell whether the first table should grow: it is half full, or being small has cost as much as growing would.
 
-    A large table grows only at 11/16, since fresh memory is slow. The cost does not count while a
+    For a large table it is 11/16 instead of half, since fresh memory is slow. The cost does not count while a
     table is less than a quarter full: some frequent pieces share a line in a table of any size.
     """
     cdef size_t full = cache.n_entries // 2 if cache.n_entries < LARGE_ENTRIES else cache.n_entries // 16 * 11

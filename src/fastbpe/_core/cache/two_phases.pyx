@@ -46,7 +46,8 @@ cdef class TwoPhases:
     joins: uint64 array – left id << 32 | right id of every pair of ids that are adjacent in a superword.
     superwords: Vocabulary – the merges of the second phase. None: not learned yet.
     joins_pieces: bool – these merges join whole pieces; otherwise ids within a piece.
-    members: sequence of int – ids; any two of them may be adjacent in a superword. If given, joins is ignored.
+    members: sequence of int – ids; any two of them may be adjacent in a superword. If there are
+        any, all pairs of ids may join, and `joins` only adds borders.
     """
 
     def __cinit__(

@@ -354,7 +354,7 @@ cdef class Decoder(IdReader):
         return None
 
     def known(self, ids):
-        """List the ids that have a token."""
+        """List the given ids that have a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         try:
@@ -364,7 +364,10 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """List the bytes of each id. With unknown_ids="replace", an id without a token has the UTF-8 of U+FFFD."""
+        """List the bytes of each id.
+
+        unknown_ids: treatment of ids without a token: "raise", "skip", or "replace" by the UTF-8 of U+FFFD.
+        """
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n

@@ -105,7 +105,9 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
-        """Read a list or tuple in its current state, even if it changes during the call. See _read().
+        """Read a list or tuple, whose items may change during the call. See _read().
+
+        Raises ValueError if its length changes.
 
         Requires: the GIL or a critical section, so that no other thread changes it between calls of Python code.
         """

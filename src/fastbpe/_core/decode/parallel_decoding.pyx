@@ -130,7 +130,7 @@ cdef class Decoding:
         """Read one list or tuple in parts of TASK_IDS ids. Each part is an item and a task.
 
         ids: becomes a view of all ids, valid as long as this object exists. sums: receives the sums over all ids.
-        Returns False if an item of the sequence cannot be read: it is not an exact int, or not a token.
+        Returns False if the sequence is empty, or an item cannot be read: it is not an exact int, or not a token.
         """
         cdef size_t i, n
         cdef Item* item
@@ -161,7 +161,9 @@ cdef class Decoding:
         return self.n_items > 0
 
     cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept:
-        """Set where the characters of each part go in one str, and remove leading spaces from its sums.
+        """Set where the characters of each part go in one str.
+
+        Also moves tokens so that each part begins with a character, and adapts the sums to the beginnings.
 
         data, width: characters of the str, and bytes per character.
         tags: tags of all parts, combined by or.
@@ -296,7 +298,7 @@ cdef bint fill_text(
 
 
 cdef list next_batch(object iterator, size_t* n_ids):
-    """Take the next sequences from an iterator, up to BATCH_IDS ids or BATCH_TEXTS.
+    """Take sequences from an iterator until they have BATCH_IDS ids or more, or are BATCH_TEXTS.
 
     n_ids: receives the number of ids in the lists and tuples among them.
     """

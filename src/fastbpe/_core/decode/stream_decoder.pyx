@@ -328,7 +328,7 @@ cdef class StreamDecoder:
     cdef str _add_byte(self, uint8_t byte):
         """Return the text that a byte token completes.
 
-        Starting with the first invalid byte of a run, each byte becomes U+FFFD.
+        At the first invalid byte of a run, the bytes that wait and each byte from there on become U+FFFD.
         """
         cdef Py_ssize_t n_read = 0
         cdef str text

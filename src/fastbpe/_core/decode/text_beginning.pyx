@@ -67,7 +67,7 @@ cdef int find_first_form(
     """Find the form of the first token that is not left out.
 
     slots, n_slots: table of the decoder.
-    firsts: forms of the first token. `beginning` points to its bytes.
+    firsts: forms of the first token; must exist as long as `beginning`, which points to their bytes.
     sums: sums over the ids. The function corrects their tags, but not their numbers.
     beginning: as for find_left_out().
     """

@@ -56,7 +56,7 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
 
 
 def encode_json_lines(Encoder encoder not None, bytes block not None, str field not None):
-    """Encode the strings in one field of JSON Lines; return (ids, offsets, bytes of text), or None.
+    """Encode the strings in one field of JSON Lines; return (ids, offsets, number of bytes of text), or None.
 
     block: whole lines; the last one may lack its newline.
     field: name of the field.
@@ -69,7 +69,7 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, str field 
 
 
 def encode_separated(Encoder encoder not None, SeparatedTexts texts not None):
-    """Encode the texts between separators; return (ids, offsets, bytes of text).
+    """Encode the texts between separators; return (ids, offsets, number of bytes of text).
 
     texts: texts in UTF-8.
     """
@@ -80,7 +80,7 @@ def encode_separated(Encoder encoder not None, SeparatedTexts texts not None):
 
 
 cdef _encode_block(Encoder encoder, size_t n_units, size_t n_texts, JsonLines lines, SeparatedTexts separated):
-    """Encode the texts of a block; return (ids, offsets, bytes of text), or None if a line is not plain.
+    """Encode the texts of a block; return (ids, offsets, number of bytes of text), or None if a line is not plain.
 
     n_units: bytes of the block.
     n_texts: number of texts in the block.

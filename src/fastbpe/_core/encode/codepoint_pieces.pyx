@@ -115,8 +115,8 @@ cdef class Tokens:
         in_characters: count characters, not bytes. A lead byte counts as a character together with as many bytes
             as it announces, an unexpected continuation byte as a character of one byte.
 
-        These have empty spans: a space inserted before the text, at 0; the byte ids of a character, except the
-        last.
+        A span is empty if its token ends at the same place of the text as the one before: for example, a space
+        inserted before the text, and each byte id of a character except the last.
         """
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
@@ -222,7 +222,7 @@ cdef class TokenEncoder:
 
         Raises ValueError for a model that merges, which has only one segmentation.
 
-        n_best: if it is 1, the segmentation of encode(), with the total 0.
+        n_best: if it is 0 or 1, the segmentation of encode(), with the total 0, for any model.
         milliseconds: time limit, after which only the best is returned; 0: no limit.
         """
         cdef Tokens start = self._start(text, offsets)
@@ -352,7 +352,7 @@ cdef class TokenEncoder:
             dropout_free(&dropout)
 
     cdef int _measure(self, Ids* made, Tokens out) except -1 nogil:
-        """Move the ids to `out`, consecutive unknown characters as one, and store the end of each.
+        """Move the ids to `out`, and store the end of each. Consecutive unknown characters become one if ids fuse.
 
         Requires: `made` has the ids of all of out._normalized, with an unknown id for each unknown character.
         """
@@ -375,7 +375,7 @@ cdef class TokenEncoder:
     cdef size_t _ends_of(
         self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil:
-        """Copy ids, consecutive unknown characters as one, and store the end of each; return their number.
+        """Copy ids and store the end of each; return their number. Consecutive unknown characters fuse, if ids do.
 
         data, n_data: normalized text that has these ids, with an unknown id for each unknown character.
         out: memory for n_ids ids; may be `ids`.

@@ -90,7 +90,10 @@ cdef void spans_at_offsets(Spans* spans, size_t first, const Normalized* normali
 
 
 cdef inline size_t _source(const Places* places, size_t at, size_t n) noexcept nogil:
-    """Return the offset, in a text of n bytes, of the character that byte `at` of the changed text comes from."""
+    """Return the offset, in a text of n bytes, of the character that byte `at` of the changed text comes from.
+
+    Text inserted before all other text is at 0; the end of the changed text is at n.
+    """
     if at >= places.n:
         return n
     return 0 if places.items[at] == FB_NOWHERE else places.items[at]
@@ -117,7 +120,7 @@ cdef void spans_as_tokenizers(
     - If removes_spaces is set, a span begins with at most one space: the last of several that became one.
     - A space inserted before the text gets the span of the first character. A space inserted after the text gets
       the span of the last character.
-    - Each byte id of a character spans the character.
+    - Any other empty span ends where the next span does: each byte id of a character spans the character.
 
     text: the text, of n bytes.
     prefixed: ascending indices of the spans that begin with a space inserted before the text.

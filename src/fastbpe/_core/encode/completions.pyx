@@ -71,7 +71,7 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
 
 @cython.final
 cdef class SortedTokens:
-    """Tokens of a vocabulary in the order of their bytes."""
+    """Tokens of a vocabulary, or only of the ids given, in the order of their bytes."""
 
     cdef Vocabulary _vocabulary
     cdef object _order  # ids of all tokens, sorted by their bytes
@@ -270,7 +270,7 @@ cdef class _Trial:
         ids_free(&self._again)
 
     cdef bytes _substitute(self, bytes tail):
-        """Return a short substitute for a tail of white space.
+        """Return a short substitute for a tail of spaces, tabs and line endings; any other tail itself.
 
         It is a line ending for everything up to the last line ending, then up to two bytes. The scanners' patterns
         do not count white space. A run of it ends pieces only after its last line ending and before its last

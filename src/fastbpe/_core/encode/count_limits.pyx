@@ -329,7 +329,10 @@ cdef size_t _utf8_bytes(const Text* text, size_t start, size_t end) noexcept nog
 
 
 cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_bytes) noexcept nogil:
-    """Find the last position between two characters that is at most n_bytes bytes of UTF-8 after start."""
+    """Find the last position between two characters that is at most n_bytes bytes of UTF-8 after start.
+
+    If the text is UTF-8, the position is exactly n_bytes after start, even within a character.
+    """
     cdef size_t n = 0, place = start
     if text.is_utf8:
         return start + n_bytes

@@ -148,7 +148,7 @@ def _job(
     Dropping dropping, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, rate, seed, size_t first,
     Flag abandoned,
 ):
-    """Encode some texts of a batch. An error gets a note with the index of its text."""
+    """Encode some texts of a batch. A ValueError gets a note with the index of its text."""
     cdef list out = []
     for text in texts:
         PyErr_CheckSignals()

@@ -91,7 +91,7 @@ cdef class Encoder:
         return is_set(&self._is_built)
 
     def _prepare(self):
-        """Call Encoder.__init__, which a subclass may postpone until the first use."""
+        """Raise RuntimeError; a subclass that postpones Encoder.__init__ until the first use calls it here."""
         raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
 
     cdef tuple _matchers(self, object allowed, object disallowed):
@@ -146,7 +146,7 @@ cdef class Encoder:
         self, object text, object allowed_special, object disallowed_special, object num_threads, object dropout,
         object seed,
     ):
-        """Encode a text with dropout."""
+        """Encode a text, with dropout if the arguments ask for it."""
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         if _drops(dropout, seed):
             return self._dropper().encode(text, allowed, disallowed, dropout, seed, num_threads)
@@ -213,11 +213,11 @@ cdef class Encoder:
         return self._guard
 
     def _template_ids(self):
-        """Return the ids before a text and the ids after it."""
+        """Return the ids before a text and the ids after it: none, unless a subclass has a template."""
         return [], []
 
     def _spelled_out(self):
-        """Return the ids that untrusted text must not become, each with the ids that replace it."""
+        """Return the ids that untrusted text must not become, each with the ids that replace it: none here."""
         return {}
 
     def encode_with_offsets(

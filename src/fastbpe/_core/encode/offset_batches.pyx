@@ -1,4 +1,4 @@
-"""Encodes texts with the span of each id, in byte mode: to lists or to arrays.
+"""Encodes texts with the span of each id: to lists or to arrays.
 
 A single text is a batch of one. The calling thread does all the work.
 """
@@ -112,7 +112,7 @@ cdef tuple arrays_with_spans(
 
 
 cdef size_t n_units_of(object texts) except? 0:
-    """Sum up the lengths of texts; an item that is not a text counts as 0."""
+    """Sum up the lengths of texts; an item that is neither str nor bytes counts as 0."""
     cdef size_t n_units = 0
     for text in texts:
         if isinstance(text, (str, bytes)):

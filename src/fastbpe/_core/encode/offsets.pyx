@@ -232,10 +232,11 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 
 
 def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allowed):
-    """Return the number of ids up to the end of each token and piece of a text, and the tokens in `Words.found`.
+    """Return (words, found) of a text.
 
-    For each of these tokens, returns (index of the id, text). Pieces without ids count, too. In code-point mode,
-    the text between two tokens is one piece, which counts if it has ids.
+    words: number of ids up to the end of each token and piece. Pieces without ids count, too. In code-point mode,
+        the text between two tokens is one piece, which counts if it has ids.
+    found: (index of the id, text) of each special, added or unknown Unigram token.
 
     allowed: matcher of special tokens that become ids; None: no tokens.
     """
@@ -417,7 +418,7 @@ def changed_pieces(Splitter splitter not None, Stage stages not None, str text n
 
 
 def piece_texts(Pipeline pipeline not None, str text not None, SpecialMatcher tokens):
-    """Return the pieces of a text, normalized and changed by all steps, and the tokens found in the text.
+    """List in order the tokens found in a text, and the pieces between them as all steps have changed them.
 
     tokens: matcher of the tokens; None: `Pipeline.always`. Only for a pipeline of characters.
     """

@@ -81,6 +81,8 @@ cdef int merge_with_spans(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:end], and record their spans.
 
+    With scratch.notes_texts, only append the texts of the pieces to scratch.words.
+
     tables: those of the vocabulary; for a vocabulary of characters, with a spelling that traces.
     drops_bytes: the vocabulary lacks some bytes, and these are left out.
 

@@ -62,7 +62,7 @@ cdef class Pipeline:
 
     pieces: the last steps, which split text and merge its pieces.
     cache_bytes: bytes that the piece caches of all threads together may take.
-    front: the normalizer in byte mode, which also puts a space before a text; in code-point mode, steps that
+    front: the normalizer in byte mode, which may also put a space before a text; in code-point mode, steps that
         run before `normalizing`. None: no such steps.
     always: matcher of the added tokens that are found in any text, without the special tokens; None: no such tokens.
     pool: buffers and caches of another pipeline with the same vocabulary; None: create a pool.

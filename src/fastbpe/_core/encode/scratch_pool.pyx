@@ -124,7 +124,7 @@ cdef class ScratchPool:
 
         capacity: ids.
 
-        A block that was given back still has its pages: fresh pages would take the system a third of a warm call.
+        A block that was given back still has its pages: fresh pages would take a third of the time of a warm call.
 
         Requires: the GIL. The caller returns the block with give_arena(); its n is then the number of ids written.
         """
@@ -144,6 +144,8 @@ cdef class ScratchPool:
 
     cdef void give_arena(self, Ids arena) noexcept:
         """Take a block back; keep it or the spare one, whichever is larger.
+
+        Does not keep a block to which more than MAX_KEPT_ARENA_IDS ids were written.
 
         Requires: the GIL.
         """

@@ -138,7 +138,7 @@ cdef class Merged:
     def append_part(self, Merged part not None, size_t start):
         """Join the ids of the next part of a sequence to the ids so far; return False without a common token.
 
-        part: the ids of items[start:]. The first part of a sequence is joined to nothing.
+        part: the ids of a part that begins at items[start]. The first part of a sequence is joined to nothing.
         """
         cdef const uint32_t* lengths = self._vocabulary.lengths
         cdef size_t i = self._ids.n, k = 0, here = self._behind, there = start
@@ -191,7 +191,7 @@ cdef class Merged:
         return _lists(&self._ids, &self._ends)
 
     def arrays(self):
-        """Return (ids, offsets) as arrays of uint32 and int64, and become empty."""
+        """Return (ids, offsets) as arrays of uint32 and int64, once: the first takes over the memory."""
         return _arrays(&self._ids, &self._ends)
 
 
@@ -267,5 +267,5 @@ cdef class Expanded:
         return _lists(&self._symbols, &self._ends)
 
     def arrays(self):
-        """Return (symbols, offsets) as arrays of uint32 and int64, and become empty."""
+        """Return (symbols, offsets) as arrays of uint32 and int64, once: the first takes over the memory."""
         return _arrays(&self._symbols, &self._ends)

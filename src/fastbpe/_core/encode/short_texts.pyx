@@ -27,6 +27,8 @@ cdef enum:
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
     """Return the list of a text's ids; None: Pipeline.encode() must encode the text, and raise any error.
 
+    Raises the splitter's PatternError itself, unless the text has a disallowed token.
+
     disallowed: as in Pipeline.encode(). No special tokens are allowed.
 
     Requires: is_short().

@@ -103,9 +103,9 @@ cdef list spans_list(const Spans* spans):
 
 
 cdef object append_spans(list out, const Spans* spans, object end):
-    """Append (start, end) of each span to a list; return the last end.
+    """Append (start, end) of each span to a list; return the end of the last tuple that had to be made, or `end`.
 
-    end: last end of the previous spans (int), or 0.
+    end: result of the call for the previous spans, or 0.
 
     The reference count of a shared tuple is a cache miss unless it is prefetched.
 
@@ -152,7 +152,8 @@ cdef inline PyObject** _place(const Shared* shared, const Span* span) noexcept n
 cdef Shared _shared_tuples(const Ints* ints) noexcept:
     """Return the tuples that lists share, and allocate their places at the first call. Requires: the GIL.
 
-    Returns no places if memory is short, or if no ints are cached: without a GIL no place may be written.
+    Returns no places if memory is short, or if no ints are cached, as in a Python without a GIL: no place may be
+    written there.
     """
     cdef PyObject** places
     if not _shared.n_starts and ints.n:

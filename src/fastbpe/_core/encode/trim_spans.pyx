@@ -18,8 +18,8 @@ from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_free,
 cdef class SpanTrimmer:
     """Trimmer of spans, which trims once for each post-processor that does so.
 
-    prefixed: for each of these post-processors, True if a space was inserted before the text; the first token then
-        keeps one space.
+    prefixed: for each of these post-processors, True if a space was inserted before the text; a token at the start
+        of the text then keeps its leading space, if it has only one.
     tokens: function that returns the bytes of each id; called at the first text.
     blank_characters: characters that are trimmed off the text of special and added tokens.
     """

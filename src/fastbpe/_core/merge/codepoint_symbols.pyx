@@ -77,7 +77,7 @@ cdef class CodePoints:
 
     piece_bytes, piece_ends, scores, types: as in a CodePointModel.
     escapes: U+2581 stands for spaces.
-    unknown_id: id of characters that are in no piece.
+    unknown_id: id of characters that are not a piece.
     byte_ids: 256 ids; such characters become the ids of their bytes. None: they become unknown_id.
     splits: leave out pieces with a U+2581 after their first character.
     """
@@ -304,7 +304,7 @@ cdef class CodePoints:
         self.characters.expansions = to
 
     def ids(self):
-        """List the id of each symbol; the unknown id for symbols that are not pieces."""
+        """List the id of each symbol before expand(): the unknown id for unused pieces and lone characters."""
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
     cdef void _set_words(self) noexcept:
@@ -391,7 +391,10 @@ cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* 
 
 
 cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nogil:
-    """Tell whether a piece can occur in text: it is valid UTF-8, and has no space if U+2581 stands for spaces."""
+    """Tell whether a piece can occur in text: it is valid UTF-8, and has no space if U+2581 stands for spaces.
+
+    With `splits`, it also must not have a U+2581 after its first character.
+    """
     cdef uint8_t high = 0
     cdef bint has_space = False
     cdef size_t i, n_bytes, start = at

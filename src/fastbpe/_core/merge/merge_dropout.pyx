@@ -124,7 +124,7 @@ cdef int _no_memory(size_t n) except -1 nogil:
 
 
 cdef bint _reserve_links(Dropout* dropout, size_t n) noexcept nogil:
-    """Make space for the symbols of a piece of n bytes; False if out of memory."""
+    """Make space for n symbols; False if out of memory."""
     cdef void* grown
     if n > dropout.links_capacity:
         grown = realloc(dropout.links, n * sizeof(Link))

@@ -163,7 +163,10 @@ cdef size_t _add_steps(
 
 
 cdef size_t _add_run(const Tables* tables, const uint8_t* text, size_t n, Ids* out) except? <size_t> -1 nogil:
-    """Append the ids of n bytes without tokens; return their number. Each id stands for all n bytes."""
+    """Append the ids of a run of unknown text: of the whole run if it is a token, else of its bytes, else unknown.
+
+    Returns their number. Each id stands for all n bytes.
+    """
     cdef const Spelling* spelling = tables.spelling
     cdef uint32_t found
     cdef size_t i

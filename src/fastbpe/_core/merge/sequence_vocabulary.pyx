@@ -36,8 +36,9 @@ cdef class SequenceVocabulary:
     base_size: number of base symbols, 1 or more.
     merges: bytes – little-endian uint32 pairs (left id, right id), best first.
 
-    Raises VocabularyError if a merge uses an id that no earlier merge makes, a pair appears twice, or there are
-    too many ids.
+    Raises VocabularyError if base_size is 0, the bytes are not whole pairs, there are too many ids, a merge uses
+    an id that no earlier merge makes, a token has 2**32 - 1 symbols or more, a pair appears twice, or too many
+    pairs share a position of the pair table.
     """
 
     def __cinit__(self, uint32_t base_size, bytes merges not None):

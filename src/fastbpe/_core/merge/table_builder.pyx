@@ -273,7 +273,8 @@ cdef bytes _token(const Tables* t, uint32_t i):
 cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges, bint affixed):
     """Build a wide pair table whose priorities are positions in a list of merges (see _triples).
 
-    Raises VocabularyError for a merge of two tokens that do not make the third, or for a pair that appears twice.
+    Raises VocabularyError for a merge of two tokens that do not make the third (affixed: of ids that are not
+    tokens), a pair that appears twice, or too many pairs that share a position.
     """
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)

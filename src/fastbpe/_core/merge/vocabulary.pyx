@@ -60,7 +60,7 @@ cdef class Vocabulary:
     segmenter: segments pieces without merging, into tokens of this vocabulary; None: pieces are merged.
     drops_bytes: bytes may lack a token; the caller must then remove such bytes from a piece before merging it.
 
-    Raises VocabularyError if the buffers contradict each other.
+    Raises VocabularyError if the buffers contradict each other, exceed a limit, or do not suit the options.
     """
 
     def __cinit__(
@@ -172,7 +172,7 @@ cdef class Vocabulary:
         return 0
 
     cdef int _check_spelling(self) except -1:
-        """Check that tokens are UTF-8, and that characters become only ids of the vocabulary."""
+        """Check that tokens are UTF-8, the pair table is wide, and characters get only ids of the vocabulary."""
         cdef const Tables* t = &self.tables
         cdef const Spelling* spelling = t.spelling
         cdef size_t i, n = <size_t> self._views[TOKEN_BYTES].len
@@ -368,7 +368,7 @@ cdef bint _pairs_lead_to_tokens(
 ) noexcept nogil:
     """Tell whether each slot of the pair table is empty or leads to a token, and at least one slot is empty.
 
-    longest: as for _pieces_lead_to_tokens().
+    longest: as for _pieces_lead_to_tokens(); in a wide table, full slots count one by one.
     """
     cdef size_t i, k, n_free = 0, n_strange = 0, run = 0, n_free_here
     cdef const uint64_t* ranked = t.pairs.ranked

@@ -68,7 +68,7 @@ cdef class Rules:
         return 0
 
     cdef int _index(self, uint8_t* starts) except -1:
-        """Check the trie and mark the characters that rules begin with.
+        """Check the trie, and mark the characters outside ASCII that rules begin with.
 
         starts: bits by character number, initially all 0.
 
@@ -147,7 +147,7 @@ cdef class Rules:
                 todo[depth] = first[base]
 
     cdef void _mark(self, const uint32_t* first, const uint32_t* following, uint8_t* starts) noexcept nogil:
-        """Mark the characters that rules begin with."""
+        """Mark the characters outside ASCII that rules begin with."""
         cdef uint32_t at = first[below(self.units, 0)], lead
         while at:
             lead = self.units[at - 1] & LABEL
@@ -197,7 +197,10 @@ cdef class Rules:
 
 
 cdef Rules read_rules(bytes charsmap, uint8_t* starts):
-    """Read the rules of a charsmap, and set a bit in `starts` for each character that a rule begins with."""
+    """Read the rules of a charsmap, and set a bit in `starts` for each character that a rule begins with.
+
+    Sets no bits for ASCII characters.
+    """
     cdef Rules rules = Rules()
     rules._load(charsmap)
     rules._index(starts)

@@ -52,7 +52,10 @@ cdef class PieceIdTable:
         free(self._ids)
 
     cdef uint32_t find(self, const uint32_t* items, size_t n) noexcept nogil:
-        """Return the id of a run of unknown characters. The runs are sorted by length, then by characters."""
+        """Return the id of a run of unknown characters, or `unknown` if the table lacks the run.
+
+        A binary search: the runs are sorted by length, then by characters.
+        """
         cdef size_t low = 0, high = self._n, middle, start, length, i
         cdef int order
         while low < high:

@@ -138,7 +138,10 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
-        """Mark the first character of a symbol, or all that begin with its bytes if they are only part of one."""
+        """Mark the first character of a symbol, or all that begin with its bytes if they are only part of one.
+
+        Marks no ASCII characters: _symbol_starts has them.
+        """
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:
@@ -277,7 +280,8 @@ cdef class Normalizer:
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil:
         """Normalize a text. Returns -1 if there is no memory.
 
-        Ensures: if the text has only spaces that are removed, out.is_empty is set and nothing is written.
+        Ensures: if the text is empty or has only spaces that are removed, out.is_empty is set, and nothing is
+        written.
         """
         if self.begin(text, n, out) != 0:
             return -1
@@ -314,7 +318,10 @@ cdef class Normalizer:
         return self._normalized(text, False)
 
     def normalize_with_offsets(self, bytes text not None):
-        """Return the normalized text, and for each of its bytes and its end the offset of its source in `text`."""
+        """Return the normalized text, and for each of its bytes and its end the offset of its source in `text`.
+
+        There are no offsets if the text is empty or has only spaces that are removed.
+        """
         return self._normalized(text, True)
 
     cdef object _normalized(self, bytes text, bint with_offsets):

@@ -164,7 +164,10 @@ cdef class Mapped(TextStep):
         return n
 
     cdef inline uint32_t _number_at(self, const uint8_t* p, size_t n, size_t* n_bytes) noexcept nogil:
-        """Return 1 + the index of a character's replacement; 0: it stays. n_bytes: receives its length."""
+        """Return 1 + the index of a character's replacement, GONE or SPACED; 0: it stays.
+
+        n_bytes: receives the length of the character.
+        """
         cdef uint32_t c = fb_char_within(p, n, n_bytes)
         if c > 0x10FFFF:
             return 0

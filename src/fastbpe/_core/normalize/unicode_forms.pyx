@@ -103,7 +103,7 @@ cdef class Form(TextStep):
         return self._decomposes  # ASCII does not change; no mark moves before it or composes with it
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Normalize a text; return False, without output, if it is already in the form.
+        """Normalize a text; return False, without output, if the quick check finds it in the form already.
 
         out: receives the text in the form, if the result is True.
         places: NULL, or receives the offset that each byte of `out` comes from.
@@ -167,7 +167,7 @@ cdef class Form(TextStep):
         return self._mapped
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
-        """Tell whether the character before unit `at` does not change, or composes with a character before it."""
+        """Tell whether the character before unit `at` is no combining mark and not one that always changes."""
         cdef size_t i = at - 1, n_bytes
         cdef uint32_t c
         if text.is_utf8:
@@ -199,7 +199,7 @@ cdef class Form(TextStep):
         """Return, for each character of `normalize(text)`, the index of the character of the text that it comes
         from.
 
-        None: the text does not change.
+        None: the quick check finds that the text does not change.
         """
         cdef Utf8 view
         cdef Buffer out = Buffer(NULL, 0, 0)
@@ -269,7 +269,7 @@ cdef int _make_caches() except -1:
 
 
 cdef bint _has_long_run(str name, str text) except -1:
-    """Tell whether a text has LONG_RUN consecutive characters that are combining marks or decompose to some."""
+    """Tell whether LONG_RUN consecutive characters of a text are marks or begin with one when decomposed."""
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     _make_caches()
     marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
