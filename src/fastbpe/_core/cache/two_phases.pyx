@@ -80,7 +80,7 @@ cdef class TwoPhases:
 
     @property
     def borders(self):
-        """By border_of(), a byte: 0 if no superword has such a border between two pieces."""
+        """A byte for each value of border_of(): 0 if no superword has such a border between two pieces."""
         return (<const char*> self._borders)[:1 << 16]
 
     cdef int _fill_joins(self, const uint64_t* joins, size_t n) except -1:

@@ -43,7 +43,7 @@ cdef extern from *:
 
 cdef enum:
     NOGIL_BYTES = 8192  # shortest text, in bytes, for which releasing the GIL pays
-    YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether other threads want the GIL
+    YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether to release the GIL
     CALL_COST_IDS = 1 << 4  # cost of starting on a list, in ids
     BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
     THREADS_IDS = 1 << 17  # smallest number of ids for which waking other threads pays

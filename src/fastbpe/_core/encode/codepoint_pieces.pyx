@@ -112,6 +112,8 @@ cdef class Tokens:
     def offsets(self, *, bint in_characters):
         """Return (start, end) of each token in the text as a list.
 
+        Raises ValueError if the text was encoded without offsets, unless it has no tokens.
+
         in_characters: count characters, not bytes. A lead byte counts as a character together with as many bytes
             as it announces, an unexpected continuation byte as a character of one byte.
 

@@ -1,7 +1,7 @@
-"""Counts ids up to a limit only, and finds the part of a text that has a given number of ids.
+"""Counts ids up to a limit only, and finds the longest part of a text that fits a limit, for truncation.
 
-Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts around
-its end: between safe cuts, counts of parts can be added. Between these two, the caller tries positions one by one.
+cut_range() finds two neighbouring safe cuts around the end of that part: between safe cuts, counts of parts can be
+added. Between these two, the caller tries positions one by one.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t

@@ -22,6 +22,6 @@ def free_blocks():
 
 
 def give_to_system():
-    """Make malloc return free pages to the system: glibc keeps up to 64 MB, and free pages between used ones."""
+    """Make glibc return free pages to the system: its malloc keeps up to 64 MB, and pages between used ones."""
     with nogil:
         trim_malloc()

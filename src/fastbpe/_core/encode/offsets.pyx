@@ -1,7 +1,7 @@
-"""Offsets of ids and of pieces in the characters of their text.
+"""Offsets of ids and of pieces in their text, in characters or another unit.
 
-The steps of Pipeline record the bytes that each id comes from, using `piece_spans`. to_characters() then counts
-characters instead of bytes.
+The steps of Pipeline record the bytes that each id comes from, using `piece_spans`. `span_units` then converts
+bytes to the unit.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
@@ -197,11 +197,11 @@ cdef size_t _character_of(const Text* text, size_t byte) noexcept nogil:
 
 
 def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
-    """Return how many characters of a text are before its token k, for each k up to the number of tokens.
+    """Return how many characters of a text are before each of its tokens, and then the length of the text.
 
-    backward: count the characters after the k-th token from the end.
+    backward: count the characters after each token instead, beginning with the last token.
 
-    The last item, after all tokens, is the text's length. Byte mode only.
+    Byte mode only.
     """
     cdef Scratch* scratch
     cdef Text view

@@ -110,7 +110,7 @@ cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except?
 
 
 cdef bint may_use_threads(object text, object num_threads) except -1:
-    """Tell whether a text is long enough for threads to be faster.
+    """Tell whether a text is a str or bytes, and long enough for threads to be faster.
 
     Raises ValueError for an invalid num_threads, even if the text needs no threads.
     """

@@ -1,7 +1,7 @@
 """Scratch: the buffers and the piece cache of a thread that encodes; and the pool that lends them.
 
-A pipeline's pool lends one scratch to each call and keeps it afterwards, so that the next call finds warm memory
-and a full cache.
+A pipeline's pool lends a scratch to each thread of a call and keeps it afterwards, so that the next call finds
+warm memory and a full cache.
 """
 
 cimport cython
@@ -30,7 +30,7 @@ cdef enum:
     MAX_KEPT_ENDS = 1 << 17
     MAX_KEPT_BYTES = 1 << 20
     MAX_KEPT_ARENA_IDS = 1 << 23  # ids written, not capacity: memory that was never touched costs nothing
-    MAX_KEPT_SCRATCHES = 64
+    MAX_KEPT_SCRATCHES = 64  # scratches, lent and spare; while there are more, one that is given back is freed
     UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts to encode before the GIL is offered to other threads
     UNITS_PER_CALL = 1 << 6  # units charged for each call; its text is charged too
 

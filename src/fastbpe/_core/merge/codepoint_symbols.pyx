@@ -5,8 +5,8 @@ first. So each piece becomes a symbol, numbered by its score, and the priority o
 resulting symbol, as with ranks. Characters that are not a piece but occur in pieces are symbols too, numbered
 after all others.
 
-If the model escapes spaces, symbols have a space instead of U+2581 (METASPACE): one byte instead of three, so that
-more words are short enough for the keys of the piece cache.
+If the model escapes spaces, and U+2581 (METASPACE) alone is a piece, symbols have a space instead of U+2581: one
+byte instead of three, so that more words are short enough for the keys of the piece cache.
 """
 
 cimport cython
@@ -169,6 +169,8 @@ cdef class CodePoints:
 
     cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1:
         """Leave out pieces that cannot occur in a text; gather the pairs of neighbouring characters in the others.
+
+        Gathers pairs of two ASCII characters, and pairs with a character from U+0800 on.
 
         found: working space for as many pairs as there are bytes in the pieces.
         """

@@ -407,7 +407,7 @@ cdef class SpelledSymbols:
     prefix: bytes – UTF-8 before every character except the first of a piece: continuing_subword_prefix.
     suffix: bytes – UTF-8 after the last character of a piece: end_of_word_suffix.
     unknown_id: id of characters without a token. None: they are left out. -1: the unknown token is not in the
-        vocabulary, and a text that needs it raises VocabularyError.
+        vocabulary, and a text that needs it raises NoUnknownTokenError.
     fuses: consecutive unknown characters are one token.
     byte_ids: 256 ids of the tokens of bytes, -1 for a byte without one; None: no byte fallback.
     tokens: uint32 array, the token of each symbol; None: symbols are tokens.
