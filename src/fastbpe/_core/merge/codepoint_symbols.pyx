@@ -306,7 +306,10 @@ cdef class CodePoints:
         self.characters.expansions = to
 
     def ids(self):
-        """List the id of each symbol before expand(): the unknown id for unused pieces and lone characters."""
+        """List the id of each symbol; for an unused piece or a lone character the unknown id.
+
+        After expand(), the symbols in `expanded` have numbers with the bit EXPANDED instead.
+        """
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
     cdef void _set_words(self) noexcept:

@@ -305,7 +305,9 @@ cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
 cdef size_t _collect(
     const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out, Ids* parts
 ) noexcept nogil:
-    """Append the ids of a merged window up to a boundary near its end; return how much of the window they cover.
+    """Append the ids of a merged window up to a boundary near its end.
+
+    Returns the number of bytes that they cover; of base symbols, if the piece is a sequence.
 
     is_last: the window ends the piece, so all of its ids are appended.
     expected: receives the number of base symbols of the next id, which the next window must start with; 0: there

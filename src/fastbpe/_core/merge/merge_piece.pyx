@@ -159,8 +159,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     """Return {merged id: (left id, right id)}: for each token, the last merge of its bytes. No other makes it.
 
     `tests/reference/__init__.py` proves that no other does. A token is missing if it is one byte, or if merging
-    its bytes does not yield it: then it occurs only as a whole piece. For a vocabulary that does not merge the dict
-    is empty.
+    its bytes does not yield it: then it occurs only as a whole piece. For a vocabulary that does not merge, the
+    dict is empty.
     In a code-point vocabulary the keys are symbols and the two parts are ids, and a symbol is missing if merges of
     lower priority do not leave two parts.
 
