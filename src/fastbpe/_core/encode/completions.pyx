@@ -74,7 +74,7 @@ cdef class SortedTokens:
     """Tokens of a vocabulary, or only of the ids given, in the order of their bytes."""
 
     cdef Vocabulary _vocabulary
-    cdef object _order  # ids of all tokens, sorted by their bytes
+    cdef object _order  # ids of the tokens, sorted by their bytes
     cdef const uint32_t[::1] _sorted
 
     def __init__(self, Vocabulary vocabulary not None, *, ids=None):

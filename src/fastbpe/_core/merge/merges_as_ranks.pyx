@@ -28,7 +28,7 @@ from fastbpe._core.merge.merge_piece import recover_merges
 cdef enum:
     MIN_LEFT = 3  # fewest ids that merging must leave of a token that no pair makes: two ids would be a pair
     MAX_UNSURE = 4096  # _settle() gives up if there are more unsure tokens
-    MAX_COMPARED = 1 << 26  # comparisons of bytes after which _settle() gives up looking for tokens inside others
+    MAX_COMPARED = 1 << 26  # comparisons with tokens after which _settle() gives up looking for them inside others
     MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; takes quadratic time in the length
 
 

@@ -37,7 +37,7 @@ cdef struct Written:
     Buffer* out
     Places* places  # NULL: not requested
     size_t kept  # text from here on is unchanged and not written yet
-    size_t n_last  # bytes of the last character of `out`, if it has more characters than its source; otherwise 0
+    size_t n_last  # bytes of the last character of `out`, if it ends a replacement longer than its source; else 0
     bint is_shifted  # the first characters are removed: tokenizers does not count them, which shifts the places
 
 
