@@ -25,9 +25,9 @@ cdef enum:
 
 
 cdef struct Filter:
-    # Bloom filter of all tokens of fewer than MAX_FILTERED_BYTES. It contains two hashes of each token: one computed
-    # from the first byte on, one from the last byte backwards, because these extend byte by byte to all prefixes
-    # and suffixes.
+    # Bloom filter of all tokens of fewer than MAX_FILTERED_BYTES. It contains two hashes of each token: one from
+    # the first byte on, one from the last byte backwards, because these extend byte by byte to all prefixes and
+    # suffixes.
     uint64_t* bits
     uint32_t shift  # 64 - log2 of the number of 64-bit words
 
