@@ -50,7 +50,7 @@ class First:
 
     @property
     def mask(self) -> ByteMask:
-        """Return the first bytes of the characters."""
+        """Return the first bytes of the characters, and `END_BIT` if the text may end here."""
         return first_bytes(self.characters) | int(self.end) << END_BIT
 
 

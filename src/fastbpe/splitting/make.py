@@ -41,7 +41,8 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
 
     It is a scanner if the patterns are equivalent to a known pattern, or if each piece is a run of characters of
     one set, or one such character. Else it is the engine, or, if the engine cannot run the pattern, the `regex`
-    package with fastbpe's own character classes. The repr tells which.
+    package with fastbpe's own character classes. The repr tells which. Several patterns that are not a known
+    pattern become a chain of such splitters.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
@@ -53,7 +54,8 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
     [(0, 3), (6, 11)]
 
-    Raises PatternError for an invalid pattern, or a pattern that matches the empty string.
+    Raises PatternError for an invalid pattern, a pattern that matches the empty string, or more than MAX_STEPS
+    patterns.
     """
     if pattern is None:
         return Splitter()
@@ -121,7 +123,7 @@ def _compiled(pattern: str) -> Program | None:
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:
     """Chain splitters: each splits the pieces of the splitter before it.
 
-    An empty list results in a splitter that splits nothing.
+    An empty list results in a splitter that splits nothing. Raises PatternError for more than MAX_STEPS.
     """
     if len(splitters) > MAX_STEPS:
         raise PatternError(

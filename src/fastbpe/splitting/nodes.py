@@ -184,7 +184,7 @@ def can_match_empty(node: Node) -> bool:
 
 
 def always_matches(node: Node) -> bool:
-    """Tell whether the node matches wherever it is tried: `(?!node)` fails, no repetition before it backtracks."""
+    """Return True if the node surely matches wherever it is tried, so that `(?!node)` fails; else False."""
     return _holds(node, lambda leaf: False)
 
 

@@ -2,8 +2,8 @@ r"""Translation of tokenizers' regexes (Oniguruma, Ruby's syntax) into fastbpe's
 
 The two syntaxes are mostly the same. These parts look alike but differ in meaning, and are translated:
 
-- in Oniguruma, `^` and `$` match at the beginning and end of a line, not of the text; `^` never matches at the end
-  of the text;
+- in Oniguruma, `^` and `$` match at the beginning and end of a line, not of the text; `^` does not match after a
+  line feed that ends the text;
 - `\Z` matches at the end, or before one last line feed;
 - `\w` (and so `\b`) does not include U+200C and U+200D; outside of brackets it includes ² ³ ¹ ¼ ½ ¾;
 - `[[:alpha:]]` and the like are classes of Unicode, not of ASCII;
@@ -159,7 +159,7 @@ class _Translation:
         return "".join(self.out) + ")" * self.n_inner[0]
 
     def skip(self, found: re.Match[str]) -> None:
-        """Leave out layout or a comment. A count after it repeats all that is before it: `a+ ?` is `(?:a+)?`."""
+        """Leave out layout or a comment. A count after it repeats the whole element: `a+ ?` is `(?:a+)?`."""
         self.at = found.end()
         if self.pattern[self.at : self.at + 1] in ("*", "+", "?", "{") and self.element < len(self.out):
             self.out.insert(self.element, "(?:")
@@ -228,13 +228,13 @@ class _Translation:
             )
 
     def refers(self, rest: str) -> bool:
-        """Tell whether an escape refers to a complete group. With named groups, tokenizers captures no others."""
+        """Tell whether an escape refers to a group in `closed`; False if case is ignored or groups have names."""
         is_number = rest[1:2] in "123456789" and not rest[2:3].isdecimal()
         is_plain = is_number and not self.ignore_case[-1] and not self.has_names
         return is_plain and int(rest[1]) in self.closed
 
     def referred(self, found: re.Match[str]) -> int:
-        r"""Return the number of the complete group that `\k<name>` or `\k<number>` refers to; 0: no such group."""
+        r"""Return the number of the group in `closed` that `\k<name>` or `\k<number>` names; 0: refused."""
         if self.ignore_case[-1] or (self.has_names and found[2]):
             return 0
         number = int(found[2]) if found[2] else self.names.get(found[1], 0)
@@ -312,7 +312,7 @@ class _Translation:
         self.give(found[0], f"[{found[1]}{_POSIX[found[2]]}]")
 
     def stands_alone(self) -> bool:
-        """Tell whether the next character folds by itself, and is not the end of a range."""
+        """Tell whether the next character folds by itself, and is not an end of a range."""
         around = self.pattern[self.at - 1] + self.pattern[self.at + 1 : self.at + 2]
         return "-" not in around and _folds_alone(self.pattern[self.at])
 

@@ -1,11 +1,11 @@
 r"""Automaton that accepts every piece that a split pattern can make, to prove that a text is not in any piece.
 
 The automaton may accept texts that are not pieces, but never rejects a piece. It is exact for characters,
-sequences, alternations and up to 32 repetitions. Look-arounds, possessive repetitions and atomic groups only make
-a pattern match less, so it ignores them; a back-reference is read as any text. The first branch that matches wins:
-if an exact branch (`_Branch.is_exact`) matches the beginning of a text, no later branch matches there. Text
-between two matches may be a piece, too (see `make_splitter`), but no such piece begins where an exact branch
-matches.
+sequences, alternations and repetitions with counts up to 32. Look-arounds, possessive repetitions and atomic
+groups only make a pattern match less, so it ignores them; a back-reference is read as any text. The first branch
+that matches wins: if an exact branch (`_Branch.is_exact`) matches the beginning of a text, no later branch matches
+there. Text between two matches may be a piece, too (see `make_splitter`), but no such piece begins where an exact
+branch matches.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def _branch(node: Node) -> _Branch:
 
 
 def _gap(branches: Iterable[_Branch]) -> _Branch:
-    """Create the automaton of text between matches, which contains no character that a branch matches."""
+    """Create the automaton of text between matches: it has no character that alone matches an exact branch."""
     singles = [characters for branch in branches if branch.is_exact for characters in _single_characters(branch)]
     left = ~CharSet.from_ranges(ends for characters in singles for ends in characters.ranges)
     gap = _Branch()

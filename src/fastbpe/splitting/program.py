@@ -58,8 +58,8 @@ _N_SYMBOLS = END_BIT + 1
 class Op(IntEnum):
     """Operations, with their numbers in the engine. Comments list the operands.
 
-    `open` is 0 within atomic groups and look-arounds; else 1 plus the number of SAVE_PLACEs so far without a
-    CHECK.
+    `open` is 0 between SAVE or NOT and its end, in programs with CLOSE, and after more than MAX_OPEN SAVE_PLACEs
+    without a CHECK; else 1 plus the number of these.
     """
 
     FAIL = 0
@@ -136,8 +136,8 @@ def compile_program(node: Node) -> Program | None:
     r"""Compile a parsed pattern; return None if the engine cannot run it.
 
     It cannot run back-references to groups within atomic groups, look-arounds or rounds that may be empty;
-    look-behind with an alternative of variable width or of more than 255 characters; and patterns that need more
-    than 65,536 words, 1,024 choices or 256 different sets.
+    look-behind with an alternative of variable width or of more than 255 characters; and patterns that exceed a
+    limit, such as 65,536 words, 1,024 choices, 256 different sets or 128 nested scopes.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> compile_program(parse(r"(?>(a))\1")) is None
@@ -196,7 +196,7 @@ class _Compiler:
     def node(self, node: Node, follow: First, sure: bool) -> None:
         """Emit a node.
 
-        follow: the part of the pattern after it.
+        follow: what can come next after it.
         sure: whether the part after it always matches.
         """
         if isinstance(node, Chars):
@@ -334,7 +334,7 @@ class _Compiler:
             self._emit(op, *operands, self._follow(follow), self._open())
 
     def _repeat(self, node: Repeat, follow: First, sure: bool) -> None:
-        """Emit a repeated group, written out as often as it must match."""
+        """Emit a repeated group, written out for each round; rounds without a limit are a loop."""
         again = first_of_round(node, follow)
         between = again | follow
         exit_ = _Label()
@@ -379,7 +379,7 @@ class _Compiler:
             self._place(begin)
 
     def _round(self, node: Repeat, follow: First, sure: bool, exit_: _Label) -> None:
-        """Emit an optional round; an empty one is the last, so that the loop ends."""
+        """Emit an optional round, or the round of a loop; an empty one is the last, so that the loop ends."""
         may_be_empty = can_match_empty(node.child)
         if may_be_empty and _has_group(node.child):
             raise UnsupportedError("a back-reference to a group inside a repetition that may be empty")

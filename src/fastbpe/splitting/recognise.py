@@ -44,7 +44,7 @@ _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 @lru_cache(maxsize=64)
 def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
-    r"""Return the arguments of the scanner equivalent to a pattern, or to several in order; None: no such scanner.
+    r"""Return the arguments of the scanner equivalent to a pattern, or to several in order; else None.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'

@@ -149,6 +149,8 @@ _BEHAVIORS: Mapping[str, Behavior] = {
 def step_of(described: Mapping[str, Any]) -> Step:
     """Return the step that an object of a tokenizer.json describes. All its members must be there.
 
+    Raises PatternError for a type that is not in this module.
+
     >>> step_of({"type": "Digits", "individual_digits": True})
     Digits(individual_digits=True)
     """
@@ -179,7 +181,8 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; else (False, None).
+    r"""Return (True, patterns) if regexes, applied in order, split as the steps do; (False, None)
+    if this finds none.
 
     (True, None): the steps split nothing.
 
@@ -212,7 +215,7 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
     [(0, 2), (3, 4), (4, 5)]
 
     Without steps, the whole text is a piece. Raises PatternError if a pattern cannot be used, or cannot be
-    translated from tokenizers' syntax.
+    translated from tokenizers' syntax; for a second `ByteLevel`; and for more than `make.MAX_STEPS` steps.
     """
     places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
     if len(places) > 1:

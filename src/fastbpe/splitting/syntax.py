@@ -5,7 +5,7 @@ excludes only U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{
 
 Features that no tokenizer uses raise PatternError: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
 back-references that ignore case, quantifiers on assertions, repeated quantifiers (tiktoken's engine reads
-`a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
+`a{1}{2}` as `a{1}` and the literal text `{2}`), and flags such as `(?i)` within all but non-capturing groups.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def compile_regex(pattern: str, *, may_be_empty: bool = False) -> regex.Pattern[
 
     may_be_empty: the pattern may match the empty string.
 
-    Raises PatternError if the pattern is invalid, repeats too much, or can match the empty string and may_be_empty
-    is False.
+    Raises PatternError if the pattern is invalid, repeats too much, cannot be compiled by `regex`, or can match
+    the empty string and may_be_empty is False.
     """
     import regex  # here: slow to import, and few patterns need it
 

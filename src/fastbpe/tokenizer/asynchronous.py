@@ -29,7 +29,7 @@ async def aencode(
     disallowed_special: Special = "all",
     num_threads: int | None = None,
 ) -> list[int]:
-    """Encode a text as `Tokenizer.encode` does, in a thread, and leave the event loop free.
+    """Encode a text as `Tokenizer.encode` does, in a thread unless it is short, and leave the event loop free.
 
     A text of millions of ids blocks the loop for a few milliseconds at most, or longer if the split pattern needs
     the `regex` package. If the task is cancelled, the thread still runs to its end.

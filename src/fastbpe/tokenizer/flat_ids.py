@@ -25,8 +25,9 @@ def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
     A tuple of exactly two arrays is (ids, offsets).
 
     Raises:
-        ValueError: the offsets decrease, or do not go from 0 to the number of ids.
-        TypeError: ids or offsets are not one-dimensional arrays of integers.
+        ValueError: the offsets decrease, or do not go from 0 to the number of ids; or an Arrow list is or contains
+            null.
+        TypeError: ids or offsets are not one-dimensional arrays of integers, or the batch is a table.
     """
     if type(batch) is list:
         return batch

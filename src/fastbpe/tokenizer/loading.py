@@ -65,6 +65,7 @@ def load(
             pattern= is given; the message says how to fix it.
         FileNotFoundError: no file and no vocabulary has this name. The message suggests a similar known name, or
             says how to get the vocabulary, with its SHA-256; `error.looked_at` lists the places searched.
+        SpecialTokenError, PatternError: special_tokens or pattern is invalid.
         OSError: the file cannot be opened.
         TypeError: path_or_bytes has another type.
 

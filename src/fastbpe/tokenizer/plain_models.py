@@ -46,7 +46,10 @@ def _with_ids(special_tokens: Mapping[str, int] | None) -> Mapping[str, int]:
 
 
 def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
-    """List tokens by rank, b"" for a rank without a token. Raises VocabularyError."""
+    """List tokens by rank, b"" for a rank without a token.
+
+    Raises VocabularyError for a token that is not bytes, and for a rank that is invalid or given twice.
+    """
     for token in ranks:
         if not isinstance(token, bytes):
             raise VocabularyError(f"token {token!r} must be bytes")

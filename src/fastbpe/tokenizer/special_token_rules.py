@@ -158,6 +158,8 @@ class SpecialTokens:
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
         """Return a matcher for the tokens to find, and one for the special tokens to refuse, by tiktoken's rules.
 
+        Each is None if there are no such tokens.
+
         Args:
             allowed: special tokens to find: a set, or "all".
             disallowed: special tokens to refuse: a set, or "all" for all that are not allowed.
@@ -395,7 +397,7 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
 
 
 def checked_id(name: str, token_id: object) -> int:
-    """Return the id of a special token as an int. Raises SpecialTokenError if it is not a valid id."""
+    """Return the id of a special token as an int. Raises SpecialTokenError if it is not an integer."""
     if type(token_id) is int:
         return token_id
     try:
@@ -405,7 +407,7 @@ def checked_id(name: str, token_id: object) -> int:
 
 
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
-    """Raise SpecialTokenError for ids out of range, given twice, or of ordinary tokens.
+    """Raise SpecialTokenError for ids out of range or given twice, and for ids or texts of ordinary tokens.
 
     Args:
         tokens: name to id.
@@ -443,7 +445,7 @@ def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
 
 
 def check_names(names: Collection[str], what: str = "special token") -> None:
-    """Raise SpecialTokenError for a special token that no text can contain, and for one given twice.
+    """Raise SpecialTokenError for a name that is not a str, is empty, has a surrogate, or is given twice.
 
     what: str – kind of the tokens, for the error.
     """

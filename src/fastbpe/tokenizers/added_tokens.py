@@ -85,7 +85,7 @@ class AddedTokens:
         return listed
 
     def renumbered(self, model: Model) -> AddedTokens:
-        """Return the added tokens of a file with these tokens and a model, whose tokens keep the model's ids."""
+        """Return these tokens with the ids that they get when they are read from a file with this model."""
         made = AddedTokens()
         made.add([self.tokens[i] for i in sorted(self.tokens)], model)
         return made
@@ -99,7 +99,10 @@ class AddedTokens:
 
 
 def read(described: Any, model: Model) -> AddedTokens:
-    """Read the added tokens of a tokenizer.json. Raises FormatError if they are invalid."""
+    """Read the added tokens of a tokenizer.json. Raises FormatError if they are invalid.
+
+    Warns with FormatWarning about a token that gets another id than in the file.
+    """
     made = AddedTokens()
     tokens = [] if described is None else described
     if not isinstance(tokens, list):

@@ -293,6 +293,7 @@ class _PlainStream:
 
         Raises:
             TypeError: id is neither an id nor a list of ids.
+            Exception: the text no longer begins with the text so far.
         """
         new = _ids_of(id)
         if not self._prefix and self._ids:

@@ -171,7 +171,7 @@ class Definition:
     # fastbpe's tokenizer
 
     def ready(self) -> encoded_rows.Setup:
-        """Return the present settings. Raises ImportError if fastbpe cannot run the tokenizer."""
+        """Return the present settings. Raises ImportError and FormatError as `build` does."""
         (setup, seen), n_changes = self._setup, components.n_changes[0]
         if setup is not None and seen == n_changes:
             return setup

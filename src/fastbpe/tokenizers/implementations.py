@@ -47,7 +47,7 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         vocab, merges: vocabulary and merges, or the paths of their files; None: to be trained.
         add_prefix_space: put a space before texts that do not begin with one.
         lowercase: make texts lower case.
-        dropout: probability of skipping a merge.
+        dropout: probability of skipping a merge; has no effect without vocab and merges.
         unicode_normalizer: "nfc", "nfd", "nfkc", "nfkd" or None.
         continuing_subword_prefix, end_of_word_suffix: as in `models.BPE`; they do not affect training.
         trim_offsets: leave white space out of offsets.

@@ -1,4 +1,4 @@
-"""BPE: the vocabulary, the merges and the options of a model, as a plain object."""
+"""BPE as a plain object, and functions that create a model of any type."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class BPE(CachingModel):
         Other options have no effect, and cause a warning.
 
     Raises:
-        ValueError: only one of vocab and merges is given; a merge has a token that the vocabulary lacks.
+        ValueError: only one of vocab and merges is given, or only one is a path; the vocabulary lacks a token of a
+            merge, or the merged token; dropout is not from 0 to 1.
         TypeError: an argument has the wrong type.
+        OSError, FormatError: as for `read_file`, if vocab and merges are paths.
     """
 
     kind = "BPE"
@@ -129,7 +131,11 @@ class BPE(CachingModel):
         return left + data[self._n_prefix :].decode()
 
     def _checked(self, merges: list[Any]) -> list[list[str]]:
-        """Return the merges without repetitions. Raises TypeError or FormatError if an item is not two tokens."""
+        """Return the merges without repetitions.
+
+        Raises TypeError if an item is not two tokens, and FormatError if the vocabulary lacks one of them or the
+        merged token.
+        """
         if (
             not self._n_prefix
             and {*map(type, merges)} <= {list}

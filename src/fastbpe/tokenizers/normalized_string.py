@@ -249,12 +249,12 @@ class NormalizedString:
 
         Args:
             range: the index of a character, a tuple of start and end, or a slice. As in tokenizers, a negative
-                number counts back from the length in UTF-8 bytes, an end before the start means the end of the
-                text, and the step of a slice is ignored.
+                index or bound of a slice counts back from the length in UTF-8 bytes, an end before the start means
+                the end of the text, and the step of a slice is ignored.
 
         Raises:
-            TypeError: it has another type.
-            ValueError: a negative number goes beyond the start of the text.
+            TypeError: it has another type, an index is too large, or a number of a tuple is negative.
+            ValueError: a negative index goes beyond the start of the text.
         """
         n = len(self._piece.text)
         start, end = self._bounds(range)

@@ -49,7 +49,7 @@ def learn(
 
 
 def _words(texts: Iterable[Any], tokenizer: Any, trainer: ParityBpeTrainer) -> dict[str, int]:
-    """Return the words of texts with their counts, in the order of the words.
+    """Return the words of texts, sorted, with their counts.
 
     Unlike in other trainings, the pre-tokenizer gets the normalized text as a new text, added tokens are not
     searched for, and without a pre-tokenizer a text loses white space at both ends.
@@ -220,8 +220,8 @@ class _Language:
     """Words of one language.
 
     Attributes:
-        n_symbols: symbols of the words, with repetitions.
-        counts: pair → occurrences.
+        n_symbols: number of symbols in all words together.
+        counts: pair → number of occurrences.
     """
 
     def __init__(self, counts: Symbols) -> None:

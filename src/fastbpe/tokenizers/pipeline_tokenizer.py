@@ -107,7 +107,8 @@ class Tokenizer:
 
         Raises:
             VocabularyNotFoundError (a FileNotFoundError): the model is not on this machine.
-            TypeError: an argument is not a str.
+            OSError, FormatError: as for `from_file`.
+            TypeError: identifier or revision is not a str.
         """
         from fastbpe.published.find import find_local  # here: most tokenizers come from files
 
@@ -359,8 +360,8 @@ class Tokenizer:
 
         Raises:
             TypeError, OverflowError: a number is not an integer, or is negative.
-            ValueError: an unknown strategy or side, or a stride that is not less than max_length without the ids
-                of the template.
+            ValueError: an unknown strategy or side, or a stride greater than max_length without the ids of the
+                template.
         """
         arguments.ignore(options)
         n_added = self.num_special_tokens_to_add(False)

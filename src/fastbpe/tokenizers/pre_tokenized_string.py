@@ -51,7 +51,8 @@ class PreTokenizedString:
         """Split each piece that has no tokens.
 
         Args:
-            func: function that takes the number of a piece and the piece, and returns the pieces that replace it.
+            func: function that takes the number of a piece and the piece, and returns the pieces that replace it;
+                empty ones are left out.
 
         Raises:
             TypeError: func cannot be called, or returns something else.

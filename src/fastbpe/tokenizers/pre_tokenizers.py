@@ -47,6 +47,7 @@ class PreTokenizer(Component):
 
         Raises:
             TypeError: it is not a str.
+            UnicodeEncodeError: it has a lone surrogate.
             PatternError: fastbpe cannot run the pattern.
 
         >>> from fastbpe.tokenizers import pre_tokenizers
@@ -233,7 +234,7 @@ def scheme(value: Any) -> str:
 
 
 class Metaspace(PreTokenizer):
-    """Replaces spaces with U+2581, and splits before each of them.
+    """Replaces spaces by a character such as U+2581, and splits before each of them.
 
     Args:
         replacement: the character that represents a space.

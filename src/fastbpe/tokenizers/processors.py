@@ -278,7 +278,7 @@ class TemplateProcessing(PostProcessor):
         special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
 
     Raises:
-        ValueError: a template cannot be parsed, lacks a text, or has a token without an id.
+        ValueError: a template cannot be parsed, pair lacks a text, or special_tokens lacks a token of a template.
     """
 
     kind = "TemplateProcessing"
@@ -333,7 +333,7 @@ class TemplateProcessing(PostProcessor):
         return found
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Return an encoding for each item of the template."""
+        """Return an encoding for each item of the template; only for the texts if adds_special is False."""
         made = []
         for item in self._state["single" if len(encodings) == 1 else "pair"]:
             if "Sequence" in item:

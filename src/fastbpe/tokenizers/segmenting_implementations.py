@@ -39,7 +39,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         handle_chinese_chars: put spaces around Chinese characters.
         strip_accents: remove accents; None: only if lowercase is True.
         lowercase: make texts lower case.
-        wordpieces_prefix: text before tokens that continue a word; decoding removes it.
+        wordpieces_prefix: text that decoding removes from tokens that continue a word.
 
     Raises:
         TypeError: the vocabulary lacks sep_token or cls_token.

@@ -56,7 +56,7 @@ def encode_beginnings(
 def _beginnings(
     tokenizer: Tokenizer, texts: Sequence[str], n_characters: int, *, splits_special: bool
 ) -> Sequence[str]:
-    """Cut each text of more than n_characters at a safe cut; return the texts unchanged if no cut is found."""
+    """Cut each text of more than n_characters at a safe cut; return `texts` itself if none can be cut."""
     if all(len(text) <= n_characters for text in texts):
         return texts
     pipeline = tokenizer._pipeline

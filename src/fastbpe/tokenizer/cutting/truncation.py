@@ -218,6 +218,8 @@ def _end(
 ) -> int:
     """Find the last boundary in (low, high], of the first kind with one, up to which the text fits, or else high.
 
+    At the end of the text, return high at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
+
     Args:
         encoder: the tokenizer.
         text: the text; text[start:high] fits.
@@ -243,6 +245,8 @@ def _end(
 
 def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: Sequence[Boundaries]) -> int:
     """Find the first boundary in [low, end), of the first kind with one, from which the text fits, or else low.
+
+    At the start of the text, return low at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
 
     Args:
         encoder: the tokenizer.
@@ -464,7 +468,7 @@ def _longest_by_end(
 ) -> int | None:
     """Find the same size as `_longest`, but count only a stretch before the position for most guesses.
 
-    Returns None if the count for the whole text contradicts the result.
+    Returns None if no guess comes close, or if the count for the whole text contradicts the result.
     """
     size = min(max(first, 1), max_size)
     for _ in range(_MAX_GUESSES // 2):

@@ -176,7 +176,7 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
 
 
 def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
-    """Return the files of a byte-level tokenizer. Raises FormatError if no such format can store it."""
+    """Return the files of a byte-level tokenizer. Raises FormatError if the format cannot store it."""
     if format == "sentencepiece":
         raise FormatError(
             "format='sentencepiece' cannot store a byte-level vocabulary; choose one of "
@@ -271,7 +271,7 @@ def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
         tokenizer: the tokenizer.
         what: name of the format for the message.
 
-    Raises FormatError: with ranks alone, ids would change.
+    Raises FormatError: the format lacks a part of the tokenizer, or ids would change with ranks alone.
     """
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, what)

@@ -20,7 +20,7 @@ class Owner(NamedTuple):
 
 
 def owner_of(tokenizer: Exportable, files: Files, format: str) -> Owner | None:
-    """Load the files with the original library; None if the format has no library or it is not installed."""
+    """Load the files with the original library; None if it is missing, or cannot split as this tokenizer does."""
     try:
         if isinstance(files, dict):
             return _gpt2(tokenizer, files)

@@ -41,8 +41,8 @@ class OtherSums(NamedTuple):
     def excuses(self, text: str, expected: Sequence[int], found: Sequence[int]) -> bool:
         """Tell whether two lists of ids of a text may differ.
 
-        They may if the libraries normalize the text in different ways, if only one of them finds a special token
-        in it, or if the sums of scores are equal except for rounding.
+        They may if the libraries normalize the text in different ways or to nothing, if only one of them finds a
+        special token in it, or if the sums of scores are equal except for rounding.
         """
         one, other = (normalize(text) for normalize in self.normalize)
         # If the rules remove a whole text, sentencepiece may keep the space that it put before the text.
@@ -95,7 +95,7 @@ def described(changed: Sequence[Changed]) -> str:
 
 
 def between(one: Exportable, other: Exportable) -> OtherSums | None:
-    """Describe the conversion of a unigram model from one library to the other; None for any other conversion."""
+    """Describe the conversion of a unigram model from one library to the other; else None."""
     source, target = one._family.model, other._family.model
     if isinstance(source, CodePointModel) and isinstance(target, Model) and _is_of_tokenizers(target):
         return _described(source, target, [])

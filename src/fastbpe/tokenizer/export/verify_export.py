@@ -69,8 +69,8 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
-    Texts get other ids if a part was dropped, or if a unigram model is converted to another library and scores
-    nearly tie.
+    Texts may get other ids if a part was dropped, or if a unigram model is converted to another library: where
+    scores nearly tie, the libraries normalize differently, or only one finds a special token.
 
     n_texts: number of texts compared.
     owner: library that owns the format, if it produced the same ids for verify_text.
@@ -90,8 +90,7 @@ class Excused:
     """Counter of the differences that a conversion of a unigram model causes.
 
     Args:
-        sums: tells which texts may get other ids because scores are added in another way; None: no difference is
-            excused.
+        sums: tells which texts may get other ids in the conversion; None: no difference is excused.
     """
 
     def __init__(self, sums: OtherSums | None) -> None:
@@ -133,7 +132,8 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
             (tokenizers, tiktoken, sentencepiece) if it is installed.
 
     Raises:
-        FormatError: ids differ; the message contains the text, both lists of ids and the first tokens that differ.
+        FormatError: the files cannot be read back, a token differs, or ids differ; then the message contains the
+            text, both lists of ids and the first tokens that differ.
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
@@ -223,6 +223,8 @@ def compare(
     excused: Callable[[Difference], bool] | None = None,
 ) -> tuple[int, Difference | None]:
     """Compare the ids of texts, and return (number of texts compared, first difference or None).
+
+    Skip texts that neither tokenizer can encode. Raises VocabularyError for a text that only one of them can.
 
     excused: function that tells whether a difference may be ignored.
     """

@@ -227,7 +227,7 @@ class Conversation:
         return _Place(index, n_characters, n_ids)
 
     def _encoded(self, index: int, text: str, after: int, state: bool) -> list[_Segment]:
-        """Replace the segments from `index` up to `after` by the segments of a text."""
+        """Return the segments of a text that is to replace the segments from `index` up to `after`."""
         before = _BEFORE if index else ""
         behind = self._segments[after].text[0] if after < len(self._segments) else ""
         at, end = len(before), len(before) + len(text)
