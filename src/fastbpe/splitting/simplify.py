@@ -1,4 +1,4 @@
-r"""Simplification of a parsed pattern: six kinds of nodes remain, and no needless backtracking.
+r"""Simplification of a parsed pattern, to fewer kinds of nodes and less backtracking.
 
 Chars, Concat, Alternation, Repeat, Atomic and Look remain, and back-references with the groups that they refer to.
 Other groups disappear; anchors and word boundaries become look-arounds (`$` is `(?![\s\S])`), and possessive

@@ -5,7 +5,7 @@ it were the whole text: look-around, `^` and `$` do not see beyond the piece. Te
 later steps and has no ids.
 
 Pre-tokenizers that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`) are not here. A pattern that can
-match the empty string also splits at its empty matches (`empty_matches`), with the `regex` package.
+match the empty string also splits at its empty matches (`empty_matches`), mostly with the `regex` package.
 """
 
 from __future__ import annotations

@@ -70,7 +70,8 @@ def load(
         TypeError: path_or_bytes has another type.
 
     Warns:
-        FormatWarning: a tokenizer.json sets truncation or padding, which fastbpe does not apply.
+        FormatWarning: fastbpe does not apply a part of the files, such as truncation, padding or dropout; an added
+            token gets another id than in the file; a .gguf file does not name its split pattern.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -201,5 +202,5 @@ def check_published(
 
 
 def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
-    """Remove the special tokens with ids below the first rank."""
+    """Return the special tokens whose ids are not below the first rank."""
     return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}

@@ -68,7 +68,7 @@ def check_roles(
         way_out: str – how to add a special token that is missing, for the error.
 
     Raises:
-        SpecialTokenError: there is no such role, or no such token.
+        SpecialTokenError: there is no such role, or the token is not a special token.
         TypeError: roles is not a mapping from str to str.
     """
     if roles is None:

@@ -1,8 +1,8 @@
 """Components of a tokenizer: plain objects around the JSON that a tokenizer.json has for each.
 
-A component contains only data. The tokenizer passes the JSON of all its components to fastbpe's reader, which
-implements the steps. `n_changes` counts the changes to all components and tokenizers: if it has changed, a
-tokenizer must compare its components with those that it was built from.
+A component contains only data, unless it is written in Python. The tokenizer passes the JSON of all its components
+to fastbpe's reader, which implements the steps. `n_changes` counts the changes to all components and tokenizers:
+if it has changed, a tokenizer must compare its components with those that it was built from.
 """
 
 from __future__ import annotations

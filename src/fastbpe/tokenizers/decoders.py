@@ -156,7 +156,7 @@ class Metaspace(Decoder):
 
     Args:
         replacement: the character that represents a space.
-        prepend_scheme: unless it is "never", the first token loses its leading spaces.
+        prepend_scheme: unless it is "never", the replacement is removed from the first token.
         split: has no effect here.
     """
 
@@ -174,7 +174,7 @@ class Metaspace(Decoder):
 
 
 class BPEDecoder(Decoder):
-    """Turns the suffix at the end of a word into a space.
+    """Turns the suffix at the end of a word into a space; in the last token, removes it.
 
     Args:
         suffix: text that marks the end of a word.
@@ -271,7 +271,7 @@ Sequence.find = staticmethod(find)
 
 
 class _PlainStream:
-    """Stream that keeps ids, and decodes all of them at each step.
+    """Stream that keeps the latest ids, and decodes all of these at each step.
 
     Args:
         ids: ids that come before the first step.

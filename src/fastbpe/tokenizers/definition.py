@@ -82,7 +82,10 @@ class Definition:
         return made
 
     def copied(self) -> Definition:
-        """Return a copy, independent of later changes. `splits_special` has its default, as in tokenizers."""
+        """Return a copy, independent of later changes.
+
+        As in tokenizers, added tokens get the ids that they would get from a file, and `splits_special` is False.
+        """
         from copy import deepcopy  # here: few programs copy a tokenizer
 
         made = Definition(deepcopy(self.model))

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """Settings of a tokenizer; immutable.
+    """Settings of a tokenizer; immutable except for the caches.
 
     native: fastbpe's tokenizer without the post-processor, or the engine for dropout and for components written in
         Python.

@@ -138,7 +138,7 @@ class _OfCharacters(TrainedTokenizer):
 
     @staticmethod
     def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
-        """Create the tokenizer. The unknown token becomes an added token if the vocabulary contains it."""
+        """Create the tokenizer. The unknown token becomes a special token if the vocabulary contains it."""
         if vocab is None or merges is None:
             vocab = merges = None
         tokenizer = Tokenizer(BPE(vocab, merges, unk_token=str(unk_token), **options))

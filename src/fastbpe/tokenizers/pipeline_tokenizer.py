@@ -265,12 +265,12 @@ class Tokenizer:
         return self._definition.token(token_id(id))
 
     def get_vocab(self, with_added_tokens: bool = True) -> dict[str, int]:
-        """Return the id of each token."""
+        """Return the id of each token. with_added_tokens: include the added tokens."""
         definition = self._definition
         return {**definition.model.vocab, **(definition.added.ids if of_type(with_added_tokens, bool) else {})}
 
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
-        """Return the number of tokens."""
+        """Return the number of tokens. with_added_tokens: count the added tokens, too."""
         model = self._definition.model
         added = self._definition.added.ids if of_type(with_added_tokens, bool) else ()
         n_tokens: int = model.size()
@@ -416,6 +416,8 @@ class Tokenizer:
 
         Raises:
             OSError: a file cannot be read.
+            UnicodeDecodeError: a file is not UTF-8.
+            TypeError, TrainingError: trainer is not a trainer, or is for another type of model.
             ImportError: only the original library can train with these options.
         """
         from fastbpe.tokenizers import training  # here: few programs train
@@ -434,6 +436,7 @@ class Tokenizer:
         Raises:
             TypeError: an item is neither a str nor a list of str, or the length is not an int.
             OverflowError: the length does not fit in 64 bits without a sign.
+            TrainingError: trainer is for another type of model.
             ImportError: only the original library can train with these options.
         """
         from fastbpe.tokenizers import training  # here: few programs train

@@ -273,8 +273,8 @@ class TemplateProcessing(PostProcessor):
 
     Args:
         single: template for one text: "$A" is the text, "$A:1" the text with type id 1, and any other item a
-            token. A list of items, or a str of items separated by spaces.
-        pair: template for two texts, with "$B" for the second.
+            token. A list of items, or a str of items separated by spaces; None: the text alone.
+        pair: template for two texts, with "$B" for the second; None: the texts alone, with type ids 0 and 1.
         special_tokens: list of (token, id), of (id, token) or of dicts with "id", "ids" and "tokens".
 
     Raises:

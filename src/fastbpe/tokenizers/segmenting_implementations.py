@@ -33,8 +33,8 @@ class BertWordPieceTokenizer(TrainedTokenizer):
     Args:
         vocab: vocabulary, or the path of a vocab.txt; None: to be trained.
         unk_token: token for words that cannot be split into tokens.
-        sep_token, cls_token: tokens after each text, and before the first one.
-        pad_token, mask_token: further special tokens.
+        sep_token, cls_token: tokens after each text, and before the first one, if there is a vocabulary.
+        pad_token, mask_token: further special tokens, if the vocabulary contains them.
         clean_text: remove control characters, and turn all white space into spaces.
         handle_chinese_chars: put spaces around Chinese characters.
         strip_accents: remove accents; None: only if lowercase is True.

@@ -3,7 +3,7 @@
 Take two tokenizers with the same vocabulary that split texts in the same way. If they produce the same ids for the
 text of each token, and for the joined text of any two tokens, they produce the same ids for all texts (proof in
 `tests/reference/__init__.py`). For a small vocabulary, the probe contains all of these texts; for a large one, all
-tokens and some pairs for each.
+tokens and some pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fastbpe.tokenizer.export.exportable import Exportable, Files
 from fastbpe.tokenizer.export.unigram_sums import OtherSums
 from fastbpe.tokenizer.families.ranked_merges import by_ranks
 
-_MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; as many again of two that share a character
+_MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; of a sample, up to half share a character
 _NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and contains the same tables
 _BATCH_TEXTS = 1 << 14  # texts to encode at once
 _MAX_PROBE_CHARACTERS = 1 << 24  # texts of tokens and pairs together
@@ -299,7 +299,7 @@ def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
 
 
 def _changed_token(one: Exportable, other: Exportable) -> str:
-    """Return the beginning of a message that names a token that differs; "" if all tokens are the same."""
+    """Return the beginning of a message about different tokens or numbers of ids; "" if all are the same."""
     special = other.special_tokens
     for name, token_id in one._family.control_tokens().items():
         if special.get(name) != token_id:
@@ -337,7 +337,7 @@ def probe(tokenizer: Exportable) -> Iterator[str]:
 
 
 def _joining(texts: Sequence[str]) -> list[str]:
-    """Remove single characters that no merge joins with others."""
+    """Remove single characters that are in no longer token, so that no merge joins them."""
     joined = {character for text in texts if len(text) > 1 for character in text}
     return [text for text in texts if len(text) > 1 or text in joined]
 

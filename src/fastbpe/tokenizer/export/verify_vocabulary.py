@@ -56,8 +56,8 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
         FormatError: a text has other ids, a token another id, or a special token is no longer one.
 
     Warns:
-        FormatWarning: a unigram model is sentencepiece's in one file and tokenizers' in the other, and texts whose
-            scores nearly tie get other ids.
+        FormatWarning: a unigram model is sentencepiece's in one file and tokenizers' in the other, and some texts
+            get other ids because of this.
     """
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))

@@ -2,7 +2,7 @@
 
 The text is kept as segments that end at cuts (`stream_cuts` has the proof). The two characters next to a position
 decide whether it is a cut. So an edit does not affect the cuts before its first and after its last character, and
-only the segments between these two are encoded again. Segments are found from the nearer end.
+mostly only the segments between these two are encoded again. Segments are found from the nearer end.
 """
 
 from __future__ import annotations

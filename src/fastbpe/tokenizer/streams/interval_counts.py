@@ -2,7 +2,7 @@
 
 Between two cuts inside the part, the ids equal those of the whole text (`stream_cuts` says why), so the difference
 between two sums is their number. Only the two ends, up to the first cut and from the last cut on, are encoded per
-call.
+call; a part without two cuts is encoded as a whole.
 """
 
 from __future__ import annotations

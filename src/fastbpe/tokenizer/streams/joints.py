@@ -22,7 +22,7 @@ def joins(
 ) -> bool:
     """Tell whether the ids of a, followed by the ids of b, equal the ids of a + b.
 
-    Only the text around the joint is encoded, up to a safe cut on either side.
+    Only the text around the joint is encoded, up to a cut on either side; the whole text if that does not decide.
 
     Args:
         tokenizer: Tokenizer.
