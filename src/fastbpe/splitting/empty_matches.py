@@ -123,6 +123,8 @@ class _Pieces:
 def _grouped_from_right(pattern: str) -> GroupedFromRight | None:
     r"""Create the splitter for a pattern like `(?=(\d{3})+(?!\d))`, which counts groups from the end of a run.
 
+    Returns None for any other pattern.
+
     `regex` would try each place of a run and read the run from there, which takes quadratic time.
     """
     match parse(pattern):

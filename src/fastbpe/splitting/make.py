@@ -110,7 +110,7 @@ def _run_scanner(pattern: str, *, keep_gaps: bool) -> RunScanner | None:
 
 @lru_cache(maxsize=16)
 def _compiled(pattern: str) -> Program | None:
-    """Compile a pattern. `release_memory` empties the cache."""
+    """Compile a pattern; None if the engine cannot run it. `release_memory` empties the cache."""
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
     from fastbpe.splitting.to_regex import refuse_empty_matches

@@ -234,7 +234,7 @@ class _Compiler:
         label.at = len(self.code)
 
     def _enter(self, op: Op) -> int:
-        """Open a scope that needs a register; consecutive scopes share one."""
+        """Open a scope that needs a register, and return the register; consecutive scopes share one."""
         if self.depth >= MAX_DEPTH - 2 * len(self.groups):
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)

@@ -184,7 +184,7 @@ def _set_of(node: Node) -> CharSet | None:
 
 
 def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
-    """Return the strings that a node matches, as code points, if few and prefix-free."""
+    """Return the strings that a node matches, as code points, if few and prefix-free; else None."""
     found = _all_strings(node)
     if found is None or any(a != b and b[: len(a)] == a for a in found for b in found):
         return None

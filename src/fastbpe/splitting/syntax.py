@@ -232,7 +232,7 @@ class _Parser:
         return Repeat(atom, *bounds, mode)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """Read a quantifier without its mode, if one comes next."""
+        """Read a quantifier without its mode; None if no quantifier comes next."""
         cursor = self.cursor
         start = cursor.at
         if cursor.next and cursor.next in _SIGNS:
@@ -312,7 +312,7 @@ class _Parser:
         return name
 
     def _flagged(self, start: int) -> Node | None:
-        """Read `(?i)`, which applies to the end of the enclosing group, or `(?i:...)`."""
+        """Read `(?i:...)`; or `(?i)`, which applies to the end of the enclosing group, and return None."""
         cursor = self.cursor
         found = _FLAGS.match(cursor.text, cursor.at)
         if found is None or (not found[1] and not found[2] and found[3] == ")"):

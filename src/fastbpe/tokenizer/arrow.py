@@ -32,7 +32,7 @@ def to_arrow(
     num_threads: int | None,
     n_vocab: int,
 ) -> Any:
-    """Encode texts into a pyarrow list array. See `Tokenizer.to_arrow`."""
+    """Encode texts into a pyarrow list array, or chunked array. See `Tokenizer.to_arrow`."""
     pyarrow, numpy = require_pyarrow_for("to_arrow"), require_numpy("to_arrow")
     wanted = check_output(numpy, dtype, None)
 
@@ -60,7 +60,10 @@ def to_arrow(
 
 
 def _as_strings(pyarrow: Any, texts: Any) -> Any:
-    """Convert an array, or an iterable, to an array of bytes whose rows are contiguous in one buffer."""
+    """Convert an array, or an iterable, to an array of bytes whose rows are contiguous in one buffer.
+
+    Raises TypeError for an array of another type.
+    """
     if not isinstance(texts, pyarrow.Array):
         return _array_of(pyarrow, items_in(texts))
     if is_text(texts.type) or texts.type == pyarrow.null():

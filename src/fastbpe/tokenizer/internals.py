@@ -93,7 +93,7 @@ def find_words(
     names: Mapping[int, str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
-    """Find the words of a text. See `words.words_of_code_points` and `words.words_of_pieces`."""
+    """Find the words of a text; None as in `words.words_of_code_points`. See also `words.words_of_pieces`."""
     from fastbpe.tokenizer.families import words  # here: few programs need it
 
     model = tokenizer._family.own

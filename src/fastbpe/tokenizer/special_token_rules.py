@@ -200,7 +200,10 @@ class SpecialTokens:
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
-        """Return the set that an argument means: all special tokens for "all"."""
+        """Return the set that an argument means: all special tokens for "all".
+
+        Raises ValueError for any other str, and TypeError if it is not a collection.
+        """
         if isinstance(names, str):
             if names == "all":
                 return self.set
@@ -218,7 +221,7 @@ class SpecialTokens:
         return _kept(self._matchers, names, lambda: make_matcher(names, self.ids, self._every))
 
     def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
-        """Return the matcher for these special tokens and for all added tokens that are not special.
+        """Return the matcher for these special tokens and for all added tokens that are not special, or None.
 
         Requires: the tokenizer has all of `allowed`.
         """

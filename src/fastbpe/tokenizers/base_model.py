@@ -162,7 +162,7 @@ def taken(vocab: Any) -> dict[str, int]:
 
 
 def read_vocab(path: Any) -> dict[str, int]:
-    """Read a vocab.json. Entries without a number are left out. Raises the errors of `WordLevel.read_file`."""
+    """Read a vocab.json. Entries without a number are left out. Raises as `WordLevel.read_file` does."""
     from fastbpe.formats.huggingface.read import read_json  # here: few programs need it
 
     with open(of_type(path, str), "rb") as file:

@@ -266,7 +266,7 @@ def found_at(place: str, find: Callable[[Any], Any], described: Any) -> Any:
 
 
 def needs_tokenizers(what: str) -> NoReturn:
-    """Raise the error for a feature that only the original library has."""
+    """Raise ImportError for a feature that only the original library has."""
     raise ImportError(f"fastbpe lacks {what}; for this, use the original library, tokenizers 0.23")
 
 
@@ -284,7 +284,7 @@ def call_written(call: Callable[[Any], Any], text: Any) -> None:
 
 
 def pattern(value: Any) -> dict[str, str]:
-    """Return the JSON of a pattern, a str or a `Regex`."""
+    """Return the JSON of a pattern, a str or a `Regex`. Raises TypeError for other values."""
     if isinstance(value, Regex):
         return {"Regex": value.pattern}
     if is_text(value):

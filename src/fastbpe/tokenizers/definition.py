@@ -134,7 +134,7 @@ class Definition:
         return found
 
     def token(self, token_id: int) -> str | None:
-        """Return the token of an id, as `Tokenizer.id_to_token` does."""
+        """Return the token of an id, or None, as `Tokenizer.id_to_token` does."""
         added = self.added.tokens.get(token_id)
         if added is None:
             token: str | None = self.model.names.get(token_id)

@@ -142,7 +142,7 @@ def show(document: Mapping[str, Any], limits: component_texts.Limits) -> str:
 
 
 def read_truncation(described: Any) -> dict[str, Any] | None:
-    """Return the value of the property `truncation` for the settings in a file."""
+    """Return the value of the property `truncation` for the settings in a file; None: off."""
     checked = settings.canonical("truncation", described, _FILE)
     if checked is None:
         return None
@@ -155,7 +155,7 @@ def read_truncation(described: Any) -> dict[str, Any] | None:
 
 
 def dump_truncation(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the settings in a file for the value of the property `truncation`."""
+    """Return the settings in a file for the value of the property `truncation`; None: off."""
     if value is None:
         return None
     return {
@@ -167,7 +167,7 @@ def dump_truncation(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def read_padding(described: Any) -> dict[str, Any] | None:
-    """Return the value of the property `padding` for the settings in a file."""
+    """Return the value of the property `padding` for the settings in a file; None: off."""
     checked = settings.canonical("padding", described, _FILE)
     if checked is None:
         return None
@@ -183,7 +183,7 @@ def read_padding(described: Any) -> dict[str, Any] | None:
 
 
 def dump_padding(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the settings in a file for the value of the property `padding`."""
+    """Return the settings in a file for the value of the property `padding`; None: off."""
     if value is None:
         return None
     return {
@@ -199,7 +199,7 @@ def dump_padding(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def checked_truncation(
     max_length: Any, stride: Any, strategy: Any, direction: Any, n_added: int
 ) -> dict[str, Any]:
-    """Return the value of the property `truncation`. Accepts the arguments of `enable_truncation`.
+    """Return the value of the property `truncation`. Accepts the arguments of `enable_truncation`; same errors.
 
     n_added: number of ids that the template adds to a text.
     """

@@ -333,7 +333,10 @@ class TemplateProcessing(PostProcessor):
         return found
 
     def around(self, encodings: list[Encoding], adds_special: bool) -> list[Encoding]:
-        """Return an encoding for each item of the template; only for the texts if adds_special is False."""
+        """Return an encoding for each item of the template; only for the texts if adds_special is False.
+
+        Raises VocabularyError for a special token that is not known, and for $B in the template for one text.
+        """
         made = []
         for item in self._state["single" if len(encodings) == 1 else "pair"]:
             if "Sequence" in item:
@@ -350,7 +353,7 @@ class TemplateProcessing(PostProcessor):
 
 
 def _special(token: Any) -> dict[str, Any]:
-    """Return the JSON of a special token."""
+    """Return the JSON of a special token. Raises TypeError or ValueError if it is invalid."""
     if isinstance(token, Mapping):
         missing = [key for key in ("id", "ids", "tokens") if key not in token]
         if missing:
@@ -377,7 +380,7 @@ def _pieces(template: Any) -> list[dict[str, Any]]:
 
 
 def _piece(item: str) -> dict[str, Any]:
-    """Return the JSON of an item of a template."""
+    """Return the JSON of an item of a template. Raises ValueError if it is invalid."""
     name, colon, written = item.partition(":")
     type_id = _number(written) if colon else 0
     if type_id is not None and not name.startswith("$"):

@@ -113,7 +113,10 @@ def _parts_within(
 
 
 def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequence[str]]:
-    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try."""
+    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try.
+
+    Raises ValueError for a negative number, or an unknown side or boundary.
+    """
     if side not in SIDES:
         raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
@@ -196,7 +199,7 @@ def _next_chunk(
 ) -> tuple[int, int]:
     """Find the (start, end) of the chunk after text[start:end].
 
-    If the overlap takes all max_tokens, halve it until a new character fits.
+    If the overlap takes all max_tokens, halve it until a new character fits. Raises ValueError if it never does.
     """
     while True:
         new_start = end

@@ -56,7 +56,7 @@ def export(
     drop: Iterable[str] = (),
     has_roles: bool = False,
 ) -> Verification | None:
-    """Write a tokenizer. See `Tokenizer.export`.
+    """Write a tokenizer, and return the result of the comparison; None without one. See `Tokenizer.export`.
 
     has_roles: bool – whether the caller passed roles=, which the format must then be able to store.
     """

@@ -199,7 +199,7 @@ def compare_all(
 
 
 def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
-    """Load a tokenizer from the files, with the arguments that they need."""
+    """Load a tokenizer from the files, with the arguments that they need. Raises FormatError if that fails."""
     needed = arguments(format, tokenizer.pattern, tokenizer.special_tokens)
     pattern, special = needed.get("pattern"), needed.get("special_tokens")
     model: Model | CodePointModel
@@ -262,7 +262,7 @@ def _refuse_both(one: Exportable, other: Exportable, text: str, allowed: frozens
 
 
 def differ(one: Exportable, other: Exportable) -> Difference | None:
-    """Find a text of the probe for which two tokenizers with the same vocabulary produce different ids."""
+    """Find a text of the probe for which two tokenizers with the same vocabulary differ in ids; None: no text."""
     return compare(one, other, probe(one), frozenset())[1]
 
 

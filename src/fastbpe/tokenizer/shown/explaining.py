@@ -264,7 +264,7 @@ def _merges_by(merged: MergedTokens, vocabulary: Vocabulary, parts: list[bytes])
     before, after = [*range(-1, n - 1)], [*range(1, n + 1)]
 
     def pair(left: int) -> tuple[int, int, int, int, int] | None:
-        """Return (priority, index, both symbols, merged symbol) of the pair that begins at index `left`."""
+        """Return (priority, index, both symbols, merged symbol) of the pair at index `left`, or None."""
         a, b = symbols[left], symbols[after[left]] if after[left] < n else None
         found = None if a is None or b is None else vocabulary.pair(a, b)
         return None if found is None or a is None or b is None else (found[0], left, a, b, found[1])

@@ -119,7 +119,7 @@ class StreamEncoder:
         return ids
 
     def _decoded(self, text: str | bytes) -> tuple[str, bytes]:
-        """Return text as str, and the bytes at its end that begin a character."""
+        """Return text as str, and the bytes at its end that begin a character. Raises the errors of `push`."""
         if isinstance(text, str):
             if self._partial:
                 raise ValueError(
