@@ -15,7 +15,7 @@ _MAX_TRIES = 16  # cuts to try, each by another search of the text; special toke
 def make_cutter(
     splitter: Splitter, special: Iterable[str] = (), crossed: bytes | None = None
 ) -> Callable[[bytes], int] | None:
-    """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if no cuts are known.
+    """Return a function that returns the last safe cut it finds in UTF-8 bytes, or 0; None if no cuts are known.
 
     special: tokens that are separated from the text before it is split. No cut is inside one, whatever text
         follows. If one has more than MAX_TOKEN_BYTES, no cuts are known.

@@ -47,7 +47,7 @@ MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
 #: Deepest nesting of groups that need a register: the number of registers of the engine.
 MAX_DEPTH = 128
-#: Maximum depth of nested rounds that may be empty: visited states of the engine have a bit for each.
+#: Nested rounds that may be empty, up to which the engine records visited states, with a bit for each round.
 MAX_OPEN = 8
 MAX_LOOK_BEHIND_CHARS = 255
 

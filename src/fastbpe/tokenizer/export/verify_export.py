@@ -56,7 +56,11 @@ _WAY_OUT = "nothing is written: export this tokenizer as native"
 
 
 class Difference(NamedTuple):
-    """A text for which two tokenizers produce different ids."""
+    """A text for which two tokenizers produce different ids.
+
+    expected: ids of the original.
+    found: ids of the tokenizer that is compared with it.
+    """
 
     text: str
     expected: Sequence[int]

@@ -72,7 +72,7 @@ class Conversation:
     ) -> None:
         self._pipeline = tokenizer._pipeline
         self._allowed, self._disallowed = allowed, disallowed
-        # Disallowed tokens are looked for in new text only: cuts may lie inside them.
+        # Disallowed tokens are looked for in new text and at its ends only: cuts may lie inside them.
         self._near = near_of(self._pipeline, pairs, allowed)
         tokens = [] if disallowed is None else disallowed.tokens
         self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)

@@ -59,7 +59,7 @@ class StreamEncoder:
 
     def _reset(self) -> None:
         self._held: list[str] = []  # text without ids yet
-        self._end = ""  # last characters of the held text: a special token or a cut may begin there
+        self._end = ""  # last characters of the text so far: a special token or a cut may begin there
         self._partial = b""  # bytes of a character that is not complete
         self._is_first = True  # nothing was encoded yet
         self._after_fused = False
