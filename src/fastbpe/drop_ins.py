@@ -1,10 +1,10 @@
 """install() and uninstall(): fastbpe's drop-ins under the names of other modules, for programs you cannot edit.
 
 After `install`, `sys.modules` has a stand-in under the module's name: a module with the public names of the
-drop-in. It also has the drop-in's submodules (`tiktoken.load`, …) under their names. A finder at the front of
-`sys.meta_path` handles all other names below the module. It raises an error for a submodule that the drop-in
-lacks, except for a few submodules of the original that need nothing else of the original. `uninstall` removes the
-stand-ins and the finder, and restores the earlier modules.
+drop-in. The drop-in's submodules are there too (`tiktoken.load`, …). A finder at the front of `sys.meta_path`
+handles all other names below the module. It raises an error for a submodule that the drop-in lacks, except for a
+few submodules of the original that need nothing else of the original. `uninstall` removes the stand-ins, and with
+the last one the finder, and restores the earlier modules.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ def install(*names: str) -> None:
         names: str – one or more of "tiktoken", "sentencepiece", "tokenizers", "minbpe" and "rustbpe".
 
     Raises:
+        TypeError: a name is not a str; nothing is installed.
         ValueError: no name is given, or fastbpe has no such drop-in; nothing is installed.
 
     >>> import fastbpe
@@ -109,6 +110,7 @@ def uninstall(*names: str) -> None:
         names: str – as for `install`; without names: all installed ones.
 
     Raises:
+        TypeError: a name is not a str.
         ValueError: fastbpe has no such drop-in.
 
     >>> import fastbpe
@@ -214,6 +216,8 @@ class _Finder(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Find a module that a program has removed from `sys.modules`, or a borrowed submodule (or one below).
+
+        Returns None for names outside the installed drop-ins.
 
         Raises:
             ModuleNotFoundError: the drop-in has no such submodule.

@@ -234,7 +234,7 @@ class WorkerError(FastbpeError, RuntimeError):
 
 
 class FormatWarning(UserWarning):
-    """Warning about a file: a step that fastbpe does not apply, ids that may differ, or a file that is read twice.
+    """Warning about a file, such as a step that fastbpe does not apply, ids that may differ, or a file read twice.
 
     >>> import fastbpe
     >>> issubclass(fastbpe.FormatWarning, UserWarning)

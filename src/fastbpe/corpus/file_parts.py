@@ -48,11 +48,11 @@ class FilePart(os.PathLike[str]):
 
     @property
     def address(self) -> str:
-        """Absolute path of the file, together with the part."""
+        """Absolute path or URL of the file, together with the part."""
         return f"{absolute(self.whole)}[{self.start}:{self.end}]"
 
     def stat(self) -> Stat:
-        """Return the size of the part, and the modification time of the file."""
+        """Return the size of the part (bytes or rows), and the modification time or version of the file."""
         return Stat(self.end - self.start, self.whole.stat().st_mtime_ns)
 
     def open(self, mode: str = "rb") -> IO[bytes]:
@@ -155,7 +155,7 @@ def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -
 
 
 def _certain(path: AnyPath, packing: str, separator: bytes, place: int) -> int:
-    """Return the last position up to `place` that no separator can span, whatever precedes it."""
+    """Return the last position up to `place` that no separator can span; 0 if the last megabyte contains none."""
     n = len(separator)
     first = max(place - _BACK, 0)
     with unpacked(path, packing) as file:

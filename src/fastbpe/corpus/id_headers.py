@@ -31,7 +31,7 @@ def header_of(suffix: str, header: str | None, dtype: str, n_ids: int) -> bytes:
         suffix: extension of the file.
         header: str or None – one of HEADERS; None: the default for the extension.
         dtype: type of the ids.
-        n_ids: number of ids.
+        n_ids: number of ids; llm.c's header says at most MAX_LLMC_IDS.
     """
     if header == "llm.c":
         said = (*_LLMC[dtype], min(n_ids, MAX_LLMC_IDS))
@@ -40,7 +40,7 @@ def header_of(suffix: str, header: str | None, dtype: str, n_ids: int) -> bytes:
 
 
 def check_header(header: object, out: AnyPath) -> None:
-    """Raise ValueError unless an output can have a header in front of its ids."""
+    """Raise ValueError unless an output can have this header in front of its ids; None always can."""
     if header is not None and header not in HEADERS:
         raise ValueError(choose_one_of("header", header, HEADERS, ", or None"))
     if header is not None and out.suffix != ".bin":
@@ -67,11 +67,11 @@ def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
     """Read llm.c's header; None if a file does not begin with one.
 
     Args:
-        data: the first LLMC_BYTES of the file.
+        data: the first LLMC_BYTES of the file; fewer if it is shorter.
         where: the file, for errors.
 
     Raises:
-        FormatError: the header belongs to a file without ids, has an unknown version, or is cut off.
+        FormatError: the header belongs to a file without ids, has an unknown version, or is cut off or damaged.
 
     >>> read_llmc_header(header_of(".bin", "llm.c", "uint16", 7), "a.bin")
     LlmcHeader(dtype='uint16', n_ids=7)

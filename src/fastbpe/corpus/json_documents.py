@@ -70,7 +70,7 @@ class Lines:
             return None
 
     def _text(self, line: bytes, where: str) -> str:
-        """Return the text of a line. Raises FormatError if the line is not JSON or lacks the text."""
+        """Return the text of a line. Raises FormatError if it is not JSON, or has no str in the field."""
         try:
             record = json.loads(line.removeprefix(b"\xef\xbb\xbf").decode(errors=self._errors))
         except UnicodeDecodeError as error:

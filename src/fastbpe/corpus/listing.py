@@ -19,13 +19,14 @@ Path_ = str | os.PathLike[str]
 
 
 class Listing:
-    """Lists the files for one call.
+    """Lister of the files of one call, which warns of a file listed twice.
 
     A folder means all files below it with the extension .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
     .arrow, possibly followed by .gz or .zst, and .json files of JSON lines that have the field; sorted by name.
-    With a format, it means the files whose names show that format, or show none. A pattern (`**` matches any
-    folders) means the files that match, sorted by name. Both leave out hidden files: names that begin with a dot,
-    and all below such folders. A path like "s3://bucket/folder/" is remote; see `corpus.remote`.
+    With a format, it means the files whose names show that format, or show none; .json counts as JSON lines. A
+    pattern (`**` matches any folders) means the files that match, sorted by name. Both leave out hidden files
+    (names that begin with a dot, and all below such folders), unless a pattern itself has the dot. A path like
+    "s3://bucket/folder/" is remote; see `corpus.remote`.
 
     Args:
         format: the caller's format, or None.
@@ -53,7 +54,7 @@ class Listing:
         """List the files that a path, folder or pattern refers to.
 
         Raises:
-            FileNotFoundError: a folder contains no such file, or no file matches a pattern.
+            FileNotFoundError: the path is "", a folder contains no such file, or no file matches a pattern.
 
         Warns:
             FormatWarning: a file was listed before.
@@ -77,7 +78,7 @@ class Listing:
         return found
 
     def _below(self, folder: AnyPath) -> list[AnyPath]:
-        """List the files of a folder that contain documents."""
+        """List the files of a folder that are taken; the other visible ones go into `left_out`."""
         n_parts = len(folder.parts)
         found: list[AnyPath] = []
         left_out: list[AnyPath] = []

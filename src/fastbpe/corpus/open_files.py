@@ -69,7 +69,10 @@ class OpenFile:
 
 
 def open_file(path: AnyPath | FilePart) -> OpenFile | None:
-    """Open a file for reading at any position; None if it is remote, compressed, or cannot seek."""
+    """Open an uncompressed file for reading at any position.
+
+    Returns None if it is remote or not a regular file, or a part of a compressed file.
+    """
     whole = path.whole if isinstance(path, FilePart) else path
     if not isinstance(whole, Path) or (isinstance(path, FilePart) and path.packing):
         return None

@@ -21,10 +21,10 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # at least two characters: C
 
 
 class Stat(NamedTuple):
-    """Facts about a remote file, under the names of os.stat_result.
+    """Facts about a remote file or a part of a file, under the names of os.stat_result.
 
     st_size: int – size in bytes.
-    st_mtime_ns: int – a number that differs for each version of the file; not a time.
+    st_mtime_ns: int – a number that differs for each version of the file; for a remote file, not a time.
     """
 
     st_size: int

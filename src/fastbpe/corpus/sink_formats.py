@@ -100,7 +100,7 @@ def _megatron_index(path: Path, offsets: Path, dtype: str) -> Iterator[bytes]:
 
 
 def is_megatron_index(path: AnyPath) -> bool:
-    """Tell whether a file exists and begins like the .idx of Megatron's indexed dataset."""
+    """Tell whether a file exists and begins like the .idx of Megatron's indexed dataset, new or old."""
     if not path.exists():
         return False
     with path.open("rb") as file:

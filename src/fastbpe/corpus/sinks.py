@@ -1,19 +1,19 @@
 """Writing of ids into files, which appear only when complete; a killed run can resume.
 
-A run appends ids and document offsets to two files in the folder NAME.partial next to the output. `progress.json`
-in that folder says how many ids and documents are safely on the disk. At the end the files become the output: for
+A run appends ids and document offsets to two files in the folder OUT.partial next to the output OUT. In that folder,
+`progress.json` says how many ids and documents are safely on the disk. At the end the files become the output: for
 .bin, .npy and .idx the sink renames them; for parquet and Arrow it copies them, one row group at a time, because
 such a file cannot be appended to. An output NAME.idx means NAME.bin plus Megatron's index.
 
-Files next to a finished .bin or .npy:
+Files next to a finished file of ids, IDS (a .bin or .npy):
 
-- NAME.offsets: number of documents + 1 offsets, int64, little-endian. The ids of document i are
+- IDS.offsets: number of documents + 1 offsets, int64, little-endian. The ids of document i are
   ids[offsets[i]:offsets[i + 1]]. The JSON does not contain the offsets: 100 million offsets are 800 MB.
-- NAME.json: dtype, number of ids and documents, and the tokenizer.
+- IDS.json: dtype, number of ids and documents, the tokenizer and more (`id_schemas.ABOUT`).
 - NAME.idx, if the output is NAME.idx; and the manifest of a shard. An output that replaces another removes those
   of these files that it does not write itself.
 
-A parquet or Arrow file contains the same JSON in its metadata, under the key "fastbpe".
+A parquet or Arrow file has this JSON in its metadata, under the key "fastbpe", without byte order and offsets.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def check_suffix(out: AnyPath) -> None:
 
 
 def check_output(out: AnyPath) -> None:
-    """Raise an error if ids cannot be written to a path: its extension, its folder, or a missing package."""
+    """Raise an error for a path to which ids cannot be written.
+
+    Its extension is not one of SUFFIXES, it is a folder, its folder is missing, or a package is.
+    """
     check_suffix(out)
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; pass the path of a file")
@@ -117,8 +120,8 @@ class Sink:
         n_threads: int – threads that `note` may use; 1: only the calling one.
 
     Attributes:
-        n_ids: int – number of ids appended by this run and by the runs that it resumes.
-        n_documents: int – number of documents appended.
+        n_ids, n_documents: int – numbers of ids and of documents that this run and the runs that it resumes
+            appended.
     """
 
     def __init__(
@@ -152,13 +155,16 @@ class Sink:
         """Open the files for appending. A run that fails before it has appended anything leaves no files.
 
         Args:
-            overwrite: bool – remove the unfinished output of other settings instead of raising Mismatch.
+            overwrite: bool – remove an unfinished output that has other settings or is damaged, instead of raising
+                an error.
 
         Returns:
-            A context manager whose value is the last noted progress; {} for a new run.
+            A context manager whose value is the last noted progress, as far as this run can use it; {} for a new
+            run.
 
         Raises:
             Mismatch: there is unfinished output of a run with other settings.
+            FormatError: the unfinished output is damaged.
             BlockingIOError: another process is writing this output.
         """
         with _locked(self.folder):
@@ -236,9 +242,12 @@ class Sink:
         """Append ids and ends of documents.
 
         Args:
-            ids: the ids in the form of the output, little-endian.
+            ids: the ids in the dtype of the output, little-endian.
             n_ids: int – number of ids.
             ends: a little-endian int64 for each document that ends: the number of ids of the output up to there.
+
+        Raises:
+            FormatError: more ids than llm.c's header can count.
         """
         if self._header == "llm.c" and self.n_ids + n_ids > MAX_LLMC_IDS:
             raise FormatError(
@@ -252,7 +261,7 @@ class Sink:
         self.n_documents += len(ends) // _OFFSET_BYTES
 
     def write_out(self) -> None:
-        """Write appended data to the disk (fsync), so that the next `note` does not have to wait for it.
+        """Write appended ids to the disk (fsync), so that the next `note` does not have to wait for them.
 
         Runs in another thread, with a separate file descriptor: the system reports a write error once per
         descriptor, and `note` must also see the error.
@@ -310,7 +319,7 @@ class Sink:
         return _without_nulls(progress)
 
     def _checked(self, progress: dict[str, Any]) -> dict[str, Any]:
-        """Raise FormatError if files are shorter than the progress says: resuming would pad them with zeros."""
+        """Return the progress. Raises FormatError if files are shorter than it says: resuming would add zeros."""
         expected = {
             "ids": self._n_header_bytes + progress.get("n_ids", 0) * DTYPES[self._dtype],
             "offsets": _OFFSET_BYTES * (progress.get("n_documents", -1) + 1),

@@ -24,6 +24,8 @@ def check_choices(on_error: object, errors: object) -> None:
 class Skipped:
     """Record of documents that on_error="skip" left out. Call it with the error for each document.
 
+    `listing` uses it, with `add`, for the files that folders leave out.
+
     Attributes:
         n: int – number of documents.
         first: list of str – errors of the first ten, each with file and line or row.

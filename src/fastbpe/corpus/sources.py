@@ -53,8 +53,8 @@ class ResolvedSource(NamedTuple):
     items: files as Path or RemotePath, and documents as str or bytes, in order; a list if the source is a path or
         a list of paths, otherwise an iterator.
     left_out: files in its folders that are not read. It grows when a folder among the items is listed.
-    n_bytes: int or None – total size of the files; None: the source contains items other than files, or the amount
-        of text in the files is not known before reading.
+    n_bytes: int or None – total size of the files; None: `items` is an iterator, or the amount of text in the
+        files is not known before reading.
     n_skipped: number of documents that were left out when the items were read before.
     """
 
@@ -133,7 +133,7 @@ def _files_and_documents(
 
 
 def _total_size(files: Iterable[AnyPath]) -> int | None:
-    """Add up the sizes of files; None if one is compressed, so that its text is larger, or one is missing."""
+    """Add up the sizes of files; None if one is compressed or a table, whose text has another size, or missing."""
     try:
         return sum(path.stat().st_size for path in files) if all(map(has_size_of_text, files)) else None
     except OSError:  # reading the file will raise the error

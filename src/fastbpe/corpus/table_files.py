@@ -71,7 +71,7 @@ class _Table:
         arrow: the module pyarrow.
         schema: its columns.
         n_rows: int or None – number of its rows; None: the file does not say.
-        row: int – number of rows that were read.
+        row: int – number of rows that were read or left out.
     """
 
     schema: Any
@@ -193,7 +193,7 @@ class ArrowTable(_Table):
 
 
 def _find(fields: Any, names: list[str], field: str, pyarrow: Any) -> tuple[list[str], Any] | None:
-    """Find a field of a schema or struct; return the names on the way to it, and its type."""
+    """Find a field of a schema or struct; return the names on the way to it, and its type; None: no such field."""
     if field in names:
         return [field], fields.field(field).type
     at = field.find(".")

@@ -38,7 +38,7 @@ def table_texts(
         errors: "strict", or "replace": bytes that are not UTF-8 become U+FFFD.
 
     Raises:
-        FormatError: the file is damaged, or has no such column of text.
+        FormatError: the file is damaged, or has no such column of text; without `skip`, also: a row lacks text.
         OSError: the system cannot open or read it.
     """
     with open_table(source, where, kind) as table:

@@ -54,7 +54,7 @@ def _end_before(
 ) -> tuple[int, bool]:
     """Return the last position up to `near` where a block from `start` may end, and whether a document ends there.
 
-    The position is 0 if no block may end there.
+    The position is 0 if the block may end nowhere.
     """
     n = WINDOW_BYTES
     while True:
@@ -103,7 +103,7 @@ def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
 def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     """Return the offset after the last separator, as bytes.split finds them from the left.
 
-    Returns 0 if no end is certain, -1 if there is no end.
+    Returns 0 if no separator is certain, -1 if there is none.
     A separator may overlap itself, such as two line feeds. A separator that no earlier one overlaps is certain.
     """
     n = len(separator)

@@ -27,7 +27,7 @@ class Segment(NamedTuple):
     """Part of a line in one style.
 
     text: str – the characters, all visible.
-    kind: str – kind of the token, "detail" for a row below it, or "gap" between tokens.
+    kind: str – kind of the token, "detail" for a row below it, or "gap" for the space around tokens.
     colour: int – background, below N_COLOURS.
     is_sign: bool – whether the text is a sign for an invisible character.
     """
@@ -63,7 +63,7 @@ def details_of(token: ShownToken, details: Details) -> list[str]:
 
 
 def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width: int) -> Iterator[Line]:
-    """Lay out tokens in lines. A line ends after a token that contains a line ending.
+    """Lay out tokens in lines. A line ends after a token that contains a line feed.
 
     Without details, the tokens follow each other, and the terminal wraps long lines. With details, each token is a
     separate column, and lines are wrapped at the width.
@@ -71,7 +71,7 @@ def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width:
     Args:
         tokens: the tokens.
         details: the rows below the tokens.
-        gap: text between two tokens.
+        gap: text between two tokens; with details, "" means a space.
         width: width of a line in terminal columns; without details, it has no effect.
     """
     return _columns(tokens, details, gap, width) if any(details) else _flow(tokens, gap)

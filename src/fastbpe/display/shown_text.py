@@ -15,8 +15,8 @@ class ShownText:
     A notebook shows it in colours, rich prints it in colours, `str()` puts bars between the tokens.
 
     Attributes:
-        tokens: each token: id, bytes, text, start, end and kind ("ordinary", "byte" for part of a character,
-            "superword", "special", "added" or "unknown").
+        tokens: tuple of the tokens, each with id, bytes, text, start, end, kind ("ordinary", "byte" for part of a
+            character, "superword", "special", "added" or "unknown"), and source: the text of an unknown one.
         ids: list of their ids.
         n_characters, n_bytes: size of the text.
 

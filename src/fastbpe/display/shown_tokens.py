@@ -49,7 +49,7 @@ class ShownToken(NamedTuple):
     bytes: bytes – its bytes; for a special, added or unknown token, its name.
     start, end: int – its position in the text, in characters, as in `encode_with_offsets`.
     kind: str – one of KINDS.
-    source: str – for an unknown token, the text from start to end; else "".
+    source: str – for an unknown token, the text from start to end, if available; else "".
     """
 
     id: int

@@ -2,7 +2,8 @@
 
 A space becomes a middle dot, a tab or line feed an arrow, any other ASCII control character its Unicode control
 picture. Any other character without a visible shape (zero-width, directional, private, unassigned) becomes its
-code point in brackets. Bytes that are not a whole character become hexadecimal digits in brackets.
+code point in brackets. Bytes that are not a whole character become hexadecimal digits in brackets. A combining
+mark at the beginning gets a dotted circle.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ cdef bint _read_vocab(Files* files, const uint8_t* at, size_t n_bytes) noexcept 
 
 
 cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* end, uint8_t** to) noexcept nogil:
-    """Read a token, a colon and an id. Returns the position of the character after them, or NULL."""
+    """Read a token, a colon and an id. Returns the position after them and white space, or NULL."""
     cdef Token* token = &files.tokens[files.n]
     at = _read_token(at, end, to, token)
     if at != NULL:
@@ -123,7 +123,7 @@ cdef const uint8_t* _read_entry(Files* files, const uint8_t* at, const uint8_t* 
 
 
 cdef const uint8_t* _read_token(const uint8_t* at, const uint8_t* end, uint8_t** to, Token* token) noexcept nogil:
-    """Read a JSON string and write its bytes to `to[0]`. Returns its end, or NULL."""
+    """Read a JSON string and write its bytes to `to[0]`, unless it is a name. Returns its end, or NULL."""
     cdef const uint8_t* start = at
     cdef String string
     cdef Py_ssize_t n

@@ -3,8 +3,9 @@
 Lines: the header with the kind of the model (word, boundless, superbpe); tokens (`id token count is_superword`);
 special tokens (`id token`); the section "words" (a JSON object, merges, deletions), and in models with superwords
 a similar section "superwords". A merge is `number left right` and two more numbers. Tokens, special
-tokens, merges and deletions each follow a line that says how many they are. Tokens are written in GPT-2's
-characters. Counts and the other numbers do not affect ids, so fastbpe drops them and writes 0.
+tokens, merges and deletions each follow a line with a name and a line that says how many they are. Tokens are
+written in GPT-2's characters. Counts and the last two numbers of a merge do not affect ids, so fastbpe drops them
+and writes 0.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[d
 
 
 def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) -> None:
-    """Raise FormatError if a merge joins a token that only a later one makes: the reference never applies it."""
+    """Raise FormatError if a merge joins a token that no earlier one makes: the reference never applies it."""
     bad = out_of_order(merges, tokens)
     if bad is not None:
         raise FormatError(
@@ -218,7 +219,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 
 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
-    """Return the index of the first merge of a token that only a later merge makes; None: there is no such merge.
+    """Return the index of the first merge of a token that no earlier merge makes; None: there is no such merge.
 
     Args:
         merges: the merges, best first.

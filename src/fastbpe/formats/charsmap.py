@@ -59,7 +59,7 @@ _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 
 def shown_apart(charsmap: bytes) -> str:
-    """Describe a text that tokenizers and sentencepiece normalize differently; "" if there is no such text."""
+    """Describe a text that tokenizers and sentencepiece normalize differently; "" if no likely one is found."""
     rules = Charsmap(charsmap)
     for character in _LIKELY:
         target = rules.find(character)

@@ -1,4 +1,7 @@
-"""Chat templates in a model's folder, found as in transformers: chat_template.jinja, tokenizer_config.json."""
+"""Chat templates in a model's folder, found as in transformers.
+
+They are in chat_template.jinja and the folder additional_chat_templates, or else in tokenizer_config.json.
+"""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def prepare(
         names_count: write into the tokenizer.json also the tokens that the other files name.
 
     Returns:
-        None if transformers uses the file's own steps.
+        None if the file's own steps apply.
 
     Raises:
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
@@ -150,7 +150,7 @@ def _built(
 
 
 def _read(path: str, class_name: str, expected: str) -> _File | None:
-    """Read a tokenizer.json; None if transformers uses the steps in the file.
+    """Read a tokenizer.json; None if its own steps apply, or if it is another kind of file.
 
     expected: type of the model that the class makes; "": any.
     """

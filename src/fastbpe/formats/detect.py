@@ -37,7 +37,9 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     name: str = "<bytes>",
 ) -> Model | CodePointModel:
-    """Read the model in a file, in a file's bytes or in a folder. The content decides which format it has.
+    """Read the model in a file, in a file's bytes or in a folder.
+
+    The content decides which format it has; the extension only if the content alone does not show it.
 
     Args:
         source: a path, or the bytes of a file.

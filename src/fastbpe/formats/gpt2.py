@@ -406,7 +406,7 @@ def dump(
         empty: id of the empty token; None: no such token.
 
     Raises:
-        FormatError: two tokens would be written as the same text.
+        FormatError: two tokens would be written as the same text, or a special token would mean other bytes.
     """
     texts = [text_of(token) for token in tokens]
     entries = {text: token_id for token_id, text in enumerate(texts) if text}

@@ -59,8 +59,8 @@ def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
         Key → int, float, bool, bytes, or a list of one of these.
 
     Raises:
-        FormatError: the file is damaged, or has a version that fastbpe does not know. The message contains the
-        offset.
+        FormatError: the file is damaged (the message contains the offset), exceeds a limit, or has a version that
+            fastbpe does not know.
     """
     return _Reader(data, where).keys(prefix)
 

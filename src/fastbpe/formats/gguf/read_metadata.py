@@ -38,7 +38,7 @@ def parse(
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
 
     Warns:
-        FormatWarning: the file names no pre-tokenizer.
+        FormatWarning: a file of the kind "gpt2" names no pre-tokenizer, and there is no `pattern`.
     """
     keys = Keys(metadata.read(data, where, PREFIX), where)
     kind = keys.text("model", None)
@@ -251,7 +251,7 @@ def _unigram_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -> list[int]:
-    """Return the types of pieces. The unknown piece gets its type whatever the file says."""
+    """Return the types of pieces. An unknown piece of the type CONTROL or UNUSED gets the type UNKNOWN."""
     if PieceType.BYTE in types:
         keys.fail(
             "token_type",

@@ -91,7 +91,7 @@ cdef class Entries:
 
         Args:
             named: tokens that are found in a text only by their names (added tokens). They are left out unless a
-                merge uses them.
+                merge uses them, or they stand for a byte.
             strict: give up if a byte is not a token, or a token contains a character that stands for no byte.
 
         Returns:
@@ -150,7 +150,8 @@ cdef class Entries:
         """Write the bytes and ends of the tokens, and count the bytes that are tokens.
 
         Returns:
-            The number of bytes written; -1 if an id below n_ids is not taken, or `strict` refuses a token.
+            The number of bytes written; -1 if an id below n_ids is not taken, or if a token (only in a merge, unless
+            `strict`) contains a character that stands for no byte.
         """
         cdef bint[256] has_byte
         cdef uint32_t i, token_id, end = 0
