@@ -204,7 +204,7 @@ class TrainingError(FastbpeError, ValueError):
 
 
 class OptionError(TrainingError, TypeError):
-    """Error for an option that training does not have, or that would have no effect.
+    """Error for an option that training, counting or reading does not have, or that would have no effect.
 
     >>> import fastbpe
     >>> try:
@@ -243,7 +243,7 @@ class FormatWarning(UserWarning):
 
 
 class TrainingWarning(UserWarning):
-    """Warning about training: fewer merges than requested, text left out, or a source that may be a mistake.
+    """Warning about training, such as fewer merges than requested, text left out, or a source that looks wrong.
 
     >>> import fastbpe, warnings
     >>> with warnings.catch_warnings(record=True) as caught:

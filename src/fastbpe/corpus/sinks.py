@@ -1,6 +1,6 @@
 """Writing of ids into files, which appear only when complete; a killed run can resume.
 
-A run appends ids and document offsets to two files in the folder OUT.partial next to the output OUT. In that folder,
+A run appends ids and document offsets to two files in the folder OUT.partial next to the output OUT. There,
 `progress.json` says how many ids and documents are safely on the disk. At the end the files become the output: for
 .bin, .npy and .idx the sink renames them; for parquet and Arrow it copies them, one row group at a time, because
 such a file cannot be appended to. An output NAME.idx means NAME.bin plus Megatron's index.

@@ -1,7 +1,7 @@
 """Folders of ByT5, Dia and Perceiver, which have no vocabulary: each byte of a text has an id.
 
-The tokens of some roles have the first ids, and the bytes the next ones. In Dia, the bytes begin at 0 too, unless a
-file sets `offset`; an id without a token decodes to chr(its byte). transformers runs the classes in Python; see
+The tokens of some roles have the first ids, and the bytes the next ones. In Dia, the bytes begin at 0 too, unless
+a file sets `offset`; an id without a token decodes to chr(its byte). transformers runs the classes in Python; see
 `python_backend`.
 tests/conformance/test_byte_folders.py compares folders with transformers 5.24.
 """

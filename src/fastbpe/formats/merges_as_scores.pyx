@@ -387,7 +387,10 @@ cdef inline uint32_t _rank_of(const Merges* listed, uint32_t left, uint32_t righ
 
 
 cdef void _score(const Pieces* pieces, const Merges* listed, const uint32_t* made, float* scores) noexcept:
-    """Write descending scores in the order in which merges form the pieces, then in the order of ids."""
+    """Write descending scores in the order in which merges form the pieces, then in the order of ids.
+
+    Pieces that text cannot become get the score 0.
+    """
     cdef size_t k
     cdef uint32_t i, n = 0
     for i in range(pieces.n):

@@ -1,7 +1,7 @@
 """The native format, `.fbpe`: a container (see container.py) of the core's tables, to be mapped and used in place.
 
 In mode "codepoint" it contains the `.model` file of the same vocabulary, the merges if the model lists them, a
-name and a training report.
+name, a training report and the parts of `native_extras`.
 
 The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" replaces "pair_lines" if merges are
 listed or there are many ids. If a file lacks them (as a pickle does), or has "ranked_pairs" (an older layout), the
@@ -101,7 +101,7 @@ def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
-    """Read the model in a file's bytes. The tables of a byte-level model are views of the data.
+    """Read the model in a file's bytes. The tables of a byte-level model, except merges, are views of it.
 
     Raises:
         FormatError: a damaged file, or one from a newer fastbpe.

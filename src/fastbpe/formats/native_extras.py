@@ -1,7 +1,8 @@
 """Optional parts of a native file's header: details from a tokenizer.json, under the key "extras", and others.
 
-The others are token roles, chat templates, spelling, symbols, superwords and pieces without an id. Few files have
-any of these parts. The reader checks all of them, because a checksum does not prove who wrote a file.
+The others are token roles, the template for two texts, chat templates, spelling, symbols, superwords and pieces
+without an id. Few files have any of these parts. The reader checks all of them, because a checksum does not prove
+who wrote a file.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ _OBJECTS = (
     "pre_tokenizer",
     "post_processor",
     "decoder",
-)  # in "huggingface"
+)
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Return {"extras": …} for a byte-level vocabulary; {} for most vocabularies."""
+    """Return {"extras": …} for a byte-level or character-level vocabulary; {} for most of them."""
     return _under_key(
         {
             "drops_bytes": model.drops_bytes,
@@ -107,7 +108,7 @@ def describe_spelling(spelling: Spelling | None) -> dict[str, Any]:
 
 
 def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
-    """Read what `describe_spelling` wrote. Raises FormatError if it is anything else."""
+    """Read what `describe_spelling` wrote; None if there is no such key. Raises FormatError for anything else."""
     if _SPELLING not in header:
         return None
     top = Part(header[_SPELLING], where, _SPELLING)
@@ -146,7 +147,7 @@ def describe_symbols(symbols: Symbols | None) -> dict[str, Any]:
 
 
 def read_symbols(header: Mapping[str, Any], where: str) -> Symbols | None:
-    """Read what `describe_symbols` wrote. Raises FormatError if it is anything else."""
+    """Read what `describe_symbols` wrote; None if there is no such key. Raises FormatError for anything else."""
     found = header.get(_SYMBOLS)
     match found:
         case None:
@@ -255,7 +256,7 @@ def describe_supermerges(supermerges: Supermerges | None) -> dict[str, Any]:
 
 
 def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: str) -> dict[str, Any]:
-    """Read what `describe_supermerges` wrote. Returns arguments of `Model`.
+    """Read what `describe_supermerges` wrote. Returns arguments of `Model`; {} if the header has no such key.
 
     merges: the section of the file with the merges; None: the file has no such section.
     """

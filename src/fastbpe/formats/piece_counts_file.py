@@ -144,7 +144,7 @@ def is_counts(start: bytes) -> bool:
 
 
 def parse(data: Buffer, where: str) -> Counted:
-    """Read a file. Its tables are views of the data.
+    """Read a file. Its tables of pieces are views of the data.
 
     Raises:
         FormatError: a damaged file.

@@ -149,7 +149,10 @@ class OfPieces:
         )
 
     def _text(self, role: str) -> str:
-        """Return the token of a role; "None" if a file sets it to null, as transformers does."""
+        """Return the token of a role; "None" if a file sets it to null, as transformers does.
+
+        A name that is not a role of the class is a token itself.
+        """
         if role not in self.rules.settings.roles:
             return role
         return self.named.roles.get(role, "None")
@@ -319,7 +322,7 @@ class OfPieces:
         return content, found
 
     def _language(self, find: Find) -> str:
-        """Return the token of the language."""
+        """Return the token of the language; in MBart and SeamlessM4T, the unknown token if the language has no id."""
         stated = self.config.get(self.rules.language_key)
         content = self.rules.language if stated is None else str(stated)
         unknown = self.named.roles.get("unk", "")

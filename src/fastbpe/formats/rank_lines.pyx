@@ -1,7 +1,8 @@
 """Reader of plain `.tiktoken` lines: the fast twin of `tiktoken.parse_ranks`.
 
-A plain line is a new token in base64, one space and a new rank. If a file has any other line, this reader gives up
-without a message: the slow twin then reads the file, or reports the error and its position.
+A plain line is empty, or is a new token in base64, one space and a new rank. If a file has any other line, or too
+many unused ranks, this reader gives up without a message: the slow twin then reads the file, or reports the error
+and its position.
 """
 
 from fastbpe._core.common.hashing cimport hash_bytes
@@ -114,7 +115,7 @@ cdef bint _read(const uint8_t* at, size_t n_bytes, Lines* lines) noexcept nogil:
 
 
 cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to) noexcept nogil:
-    """Decode four digits at a time, and write the bytes to `to[0]`.
+    """Decode four digits at a time, and write the bytes to `to[0]`, which advances.
 
     Returns:
         The position after the last four digits, or after the padding; NULL if the padding is wrong.

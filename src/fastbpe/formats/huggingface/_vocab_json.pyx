@@ -150,8 +150,8 @@ cdef class Entries:
         """Write the bytes and ends of the tokens, and count the bytes that are tokens.
 
         Returns:
-            The number of bytes written; -1 if an id below n_ids is not taken, or if a token (only in a merge, unless
-            `strict`) contains a character that stands for no byte.
+            The number of bytes written; -1 if an id below n_ids is not taken, or if a token (unless `strict`: a
+            token in a merge) contains a character that stands for no byte.
         """
         cdef bint[256] has_byte
         cdef uint32_t i, token_id, end = 0

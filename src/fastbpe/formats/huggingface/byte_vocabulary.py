@@ -291,8 +291,8 @@ def lay_out(
         (bytes of each ordinary id, b"" for others; packed merges; whether any byte lacks a token).
 
     Raises:
-        FormatError: a token that a merge or whole_piece_first uses is not written in GPT-2's byte characters, a byte
-            that is needed lacks a token, no ordinary token is left, or the ids have a gap.
+        FormatError: a token that a merge or whole_piece_first uses is not written in GPT-2's byte characters, a
+            needed byte lacks a token, no ordinary token is left, or the ids have a gap.
     """
     used = {token_id for merge in merges for token_id in merge}
     by_name = {*found_by_name(added)}

@@ -189,7 +189,7 @@ def is_value(kind: str, value: Any) -> bool:
 
 
 def is_id(value: Any) -> bool:
-    """Tell whether a value is an id: an integer of 32 bits."""
+    """Tell whether a value is an id: an integer from 0 to 2**32 - 1."""
     return is_value("number", value) and value < 1 << 32
 
 

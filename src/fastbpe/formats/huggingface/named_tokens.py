@@ -124,7 +124,7 @@ class NamedTokens(NamedTuple):
         return sorted(found.values(), key=attrgetter("id"))
 
     def _to_add(self, own: Sequence[AddedToken]) -> Iterator[AddedToken]:
-        """Yield tokens in the order of transformers: first those with ids in the files, then named ones."""
+        """Yield tokens in the order of transformers: first tokens with ids in the files, then all others."""
         special = {token.content for token in self.named.values()}
         defined = dict(self.decoder)
         if self.is_older:
@@ -232,7 +232,7 @@ def _read_decoder(value: object, where: str, found: dict[int, Definition]) -> No
 
 
 def _read_map(path: str) -> dict[str, Any]:
-    """Read a special_tokens_map.json; its objects become AddedTokens, which are special."""
+    """Read a special_tokens_map.json; its objects become Definitions of special tokens."""
     found: dict[str, Any] = {}
     for key, value in read_object(path).items():
         if isinstance(value, dict) and key != _EXTRA:
@@ -280,7 +280,7 @@ class _Values:
         self._take_specific()
 
     def merge(self, older: Mapping[str, Any], where: str) -> None:
-        """Override values of the configuration by those of a special_tokens_map.json."""
+        """Override values by those in a special_tokens_map.json; a list of extra_special_tokens is appended."""
         for key, value in older.items():
             if key == _EXTRA and isinstance(value, list):
                 before = self.values.get(_EXTRA) or []
@@ -294,7 +294,7 @@ class _Values:
         self._take_specific()
 
     def _take_specific(self) -> None:
-        """Read extra_special_tokens as an object: its tokens have names that the model defines."""
+        """Take the tokens of extra_special_tokens if it is an object; the model defines their names."""
         if isinstance(self.values.get(_EXTRA), dict):
             taken = self.values.pop(_EXTRA)
             self.specific |= taken

@@ -31,7 +31,9 @@ def added_tokens(
     may_strip: bool = False,
     shared: Mapping[str, int] | None = None,
 ) -> list[AddedToken]:
-    """Return the added tokens by id. A token is special if it has a role, or is an extra special token.
+    """Return the added tokens by id.
+
+    A token is special if it has a role or another name in the files, or is an extra special token.
 
     Args:
         named: tokens that the files of the folder name.

@@ -140,7 +140,10 @@ def checked_top(value: Any, where: str) -> Part:
 
 
 def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
-    """Refuse a token that is a space or control character: fastbpe would match it, tokenizers never does."""
+    """Refuse a token that is a space or control character: fastbpe would match it, tokenizers never does.
+
+    It may be an added token, or have a greater id than the right spelling of the same byte.
+    """
     for byte in _UNSEEN:
         token = chr(byte)
         found = -1 if token in added else vocabulary.get(token, -1)

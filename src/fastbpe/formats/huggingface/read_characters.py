@@ -89,7 +89,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
 
 
 def _byte_ids(model: Part, vocabulary: _Vocabulary) -> Sequence[int]:
-    """Return the ids of the byte tokens, -1 for a byte without one; () without byte fallback."""
+    """Return the ids of the byte tokens, -1 for a byte without one; () without byte fallback or tokens."""
     if not model.get("byte_fallback", bool, False):
         return ()
     found = tuple(vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256))

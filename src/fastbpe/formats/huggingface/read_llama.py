@@ -47,7 +47,7 @@ def parse(
     named: NamedTokens | None = None,
     entries: _vocab_json.Entries | None = None,
 ) -> CodePointModel:
-    """Read the model in a file's bytes. Accepts the arguments of `read.parse`, and raises its errors."""
+    """Read the model in a file's bytes. Arguments, except special_tokens, and errors are as for `read.parse`."""
     return read_model(data, where, named, _model, entries)
 
 

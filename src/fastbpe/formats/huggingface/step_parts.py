@@ -183,7 +183,7 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
 
 
 def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
-    """Return the pre-tokenizers of a vocabulary that is not byte-level, as `pre_tokenizers` does."""
+    """Return the pre-tokenizers of a vocabulary that is not byte-level, with nested sequences flattened."""
     known = {**_PRE_TOKENIZERS, **_OTHER_PRE_TOKENIZERS}
     return [_completed(step, known) for step in _flat(part, "pretokenizers")]
 
@@ -254,7 +254,7 @@ def typed_normalizer(part: Part) -> Part:
 
 
 def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:
-    """Return the type and the members in `known`. Raises FormatError for an unknown type or a missing member."""
+    """Return the type and the members in `known`. Raises FormatError for an unknown type or a bad member."""
     kind = step.get("type", str)
     if kind not in known:
         step.fail(f"the {what} {kind!r} is not supported; fastbpe knows {', '.join(known)} and Sequence")

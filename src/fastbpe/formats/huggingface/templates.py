@@ -211,6 +211,9 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
     Args:
         templates: the templates for one text and for two.
         names: the token of each id.
+
+    Raises:
+        FormatError: an id around texts is not a token.
     """
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
         return None

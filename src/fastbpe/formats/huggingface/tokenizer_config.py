@@ -39,10 +39,10 @@ _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 def with_own_tokens(
     model: Model | CodePointModel, path: str, named: NamedTokens, *, is_bare: bool
 ) -> Model | CodePointModel:
-    """Return a model from a folder, with the roles of tokens that the other files name.
+    """Return a model from a folder, with token roles, chat templates and ids around texts from the other files.
 
-    Other roles come from the ids in a generation_config.json; of several eos ids, the first is used. add_bos_token
-    and add_eos_token are used only if no tokenizer.json defines the ids around texts.
+    Roles that no file names come from the ids in a generation_config.json; of several ids, the first is used.
+    add_bos_token and add_eos_token are used only if no tokenizer.json defines the ids around texts.
 
     Args:
         model: the model of the tokenizer's file.
@@ -82,7 +82,10 @@ def with_own_tokens(
 
 
 def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
-    """Return a model that puts the tokens of the roles cls and sep around texts, as RoBERTa does."""
+    """Return a model that puts the tokens of the roles cls and sep around texts, as RoBERTa does.
+
+    If not `is_bare`, only check that both tokens exist.
+    """
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
         raise FormatError(
@@ -116,12 +119,15 @@ def _after_prompt(model: Model, where: Path, config: Mapping[str, Any]) -> Model
 
 
 def _special_id(model: Model, role: str) -> int | None:
-    """Return the id of the token with a role; None if no token has the role."""
+    """Return the id of the special token with a role; None if no special token has the role."""
     return model.special_tokens.get(model.roles.get(role, ""))
 
 
 def _generation_roles(model: Model | CodePointModel, config: Mapping[str, Any]) -> dict[str, str]:
-    """Return role → token for the ids of a generation_config.json. Ids without a special token are left out."""
+    """Return role → token for the ids of a generation_config.json.
+
+    Ids without a special or added token are left out, and roles that the model has.
+    """
     found: dict[str, str] = {}
     for role in ("bos", "eos", "pad"):
         value = config.get(f"{role}_token_id")

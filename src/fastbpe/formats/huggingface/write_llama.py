@@ -118,8 +118,8 @@ def check_listed(model: CodePointModel, listed: list[str]) -> None:
 def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
     """Return the model's added tokens, and one for each piece that sentencepiece does not merge.
 
-    These are control symbols, which sentencepiece never finds in text, and user-defined pieces, which it finds
-    anywhere.
+    These are control symbols; without conventions also unknown pieces and, unless a pre-tokenizer finds them
+    (`conventions.symbols`), user-defined pieces, which sentencepiece finds anywhere.
     """
     known = {token.id for token in model.added_tokens}
     special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
@@ -286,7 +286,7 @@ def _check_rules(model: CodePointModel) -> None:
 
 
 def check_options(model: CodePointModel) -> None:
-    """Refuse a model with options that a tokenizer.json cannot express."""
+    """Refuse a model with options, or pieces with spaces, that a tokenizer.json cannot express."""
     if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
         cannot("rules for decoded text")
     if not model.normalizer["escape_whitespaces"]:

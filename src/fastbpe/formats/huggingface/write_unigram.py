@@ -64,7 +64,8 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
         listed: the pieces that the vocabulary lists.
 
     Raises:
-        FormatError: text may contain the name of a piece that sentencepiece does not find, and it cannot be cut.
+        FormatError: text may contain the name of a piece that sentencepiece does not find, and it cannot be cut;
+            or normalization rules would change a user-defined piece.
     """
     charsmap = model.normalizer["precompiled_charsmap"]
     rules: list[dict[str, Any]] = []

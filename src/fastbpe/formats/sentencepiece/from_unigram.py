@@ -190,7 +190,7 @@ def _check_decoder(decoder: Mapping[str, Any] | None) -> None:
 
 
 def _trainer(model: Model, pieces: Sequence[str], types: bytearray, spaces: Spaces) -> dict[str, Any]:
-    """Return the options of the trainer that name special pieces."""
+    """Return the options of the trainer, with the ids and texts of special pieces."""
     made: dict[str, Any] = {
         "model_type": "unigram",
         "vocab_size": len(pieces),
