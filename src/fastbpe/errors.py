@@ -147,7 +147,7 @@ class NoUnknownTokenError(VocabularyError):
 
 
 class CheckError(FastbpeError, AssertionError):
-    """Error of a drop-in for cases in which the original library fails an assertion."""
+    """Error of a drop-in where the original library fails an assertion, or for texts that are not parallel."""
 
 
 class FormatError(FastbpeError, ValueError):
@@ -182,7 +182,7 @@ class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
     """Error for a name that is not a file, folder or vocabulary on this machine.
 
     Attributes:
-        looked_at: tuple of str – the files and folders that were searched.
+        looked_at: tuple of str – the files, folders and repositories that were searched; () for a path.
     """
 
     looked_at: tuple[str, ...] = ()

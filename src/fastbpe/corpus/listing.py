@@ -19,7 +19,7 @@ Path_ = str | os.PathLike[str]
 
 
 class Listing:
-    """Lister of the files of one call, which warns of a file listed twice.
+    """Lister of the files that one call reads. It warns of a file listed twice.
 
     A folder means all files below it with the extension .txt, .jsonl, .ndjson, .jsonlines, .jl, .parquet or
     .arrow, possibly followed by .gz, .gzip, .zst or .zstd, and .json files of JSON lines that have the field;

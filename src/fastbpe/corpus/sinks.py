@@ -105,7 +105,7 @@ def check_absent(out: AnyPath) -> None:
 
 
 class Sink:
-    """Output of one run of `encode_files`.
+    """Output of one run that writes ids, such as a run of `encode_files`.
 
     A run calls `opened`, then `append` and `note` many times, and `finish` at the end.
 

@@ -27,7 +27,7 @@ class Segment(NamedTuple):
     """Part of a line in one style.
 
     text: str – the characters, all visible.
-    kind: str – kind of the token, "detail" for a row below it, or "gap" for the space around tokens.
+    kind: str – kind of the token, "detail" for a row below it, or "gap" for a separator or padding.
     colour: int – background, below N_COLOURS.
     is_sign: bool – whether the text is a sign for an invisible character.
     """

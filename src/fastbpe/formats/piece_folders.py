@@ -322,7 +322,7 @@ class OfPieces:
         return content, found
 
     def _language(self, find: Find) -> str:
-        """Return the token of the language; in MBart and SeamlessM4T, the unknown token if the language has no id."""
+        """Return the token of the language; for MBart and SeamlessM4T, the unknown token if it has no id."""
         stated = self.config.get(self.rules.language_key)
         content = self.rules.language if stated is None else str(stated)
         unknown = self.named.roles.get("unk", "")

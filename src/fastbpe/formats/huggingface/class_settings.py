@@ -189,7 +189,7 @@ def class_of(tokenizer_config: Mapping[str, Any], model_config: Mapping[str, Any
     Args:
         tokenizer_config: content of tokenizer_config.json.
         model_config: content of config.json; its model_type decides if no class is named, or a wrong one, or if
-            its class is BACKEND.
+            its class is `model_types.BACKEND`.
     """
     model_type = model_config.get("model_type")
     by_type = model_types.class_of(model_type) or ""

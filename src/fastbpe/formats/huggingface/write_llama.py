@@ -118,8 +118,8 @@ def check_listed(model: CodePointModel, listed: list[str]) -> None:
 def added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
     """Return the model's added tokens, and one for each piece that sentencepiece does not merge.
 
-    These are control symbols; without conventions also unknown pieces and, unless a pre-tokenizer finds them
-    (`conventions.symbols`), user-defined pieces, which sentencepiece finds anywhere.
+    These are control symbols; if the model has no conventions, also unknown pieces, and, unless a pre-tokenizer
+    finds them (`conventions.symbols`), user-defined pieces, which sentencepiece finds anywhere.
     """
     known = {token.id for token in model.added_tokens}
     special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
