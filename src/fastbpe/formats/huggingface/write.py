@@ -90,7 +90,7 @@ def document(
     padding: Any = None,
     **model: Any,
 ) -> dict[str, Any]:
-    """Create a tokenizer.json from its parts. **model: its "model"; BPE_DEFAULTS complete it if it names no type."""
+    """Create a tokenizer.json from its parts. **model: its "model"; BPE_DEFAULTS complete one without a type."""
     return {
         "version": "1.0",
         "truncation": truncation,
