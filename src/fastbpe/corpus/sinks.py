@@ -120,6 +120,7 @@ class Sink:
         n_threads: int – threads that `note` may use; 1: only the calling one.
 
     Attributes:
+        folder: Path – the folder of the unfinished output.
         n_ids, n_documents: int – numbers of ids and of documents that this run and the runs that it resumes
             appended.
     """
@@ -452,7 +453,11 @@ def _adding_filename(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Create a folder, and lock it against other processes within the context."""
+    """Create a folder, and lock it against other processes within the context.
+
+    Raises:
+        BlockingIOError: the folder cannot be locked, such as while another run writes into it.
+    """
     folder.mkdir(exist_ok=True)
     if not file_locks.has_locks():
         yield

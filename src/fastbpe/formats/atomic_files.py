@@ -81,6 +81,9 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     Args:
         path: the folder.
         files: name → bytes.
+
+    Raises:
+        OSError: a file cannot be written; the error names the folder.
     """
     folder = os.fspath(path)
     is_new = not os.path.isdir(folder)

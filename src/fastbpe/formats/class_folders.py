@@ -246,7 +246,7 @@ class _File:
         return zip(self.pieces, self._scores, strict=True)
 
     def post_processor(self) -> dict[str, Any] | None:
-        """Return the post-processor of the file."""
+        """Return the post-processor of the file; None: there is no post-processor."""
         found: dict[str, Any] | None = self.top.value.get("post_processor")
         return found
 

@@ -64,7 +64,7 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
-    """Recognise a file of model weights, or an archive."""
+    """Recognise a file of model weights, a pickle or an archive; None: anything else."""
     length = int.from_bytes(head[:8], "little")
     if head[8:10] == b'{"' and length <= min(len(data) - 8, _MAX_SAFETENSORS_HEADER):
         return "a safetensors file", _WEIGHTS
@@ -80,7 +80,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
-    """Recognise the response of a web server that was saved in place of the file."""
+    """Recognise the response of a web server in place of the file, or a model's settings; None: anything else."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] == b"<":
         start = text[:64].lower()

@@ -26,7 +26,11 @@ def loads(data: bytes, **options: Any) -> Any:
 
 
 def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a JSON object; an empty one if the file does not exist."""
+    """Read a JSON object; an empty one if the file does not exist.
+
+    Raises:
+        FormatError: the file is too large, or is not a JSON object.
+    """
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_CONFIG_BYTES + 1)

@@ -87,7 +87,11 @@ def describe_unnumbered(model: CodePointModel) -> dict[str, Any]:
 
 
 def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Read what `describe_unnumbered` wrote. Returns arguments of a model; {} if the header has no such key."""
+    """Read what `describe_unnumbered` wrote. Returns arguments of a model; {} if the header has no such key.
+
+    Raises:
+        FormatError: the entry is not a list of pieces with scores.
+    """
     if _UNNUMBERED not in header:
         return {}
     listed = header[_UNNUMBERED]
@@ -259,6 +263,9 @@ def read_supermerges(header: Mapping[str, Any], merges: Buffer | None, where: st
     """Read what `describe_supermerges` wrote. Returns arguments of `Model`; {} if the header has no such key.
 
     merges: the section of the file with the merges; None: the file has no such section.
+
+    Raises:
+        FormatError: the entry is invalid, or header and section do not match.
     """
     if _SUPERMERGES not in header:
         if merges is not None:

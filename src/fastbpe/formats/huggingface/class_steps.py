@@ -87,6 +87,7 @@ def _bert(
     """Return the steps of BERT and its relatives.
 
     Args:
+        config, roles, charsmap: as for the function `Built.steps`.
         prefix: the decoder's prefix of tokens inside words.
         cleans: the normalizer removes control characters; None: tokenizer_config.json may set it.
     """

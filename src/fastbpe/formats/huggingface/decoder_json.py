@@ -149,7 +149,7 @@ def _checked(kind: str, given: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 
 def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Find the first kind that needs no type and whose options are all here."""
+    """Find the first kind that needs no type and whose options are all here; None: no such kind."""
     for kind in _UNTYPED:
         options = OPTIONS[kind]
         if all(is_value(option, described.get(name)) for name, option in options.items()):
@@ -158,7 +158,7 @@ def _by_options(described: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _by_order(values: Sequence[Any]) -> dict[str, Any] | None:
-    """Find the first kind that needs no type and whose options fit these values."""
+    """Find the first kind that needs no type and whose options fit these values; None: no such kind."""
     for kind in _UNTYPED:
         if len(OPTIONS[kind]) == len(values):
             found = _by_options(dict(zip(OPTIONS[kind], values, strict=True)))

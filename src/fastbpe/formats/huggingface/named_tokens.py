@@ -321,7 +321,13 @@ class _Values:
         return {text for text in texts if isinstance(text, str)}
 
     def tokens(self, defaults: Mapping[str, str]) -> tuple[dict[str, Definition], list[Definition]]:
-        """Return (name → token, in transformers' order; special tokens without a name)."""
+        """Return (name → token, in transformers' order; special tokens without a name).
+
+        defaults: role → token, for roles that no file sets.
+
+        Raises:
+            FormatError: transformers would not accept a value as a token.
+        """
         values, places, key = self.values, self.places, self.extra_key
         if _ADDITIONAL in values and _EXTRA not in values:
             values[_EXTRA] = values.pop(_ADDITIONAL)

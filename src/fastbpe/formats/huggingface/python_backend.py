@@ -92,7 +92,11 @@ def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) 
 
 
 def read_vocabulary(path: str) -> dict[str, int]:
-    """Return token → id of a vocab.json, in the order of the ids."""
+    """Return token → id of a vocab.json, in the order of the ids.
+
+    Raises:
+        FormatError: a token is empty, there are no tokens, or the ids are not 0, 1 and so on.
+    """
     limits.check_entries(map_file(path), path, b":")
     found = read_object(path)
     ids = [i for i in found.values() if type(i) is int]
@@ -118,6 +122,9 @@ def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], s
         path: the file.
         first: tokens of roles.
         token_of: function that returns the token of a line, or "" for a line without a token.
+
+    Raises:
+        FormatError: a line has no token, or a token appears twice.
     """
     known = dict.fromkeys(first)
     listed = [*map(token_of, read_lines(path))]

@@ -192,6 +192,10 @@ def read_model(
         make: function that creates the model from the rest and the entries, or from the whole file. It returns
             None if the slow reader must read the file.
         entries: the entries, if the data is the rest; None: it is the whole file.
+
+    Raises:
+        FormatError: a damaged file.
+        WholeFileNeeded: `make` returns None, and the data is the rest.
     """
     raw = bytes(data)
     model: _Made | None = None

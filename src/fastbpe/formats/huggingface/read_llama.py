@@ -280,6 +280,7 @@ def _types(
     """Return the PieceType of each id.
 
     Args:
+        model, vocabulary, added, merges: the model of the file, its tokens, its added tokens, its packed merges.
         in_all_text: normalized added tokens are found anywhere in normalized text.
     """
     n_added = sum(token.id >= len(vocabulary) for token in added)

@@ -49,6 +49,9 @@ def with_own_tokens(
         path: the folder.
         named: tokens and roles that the files name.
         is_bare: the file's format cannot define the ids around texts.
+
+    Raises:
+        FormatError: a file is damaged, or a token that the class puts around texts is missing.
     """
     where = Path(path)
     config = read_object(where / CONFIG)
