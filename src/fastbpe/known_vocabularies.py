@@ -234,7 +234,7 @@ _MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIE
 
 
 def recognise(data: Buffer) -> KnownVocabulary | None:
-    """Find the vocabulary whose published file has exactly these bytes; None if no published file matches.
+    """Find the vocabulary whose published file this is, possibly with CRLF line endings; None if no file matches.
 
     If several vocabularies share the file, the result is the one with the file's name.
     """

@@ -363,7 +363,7 @@ class CodePointModel(_CodePointFields):
         denormalizer: options of its denormalizer; None: the file has no denormalizer.
         self_test_data, unknown: fields that fastbpe keeps only for writing.
         piece_extras: id → fields of its piece that fastbpe keeps only for writing.
-        serialized: bytes – the whole file; b"": the model does not come from a file.
+        serialized: bytes – the `.model` file with exactly this content; b"": there is no such file.
         name: str or None – name of the vocabulary in a native file.
         training: the training report in a native file.
         merges: bytes – merge list as in Model, for merges that scores cannot express; b"": scores decide.
@@ -400,7 +400,7 @@ class CodePointModel(_CodePointFields):
         return self.conventions is not None and self.conventions.decoder == "Siglip"
 
     def as_sentencepiece(self) -> CodePointModel:
-        """Return the model that encodes texts between added tokens, if the rules there are sentencepiece's."""
+        """Return the model for texts between added tokens: this one, or sentencepiece's own for GPT-SW3."""
         if not self.changes_texts or self.has_table:
             return self
         types = bytearray(self.types)
@@ -427,7 +427,7 @@ class CodePointModel(_CodePointFields):
         return made if self.pair_template is None else made._replace(pair=self.pair_template)
 
     def control_id(self, role: str) -> int | None:
-        """Find the control symbol for a role; None if no token has the role.
+        """Find the control symbol for a role; None if no control symbol has the role.
 
         Args:
             role: str – "bos", "eos" or "pad".

@@ -218,7 +218,7 @@ PATTERNS: Mapping[str, Pattern] = NamedPatterns({
         "[一-鿿㐀-䶿\u8c48-\ufaff぀-ゟ゠-ヿ･-ﾟ\u2f00-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿ\ua9e0-\ua9ff가-\ud7afᄀ-ᇿ]+",
         "|".join([*_DEEPSEEK_WORDS, r" ?[\p{P}\p{S}]+[\r\n]*", _SPACES]),
     ),
-    # Spark 2.5 (2026): deepseek_v3, except that each line end is a piece.
+    # Spark 2.5 (2026): deepseek_v3, except that each line end and each digit is a piece.
     "spark2_5": (
         r"\p{N}{1,3}",
         _CHINESE_JAPANESE,

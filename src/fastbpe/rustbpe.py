@@ -80,7 +80,7 @@ class Tokenizer:
             pattern: str or None – regex whose matches are the pieces; None: GPT-4's.
 
         Raises:
-            ValueError: vocab_size is below 256 (rustbpe panics), or the pattern cannot be used.
+            ValueError: vocab_size is below 256 (rustbpe panics), buffer_size is 0, or the pattern cannot be used.
             TypeError: an argument or a text has the wrong type.
             UnicodeEncodeError: a text contains a surrogate.
             OverflowError: vocab_size is negative or beyond 32 bits, or buffer_size is negative.
@@ -181,7 +181,7 @@ class Tokenizer:
             raise self._unknown(ids) from None
 
     def _unknown(self, ids: Sequence[int]) -> Exception:
-        """Return the error for the first id that is not a token."""
+        """Return the error for the first id beyond 32 bits, or else for the first id that is not a token."""
         for number in map(index, ids):
             if not 0 <= number <= _MAX_U32:
                 return OverflowError(f"id {number} is not an unsigned 32-bit integer")

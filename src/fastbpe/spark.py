@@ -60,10 +60,10 @@ def count_pieces(df: DataFrame, column: str, *, on_error: OnError = "raise", **o
             max_memory_bytes (of one task). num_threads defaults to 1.
 
     Raises:
-        ImportError: pyspark is not installed.
-        TypeError: the column does not contain strings.
+        ImportError: pyspark 4 or later is not installed.
+        TypeError: the column contains neither strings nor binary.
         ValueError: there is no such column, or an option has an invalid value.
-        FormatError: a row is null.
+        FormatError: a row is null, and on_error is "raise".
         FastbpeError: as in `fastbpe.count_pieces`.
         WorkerError: Spark gave up a task because its Python worker died at each try.
 
@@ -115,8 +115,8 @@ def encode(
             plain text, because the texts of a corpus are not trusted.
 
     Raises:
-        ImportError: pyspark is not installed.
-        TypeError: the column does not contain strings, or tokenizer is not a Tokenizer.
+        ImportError: pyspark 4 or later is not installed.
+        TypeError: the column contains neither strings nor binary, or tokenizer is not a Tokenizer.
         ValueError: there is no such column, the new column already exists, or the dtype is not one of the three.
         A disallowed special token, or an id too large for the dtype, ends the job with Spark's PythonException.
 
@@ -173,10 +173,10 @@ def write_shards(
         FilesSummary – of all shards together.
 
     Raises:
-        ImportError: pyspark is not installed.
-        TypeError: the column does not contain strings, or there is no such option.
+        ImportError: pyspark 4 or later is not installed.
+        TypeError: the column contains neither strings nor binary, or there is no such option.
         ValueError: there is no such column, or an option has an invalid value.
-        FormatError: a row is null.
+        FormatError: a row is null, and on_error is "raise".
         FileNotFoundError: the folder of the output does not exist.
         WorkerError: Spark gave up a task, because its Python worker died at each try.
 

@@ -1,4 +1,4 @@
-"""File of a `SequenceTokenizer`: a container (see container.py) with the number of base symbols and the merges."""
+"""File of a `SequenceTokenizer`: a container (see container.py) with the fields of a `SequenceModel`."""
 
 from __future__ import annotations
 

@@ -165,7 +165,10 @@ def _replace(kind: str, text: str, content: str = "") -> dict[str, Any]:
 
 
 def _normalizers() -> list[dict[str, Any]]:
-    """Return the steps of Blenderbot Small. It drops a line ending after an apostrophe or white space."""
+    """Return the steps of Blenderbot Small.
+
+    A line feed becomes `__newln__`, except at the start of a text and after an apostrophe or white space.
+    """
     marks = [_replace("String", mark, f" {mark}") for mark in ".,!?()"]
     return [_replace("Regex", r"(?<=[^\s'])\n", " __newln__ "), *marks, _replace("String", "'", " ' ")]
 

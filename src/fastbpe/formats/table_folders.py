@@ -135,7 +135,10 @@ class _Folder:
         raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     def _read_dictionary(self, path: str) -> dict[str, int]:
-        """Read dict.txt: the tokens in the order of their ids; tokens of roles come first, the mask token last."""
+        """Read dict.txt: the tokens in the order of their ids. Tokens of roles come first.
+
+        The mask token comes last if dict.txt lacks it.
+        """
         roles = self.named.roles
         if missing := [role for role in (*_FIRST, "mask") if role not in roles]:
             self._fail(f"the class {self._class_name}Tokenizer needs a {missing[0]}_token")

@@ -46,7 +46,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     """Read the model in a file's bytes.
 
     Raises:
-        FormatError: a damaged file; the message says which entry.
+        FormatError: a damaged file; the message says where.
     """
     check_entries(data, where, b'"rank"')
     try:

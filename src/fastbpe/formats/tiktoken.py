@@ -1,7 +1,8 @@
 """The `.tiktoken` format: in each line, the bytes of a token in base64, a space, and its rank.
 
 The file contains no split pattern and no special tokens: the caller passes them, unless the SHA-256 of the file
-equals a published vocabulary's (`fastbpe.known_vocabularies`).
+equals a published vocabulary's (`fastbpe.known_vocabularies`). Other files of a folder may name more special
+tokens.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def parse(
         named: tokens named in the other files of the folder.
 
     Raises:
-        FormatError: a damaged file, or an unknown one if `pattern` is None.
+        FormatError: a damaged file, an unknown one if `pattern` is None, or an id in `named` that is too large.
     """
     from fastbpe.known_vocabularies import recognise as recognise_known  # here: no other format needs it
 
@@ -222,6 +223,9 @@ def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
     Args:
         tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
         empty: id of the empty token; None: no such token.
+
+    Raises:
+        FormatError: a token has two ids.
     """
     check_tokens(tokens)
     if empty is not None and empty >= len(tokens):

@@ -32,7 +32,7 @@ def of_type(value: Any, kind: Any) -> Any:
 
 
 def sequence(value: Any) -> Any:
-    """Return a list or another indexable object, such as a numpy array. Raises TypeError for anything else."""
+    """Return a list or another sequence, such as a numpy array. Raises TypeError for a str, a dict and others."""
     if isinstance(value, str):
         raise TypeError("Can't extract `str` to `Vec`")
     if isinstance(value, (dict, MappingProxyType)) or not hasattr(type(value), "__getitem__"):

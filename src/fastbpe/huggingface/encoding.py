@@ -147,12 +147,12 @@ class Encoding:
         return next((i for i in range(start, end) if offsets[i][0] <= at < offsets[i][1]), None)
 
     def char_to_word(self, char_pos: int, sequence_index: int = 0) -> int | None:
-        """Return the number of the word that contains a character. Accepts the arguments of `char_to_token`."""
+        """Return the number of the word that contains a character, or None. Arguments: as in `char_to_token`."""
         token = self.char_to_token(char_pos, sequence_index)
         return None if token is None else self.token_to_word(token)
 
     def token_to_sequence(self, token_index: int) -> int | None:
-        """Return the number of the text that a token belongs to."""
+        """Return the number of the text that a token belongs to, or None."""
         index = number(token_index)
         if index > len(self):
             return None
@@ -161,7 +161,7 @@ class Encoding:
         return next((key for key, (start, end) in self.ranges.items() if start <= index < end), None)
 
     def token_to_chars(self, token_index: int) -> tuple[int, int] | None:
-        """Return the offsets of a token; None for ids that were added."""
+        """Return the offsets of a token; None for ids that were added, and for an index that is too large."""
         index = number(token_index)
         if self.token_to_sequence(index) is None or index >= len(self):
             return None
@@ -169,7 +169,7 @@ class Encoding:
         return start, end
 
     def token_to_word(self, token_index: int) -> int | None:
-        """Return the number of the word that a token belongs to."""
+        """Return the number of the word that a token belongs to, or None."""
         index = number(token_index)
         if self.token_to_sequence(index) is None or index >= len(self):
             return None
@@ -206,7 +206,10 @@ class Encoding:
         pad_token: str = "[PAD]",
         **options: Any,
     ) -> None:
-        """Pad to a length, in place. The arguments are as in `Tokenizer.enable_padding`."""
+        """Pad to a length, in place, the parts that truncation cut off too.
+
+        The arguments are as in `Tokenizer.enable_padding`.
+        """
         ignore(options)
         length, pad_id, pad_type_id = number(length), token_id(pad_id), token_id(pad_type_id)
         direction, pad_token = check_direction(direction), of_type(pad_token, str)

@@ -42,12 +42,13 @@ def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
     """Return the frame that a post-processor has put around a probe.
 
     Args:
-        encoding: encoding of the probe, or of the probe twice, with the frame. It is padded.
+        encoding: encoding of the probe, or of the probe twice, with the frame. This function pads it.
         pair: the encoding is of the probe twice, as two texts.
         probe: the only token of the probe.
 
     Returns:
-        None if the frame depends on the texts, has a text twice or not at all, or does not have one token per id.
+        None if the frame depends on the texts, has a text twice or not at all, does not have one token per id, or
+        is not exactly what special_tokens_mask marks.
     """
     if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
         return None

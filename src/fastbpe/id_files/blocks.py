@@ -18,7 +18,7 @@ _OFFSETS_AT_ONCE = 1 << 16
 
 
 def blocks_of(part: Part) -> Iterator[bytes]:
-    """Read the ids of a part in blocks, and check that the file ends after them."""
+    """Read the ids of a part in blocks, and check that the file has as many as the part says."""
     left = part.n_ids * READABLE[part.dtype][0]
     if part.is_table:
         for block, _ in read_rows(part.path):

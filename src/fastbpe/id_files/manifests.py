@@ -135,7 +135,9 @@ def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> F
         settings: result of `settings_of` for this run.
 
     Raises:
-        FileExistsError: the shard is done with other settings.
+        FileExistsError: the shard was made with other settings, or one of its files is missing or has another
+            size.
+        FormatError: the manifest is damaged.
     """
     if not place.exists():
         return None
@@ -184,7 +186,7 @@ def check_hashes(part: Part) -> None:
 
 
 def check_inputs(part: Part, folder: Path) -> None:
-    """Compare the input files of a shard with the hashes in its manifest. Reads all of the files.
+    """Compare the inputs of a shard, files or parts of them, with the hashes in its manifest. Reads all inputs.
 
     Args:
         part: the shard.
@@ -229,7 +231,10 @@ def sha256_of(path: AnyPath | FilePart) -> str:
 
 
 def _described(name: str, path: AnyPath | FilePart) -> dict[str, Any]:
-    """Describe a file: its size and hash; for a part of a file, the size of the file, and the part."""
+    """Describe a file: its size and hash; for a part, the size of the file, the part, and a hash.
+
+    The hash is that of the part if it is measured in bytes, otherwise of the whole file.
+    """
     if not isinstance(path, FilePart):
         return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}
     unit = "rows" if path.is_table else "unpacked bytes" if path.packing else "bytes"

@@ -4,10 +4,10 @@ Layouts, little-endian, from megatron/core/datasets/indexed_dataset.py and, for 
 predecessor megatron/data/indexed_dataset.py:
 
 - MMIDIDX: magic (9 bytes), version 1 (int64), code of the dtype (1 byte), number of sequences n and of ends of
-  documents d (int64 each); n lengths (int32), n positions in bytes (int64), d ends of documents, in sequences,
-  after a 0 (int64); for several modes, n more bytes.
+  documents d (int64 each); n lengths (int32), n positions in bytes (int64), d ends of documents, in sequences
+  (int64); for several modes, n more bytes. The first of the d ends is 0, so there are d - 1 documents.
 - TNTIDX: magic (8 bytes); version 1, code, bytes per id, n, number of sizes, d (int64 each); n + 1 positions of
-  sizes, n + 1 positions in ids, the sizes, d ends of documents (int64 each).
+  sizes, n + 1 positions in ids, the sizes, d ends of documents as above (int64 each).
 
 A document may have several sequences. They must be consecutive in the .bin; other indexes are refused.
 """
@@ -57,7 +57,7 @@ class MegatronIndex(NamedTuple):
     unit: int
 
     def starts(self, n_ids: int) -> DocumentStarts:
-        """Map the index into memory. Item i of the result is the id at which document i begins."""
+        """Map the index into memory. Item i of the result is the position, in ids, at which document i begins."""
         return DocumentStarts(self, n_ids)
 
     def check(self, n_ids: int) -> None:
@@ -92,7 +92,7 @@ class MegatronIndex(NamedTuple):
             before = end
 
     def ends(self) -> Iterator[int]:
-        """Read the ends of documents, in sequences."""
+        """Read the ends of documents, in sequences, without the 0 before them."""
         with open(self.path, "rb") as file:
             file.seek(self.at_ends + 8)
             for first in range(0, self.n_documents, _AT_ONCE):

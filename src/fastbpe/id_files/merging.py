@@ -49,8 +49,8 @@ def merge_shards(
         header: as for `encode_files`.
 
     Raises:
-        FormatError: a file is damaged, or was made by another tokenizer or with other ids around documents; the
-            message names it.
+        FormatError: a file is damaged, was made by another tokenizer or with other ids around documents, or has
+            ids of a dtype that cannot be written; the message names it. Or the output is a URL.
         FileNotFoundError: a file or a shard is missing.
         FileExistsError: the output exists.
         ValueError: the output is one of the inputs, its extension is not known, or there are no inputs.

@@ -136,8 +136,8 @@ def find_parts(path: str | os.PathLike[str], suffixes: Sequence[str] = SUFFIXES)
 
     Raises:
         FileNotFoundError: there is no such file, or some shards of the set are missing.
-        FormatError: the extension is not in `suffixes`, the path is a pipe, or the folder contains more than
-            one set of files.
+        FormatError: the extension is not in `suffixes`, the path is a URL or a pipe, the folder contains more
+            than one set of files, or a shard's number is not below the number of shards.
     """
     output, n, found = find_set(path, suffixes)
     if missing := [index for index in range(n) if index not in found]:
@@ -332,7 +332,7 @@ def _read_table(path: Path, dtype: str | None) -> Part:
 
 
 def check_alike(parts: Sequence[Part]) -> None:
-    """Raise FormatError if parts have several dtypes, tokenizers, or ids around documents."""
+    """Raise FormatError if parts have several dtypes, tokenizers, ids around documents, or plans of shards."""
     for part in parts[1:]:
         check_like(part, parts[0])
 
@@ -342,8 +342,8 @@ def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
 
     Args:
         part, first: the parts.
-        is_same_run: bool – whether they must be shards of one run; False: they must come from one tokenizer, with
-            the same ids around each document.
+        is_same_run: bool – whether they must be shards of one run; False: they need only have the same tokenizer,
+            dtype, and ids around each document.
     """
     if bool(part.fingerprint) != bool(first.fingerprint):
         told, untold = (part, first) if part.fingerprint else (first, part)
@@ -392,7 +392,10 @@ def read_offset(file: IO[bytes]) -> int:
 
 
 def _manifest(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the manifest of a shard, and compare it with the files next to it; {} if there is no manifest."""
+    """Read the manifest of a shard, and compare it with the files next to it; {} for a file that is not a shard.
+
+    Raises FileNotFoundError if a file with the name of a shard lacks its manifest.
+    """
     place = beside(path, MANIFEST)
     if not place.exists():
         if shard_of(path) is None:

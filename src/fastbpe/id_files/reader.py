@@ -61,7 +61,7 @@ def open_ids(
         FormatError: the files are inconsistent, or their tokenizer or dtype is not that of the arguments. The
             message names the file.
         FileNotFoundError: there is no such file, or a shard is missing.
-        ValueError: no file and no argument states the dtype.
+        ValueError: no file and no argument states the dtype, or there is no such dtype.
         ImportError: as_numpy is True, and numpy is not installed.
 
     >>> import fastbpe, pathlib, tempfile
@@ -208,8 +208,8 @@ class StoredIds(Sequence[Any]):
     def random_windows(self, n: int, length: int, *, seed: int | str) -> Any:
         """Return windows of consecutive ids at random positions, for training.
 
-        The positions depend only on the seed and the number of ids, so shards lead to the same windows as the
-        merged file. If the seed contains the training step, a restarted run sees the same windows.
+        The positions depend only on the seed, the length and the number of ids, so shards lead to the same windows
+        as the merged file. If the seed contains the training step, a restarted run sees the same windows.
 
         Args:
             n: number of windows.

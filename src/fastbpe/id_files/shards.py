@@ -185,14 +185,14 @@ def encode_files(
 
 
 def _part_of(share: Share, job: Job) -> AnyPath | FilePart | None:
-    """Return the part of a file from the first document of a share on; None if no document begins in it."""
+    """Return the file of a share, or the part with the documents that begin in it; None if no document does."""
     if share.start is None or share.end is None:
         return share.path
     return divide(share.path, share.start, share.end, job.format, job.text_field, job.separator)
 
 
 def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> FilesSummary | None:
-    """Return the summary of a shard that needs no work; None if it needs work."""
+    """Return the summary of a shard that needs no work; None if it needs work. overwrite: remove its manifest."""
     manifest = beside(ids_path(path), MANIFEST)
     if overwrite:
         manifest.unlink(missing_ok=True)  # first: it would not fit the new files

@@ -73,7 +73,7 @@ def verify_ids(
 
     Raises:
         FileNotFoundError: there is no such file.
-        FormatError: the path leads to no files of ids.
+        FormatError: the path leads to no files of ids, or to several sets of them, or is a URL.
         ValueError: dtype is not a type that `open_ids` accepts, or it is None and no file states the dtype of the
             only file.
     """

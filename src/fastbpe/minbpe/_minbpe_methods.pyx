@@ -22,7 +22,12 @@ cdef class Methods:
     cdef size_t _n_forgotten  # number of calls of _forget
 
     def _make(self):
-        """Return (Vocabulary, Encoder, Decoder, special tokens for "all", function that checks allowed ones)."""
+        """Make the parts of the tokenizer.
+
+        Returns:
+            (Vocabulary, Encoder, Decoder, special tokens for "all", function that returns those found in text if a
+            set of them is allowed).
+        """
         raise NotImplementedError(f"{type(self).__name__} does not implement _make()")
 
     @cython.critical_section

@@ -1,4 +1,4 @@
-"""minbpe's module `base`: the base class, and functions of the lecture in plain Python."""
+"""minbpe's module `base`: the base class, and functions for teaching in plain Python."""
 
 from __future__ import annotations
 

@@ -88,7 +88,12 @@ class BPEDecoder(EachToken):
 
 
 class WordPiece(EachToken):
-    """Removes the prefix from parts of words, and puts a space before all other tokens except the first."""
+    """Removes the prefix from parts of words, and puts a space before other tokens; not in the first token.
+
+    Args:
+        prefix: text before each part of a word except the first.
+        cleanup: remove spaces before punctuation and English contractions.
+    """
 
     knows_first = True
 
@@ -299,7 +304,7 @@ class Plan(NamedTuple):
     """Plan for decoding with a table of bytes, which `step_decoding` builds.
 
     each: steps that change each token by itself, possibly with ByteFallback among them.
-    as_bytes: the last of these steps, if it turns tokens into bytes; else None.
+    as_bytes: the step after these, if it turns tokens into bytes; else None.
     after: steps that change the joined text.
     knows_first, knows_last: the first or last token may change differently from others.
     has_bytes: byte tokens exist; they are not in the table.

@@ -191,7 +191,7 @@ class _Bytes(Stage):
 
 
 class _Changes(Stage):
-    """Removes repeated tokens, as CTC does."""
+    """Removes repeated tokens and padding, and turns delimiters into spaces, as CTC does."""
 
     def __init__(self, step: steps_of.CTC) -> None:
         self._step = step

@@ -87,7 +87,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
         The rules: source → target.
 
     Raises:
-        FormatError: a line is not a rule; the message contains its number.
+        FormatError: a line is not a rule, and the message contains its number; or there are no rules.
 
     >>> parse_rules(b"U+63 U+64\\t65 66\\n67\\n", "rules.tsv")
     {'cd': 'ef', 'g': ''}

@@ -1,7 +1,8 @@
 """Changes that SigLIP's class of transformers makes to texts before a sentencepiece model encodes them.
 
-It makes text lower case, as Python does, removes ASCII punctuation and white space at both ends, and turns each
-other run of white space into one space. The text is put after the unknown token, whose ids are dropped later.
+It makes text lower case, as Python does, removes all ASCII punctuation, removes white space at both ends, and
+turns each other run of it into one space. U+2581 counts as white space. The text is put after the unknown token,
+whose ids are dropped later.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
 
     Raises:
         VocabularyNotFoundError: no folder contains it; its `looked_at` lists the paths that were tried.
-        FormatError: a file with this name contains another vocabulary.
+        FormatError: a file with this name is damaged, or contains another vocabulary.
     """
     vocabulary = vocabulary_of(name)
     if vocabulary is None:

@@ -55,7 +55,7 @@ def checked_ids(ids: Any) -> Any:
 
 
 def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
-    """Return (whether `ids` is one id, the ids as ints). Raises an error if an id is not below n_pieces."""
+    """Return (whether `ids` is one id, the ids as ints). Raises an error if one is not 0 to n_pieces - 1."""
     if isinstance(ids, bytes):
         raise not_integers()
     is_one = _is_one(ids)

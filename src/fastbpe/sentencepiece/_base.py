@@ -82,7 +82,7 @@ class Base(Methods):
         return cls(**kwargs)
 
     def load(self, model_file: str | bytes | os.PathLike[str] | None = None, model_proto: Any = None) -> bool:
-        """Load a model from a file or from bytes. Returns True, or raises RuntimeError."""
+        """Load a model from a file or from bytes: pass one of the two. Returns True, or raises."""
         if model_file and model_proto:
             raise ArgumentError("model_file and model_proto must be exclusive.")
         if model_proto:
@@ -92,7 +92,7 @@ class Base(Methods):
         raise ArgumentError("Either model_file or model_proto must be specified.")
 
     def load_from_file(self, filename: str | bytes | os.PathLike[str]) -> bool:
-        """Load the model of a file. Returns True, or raises RuntimeError."""
+        """Load the model of a file. Returns True, or raises."""
         self._load(*read_model(filename))
         return True
 

@@ -98,7 +98,7 @@ def _check_return_type(return_type: Any) -> None:
 
 
 def _check_items(input: Any) -> None:
-    """Raise an error unless the input has a length and, if it is not empty, can be indexed."""
+    """Raise an error unless the input has a length and, if it is not empty, an item 0."""
     try:
         is_empty = not len(input)
     except TypeError:  # an array without dimensions

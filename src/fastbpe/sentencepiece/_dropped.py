@@ -48,7 +48,7 @@ _REPLACED = {
 
 
 def raise_missing(owner: object, name: str) -> NoReturn:
-    """Raise AttributeError for a missing attribute; the message says what replaces it in sentencepiece 0.2.3."""
+    """Raise AttributeError for a missing attribute; for a dropped method, the message says what replaces it."""
     message = f"{type(owner).__name__!r} object has no attribute {name!r}"
     replaced = None if name.startswith("_") else _REPLACED.get(name.replace("_", "").lower())
     if replaced is not None:

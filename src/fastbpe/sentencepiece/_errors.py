@@ -6,7 +6,7 @@ from fastbpe.errors import FastbpeError
 
 
 class ModelError(FastbpeError, RuntimeError):
-    """Error for a model that cannot be read or does not support the call, and for a call without a model."""
+    """Error for an unreadable or missing model, and for a call, text or number that a model does not support."""
 
 
 class PieceIdError(FastbpeError, IndexError):
@@ -14,7 +14,7 @@ class PieceIdError(FastbpeError, IndexError):
 
 
 class ArgumentError(FastbpeError, ValueError):
-    """Error for an argument that the model does not allow."""
+    """Error for an argument that is invalid, contradicts another one, or does not suit the model."""
 
 
 class ArgumentTypeError(FastbpeError, TypeError):

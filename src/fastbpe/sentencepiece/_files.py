@@ -16,7 +16,9 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
     """Return (bytes of a file, its name for messages).
 
     Raises:
-        ModelError: the file cannot be read. ArgumentError: its name is too long.
+        ModelError: the file cannot be read.
+        ArgumentError: its name is too long.
+        ArgumentTypeError: filename is not a path, or contains surrogates.
     """
     if isinstance(filename, bytearray):
         filename = bytes(filename)

@@ -37,7 +37,7 @@ def flatbuffer(
 
     Args:
         proto: the model.
-        skip_char_bigrams: leave out the trie of character pairs, which only a unigram model can do without.
+        skip_char_bigrams: leave out the trie of character pairs; a BPE model needs it, and keeps it.
         treat_null_byte_as_unused: rename the piece "\\0" of a model with byte fallback, and make it unused.
         allow_unsupported_model_type: convert models that are neither unigram nor BPE.
 

@@ -41,7 +41,7 @@ def convert_to_flatbuffer(
         model_proto: the model as a ModelProto or bytes.
         serialized_model_proto: the model as bytes.
         output_file: path of the .spm.fb file to write; None: return its bytes.
-        skip_char_bigrams: leave out the table of pairs of characters, which only BPE models need.
+        skip_char_bigrams: leave out the table of pairs of characters; a BPE model needs it, and keeps it.
         treat_null_byte_as_unused: with byte_fallback, convert a piece that is a NUL to an unused piece.
         allow_unsupported_model_type: convert word and char models too; SentencePiece Lite runs them as unigram.
 

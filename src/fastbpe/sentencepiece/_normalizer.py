@@ -27,7 +27,7 @@ _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 
 
 class SentencePieceNormalizer:
-    """Normalizes text as a model does before it encodes. Every method also exists under its name in CamelCase.
+    """Normalizes text as a model does before it encodes. `Normalize` and `Decompile` are other names of methods.
 
     The rules come from one of the arguments up to norm_map: the first in this list that is given.
 
@@ -37,8 +37,8 @@ class SentencePieceNormalizer:
         rule_tsv: file with one rule per line: code points in hexadecimal, a tab, code points.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
         norm_map: list of (text, its replacement).
-        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: the setting of the model, or True
-            without a model.
+        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: the setting of the model or of
+            normalizer_spec, or True without either.
 
     Raises:
         RuntimeError: the rules cannot be read or compiled, or there is no rule_name of this name.

@@ -35,7 +35,7 @@ SETTINGS = (
 class SentencePieceProcessor(Encodes, Decodes):
     """Encode and decode with a sentencepiece model.
 
-    Each method also has its CamelCase name, as in sentencepiece.
+    Most methods also have a CamelCase name, as in sentencepiece.
 
     Args:
         model_file: path of a `.model` file.
@@ -55,6 +55,8 @@ class SentencePieceProcessor(Encodes, Decodes):
 
     Raises:
         RuntimeError: the model cannot be read.
+        ValueError: model_file and model_proto, or out_type and return_type, are both given; or there is no such
+            type.
 
     >>> processor = SentencePieceProcessor(model_file="m.model")  # doctest: +SKIP
     >>> processor.encode("Hello world")  # doctest: +SKIP

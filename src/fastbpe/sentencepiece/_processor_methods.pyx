@@ -252,12 +252,14 @@ cdef class Methods:
                 of these. Pieces given as bytes decode to bytes. A piece that is not in the vocabulary is text.
             return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
                 offsets), "serialized_proto", "proto".
-            num_threads, thread_pool: as for `encode`.
+            num_threads: as for `encode`.
+            thread_pool: has no effect.
             return_bytes: for an offset mapping: return text and pieces as bytes, and offsets in bytes.
 
         Raises:
             IndexError: no piece has this id.
             TypeError: the input is neither ids nor pieces.
+            ValueError: an argument contradicts another one, or there is no such type.
 
         >>> processor.decode([15043, 3186])  # doctest: +SKIP
         'Hello world'
@@ -449,7 +451,7 @@ cdef inline object _threads(object num_threads):
 
 
 cdef object _array(Encoder encoder, object text, object num_threads):
-    """Return the ids of a text as a read-only numpy array."""
+    """Return the ids of a text as a read-only numpy array; None: `_encode_any` must do it."""
     if not _is_sound(text):
         return None
     numpy = require_numpy("return_type='numpy'")

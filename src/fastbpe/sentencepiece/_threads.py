@@ -10,7 +10,7 @@ _MOST = 1024
 
 
 def n_threads(num_threads: int) -> int | None:
-    """Return the number of threads; None (one per usable core) if num_threads is negative."""
+    """Return the number of threads, from 1 to 1,024; None (one per usable core) if num_threads is negative."""
     return None if num_threads < 0 else max(1, min(num_threads, _MOST))
 
 

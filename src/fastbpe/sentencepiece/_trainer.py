@@ -65,7 +65,7 @@ class SentencePieceTrainer:
             **kwargs: sentencepiece's options by name; a list for an option with several values.
 
         Raises:
-            RuntimeError, ValueError: as in sentencepiece; each message ends like sentencepiece's.
+            RuntimeError, ValueError, TypeError: as in sentencepiece; each message ends like sentencepiece's.
 
         >>> import io
         >>> model = io.BytesIO()

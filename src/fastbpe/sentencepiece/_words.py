@@ -83,7 +83,7 @@ class WordEncoder:
         pieces = zip(model.pieces, model.types, strict=True)
         self._ids = {piece: i for i, (piece, type_) in enumerate(pieces) if type_ in known}
         self._normalizer = normalizer
-        self._unknown_id = model.types.find(PieceType.UNKNOWN)  # every model of words has this piece
+        self._unknown_id = model.types.find(PieceType.UNKNOWN)  # -1 only with byte fallback, where it is not used
         self._byte_ids: list[int] | None = None
         if model.trainer["byte_fallback"]:
             every = {piece: i for i, piece in enumerate(model.pieces) if model.types[i] == PieceType.BYTE}

@@ -261,7 +261,7 @@ class _SentencePiece(_Message):
 
 
 class ModelProto(_Message):
-    """A whole model: pieces, options of its trainer, rules of its normalizer.
+    """A whole model: pieces, options of its trainer, rules of its normalizer and denormalizer.
 
     See the top of this module for an example.
     """

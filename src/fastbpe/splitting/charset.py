@@ -84,10 +84,11 @@ class CharSet:
 
     @staticmethod
     def property(name: str) -> CharSet:
-        r"""Return the set for `\p{name}`: a general category, a script, or one of a few binary properties.
+        r"""Return the set for `\p{name}`: a general category, a script, or one of 29 binary properties.
 
-        Case, spaces, hyphens and underscores are ignored. The name may begin with `gc=` or `script=` (`sc=`).
-        Raises KeyError for an unknown name.
+        Case, spaces, hyphens and underscores are ignored, and so is `is` before the name. The name may follow
+        `gc=` or `script=` (`sc=`), with `:` for `=`; `!=` means all other characters. Raises KeyError for an
+        unknown name.
         """
         return _property(name)
 
@@ -103,7 +104,7 @@ class CharSet:
 
     @staticmethod
     def word() -> CharSet:
-        r"""Return the characters of `\w` in Rust's regex: letters, marks, digits, connectors, joiners."""
+        r"""Return the characters of `\w` in Rust's regex: Alphabetic, categories M, Nd and Pc, and two joiners."""
         return _word()
 
     def __or__(self, other: CharSet) -> CharSet:

@@ -48,11 +48,13 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        any_text: pieces may contain NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
+        any_text: pieces may contain NULs or be long, and byte pieces of ASCII characters may be missing, as in a
+            tokenizer.json. sentencepiece would not load them.
         model_types: the types of models that the caller can run.
 
     Raises:
-        FormatError: a damaged file, or a model of another type; the message says where.
+        FormatError: the file is damaged, or sentencepiece would not load its model; the message says where.
+        OtherTypeError: the model is of another type. It is a FormatError.
     """
     try:
         if len(data) > limits.HEAD_BYTES:
@@ -123,7 +125,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
 
 
 def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) -> list[AddedToken]:
-    """Return the unknown pieces with these ids as special tokens, without those that are not UTF-8."""
+    """Return the unknown pieces with these ids as special tokens, without any that is not UTF-8 or has U+FFFD."""
     ends = memoryview(piece_ends).cast("I")
     found = ((i, piece_bytes[ends[i - 1] if i else 0 : ends[i]]) for i in ids)
     texts = ((i, piece.decode(errors="replace")) for i, piece in found)
@@ -131,7 +133,7 @@ def special_tokens(piece_bytes: bytes, piece_ends: bytes, ids: Iterable[int]) ->
 
 
 def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
-    """Return (text, type, score, unknown fields) of a piece. The slow counterpart of `piece_messages.read`."""
+    """Return (text, score, type, unknown fields) of a piece. The slow counterpart of `piece_messages.read`."""
     text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
     for field in protobuf.fields(data, start, end):
         if (field.number, field.wire) == (_TEXT, BYTES):
@@ -214,9 +216,13 @@ def _check_scored(model: CodePointModel, where: str) -> None:
 
 
 def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
-    """Raise FormatError unless there is at most one unknown piece, and there are 256 byte pieces or no byte piece.
+    """Raise FormatError for the wrong number of unknown or byte pieces.
 
-    any_text: a byte may be missing if its character is a piece, as in files of Gemma 1 and 2.
+    A model has one unknown piece; with byte_fallback it may lack it, but must have all 256 byte pieces, which no
+    other model has.
+
+    any_text: the byte piece of an ASCII character may be missing if the character is a piece, as in files of
+        Gemma 1 and 2.
     """
     n_unknown = model.types.count(PieceType.UNKNOWN)
     byte_pieces = {
@@ -252,7 +258,8 @@ def dump(model: CodePointModel, what: str = "a .model file") -> bytes:
         what: name of the format for errors.
 
     Raises:
-        FormatError: the model has options that only a tokenizer.json can express.
+        FormatError: the model has options that only a tokenizer.json can express, or pieces that sentencepiece
+            would not load.
     """
     lost = _lost(model)
     if lost:
@@ -303,7 +310,7 @@ def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
 
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:
-    """Yield the fields of the file."""
+    """Yield the fields of the file that fastbpe knows."""
     # Made once: there are many pieces, and tags and lengths repeat.
     piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
     score_key = protobuf.fixed32_field(_SCORE, b"")

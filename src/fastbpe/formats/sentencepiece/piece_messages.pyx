@@ -1,7 +1,7 @@
-"""Reader of plain pieces in a sentencepiece `.model`, and of plain strings of a repeated field.
+"""Fast loops for a sentencepiece `.model`: reading plain pieces and short strings, and searching in pieces.
 
-The fast twin of `model_file._piece`. A piece is plain if it contains only a text, scores and types. All other
-fields are left to the slow twin.
+`read` is the fast twin of `model_file._piece`. A piece is plain if it has a text of 1 to 7,999 bytes and contains
+only texts, scores and known types. All other fields are left to `model_file`.
 """
 
 from fastbpe._core.common.hashing cimport hash_bytes
@@ -118,7 +118,7 @@ cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) n
 cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noexcept nogil:
     """Enter the field at p[at] if it is field 1 with bytes, and its length takes one or two bytes.
 
-    Requires: at <= n.
+    Returns whether it did, and the value ends within the n bytes. Requires: at <= n.
     """
     cdef size_t i = at[0] + 2, size
     if n - at[0] < 2 or p[at[0]] != TEXT_TAG:
@@ -238,7 +238,7 @@ def strings(bytes data not None, size_t at, bytes tag not None):
     Strings of 128 bytes or more are left to the caller. Bytes that are not UTF-8 become surrogates.
 
     Returns:
-        (strings, offset of the first other field).
+        (strings, offset of the first field that was not read).
     """
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(data)
     cdef const char* wanted = PyBytes_AS_STRING(tag)

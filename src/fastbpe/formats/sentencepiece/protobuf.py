@@ -61,7 +61,7 @@ def fields(data: bytes | memoryview, at: int, end: int) -> Iterator[Field]:
 
 
 def field(data: bytes | memoryview, at: int, end: int) -> Field:
-    """Return the first field of the message data[at:end]."""
+    """Return the first field of the message data[at:end]. Raises Damaged if it does not begin with one."""
     found = _field(data, at, end, 0)
     if found.wire == END_GROUP:
         raise Damaged(at, f"the end of group {found.number}, which did not begin")

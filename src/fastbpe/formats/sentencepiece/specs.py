@@ -1,6 +1,7 @@
 """Options in a sentencepiece `.model`: their names, field numbers, kinds and defaults.
 
-A spec is written as sentencepiece writes it: the options that are set, by field number, then unknown fields.
+A spec is a message of such options: the trainer's or a normalizer's. It is written as sentencepiece writes it:
+the options that are set, by field number, then unknown fields.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ WITHOUT_EFFECT = {
     "differential_privacy_clipping_threshold": _IGNORED,
 }
 
-#: Options that only unigram models have.
+#: Options that affect only the training of unigram models.
 OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "seed_sentencepieces_file")
 
 _SHORT = 128  # bytes; the length of a shorter string is a varint of one byte
