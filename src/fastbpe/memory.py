@@ -37,7 +37,7 @@ def release_memory() -> int:
 
     Released, and counted in the result:
 
-    - The memory of the array of ids that was freed last, and of the array of spans: up to 32 MB each per process.
+    - The memory of the last arrays of ids and of spans that were freed: up to 32 MB of each kind per process.
     - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
     - The table of tuples of offsets, which lists share: 1 MB per process.
     - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of

@@ -117,7 +117,8 @@ def encode(
     Raises:
         ImportError: pyspark 4 or later is not installed.
         TypeError: the column contains neither strings nor binary, or tokenizer is not a Tokenizer.
-        ValueError: there is no such column, the new column already exists, or the dtype is not one of the three.
+        ValueError: there is no such column, the new column already exists, the dtype is not one of the three, or
+            an argument for special tokens is invalid.
         A disallowed special token, or an id too large for the dtype, ends the job with Spark's PythonException.
 
     >>> import fastbpe.spark
@@ -174,8 +175,9 @@ def write_shards(
 
     Raises:
         ImportError: pyspark 4 or later is not installed.
-        TypeError: the column contains neither strings nor binary, or there is no such option.
-        ValueError: there is no such column, or an option has an invalid value.
+        TypeError: the column contains neither strings nor binary, tokenizer is not a Tokenizer, or there is no
+            such option.
+        ValueError: there is no such column, out has another extension, or an option has an invalid value.
         FormatError: a row is null, and on_error is "raise".
         FileNotFoundError: the folder of the output does not exist.
         WorkerError: Spark gave up a task, because its Python worker died at each try.

@@ -68,7 +68,7 @@ def read(
 
 
 def _with_roles(named: NamedTokens, is_7b: bool) -> NamedTokens:
-    """Add the tokens of roles that no file names. The model gpt-sw3-7b, known by its path, has other tokens."""
+    """Add the tokens of roles that no file names. gpt-sw3-7b, known by its path, has other BOS and PAD tokens."""
     found = {"eos_token": "<|endoftext|>", "unk_token": "<unk>"}
     found |= {name: token.content for name, token in named.named.items() if name in found}
     found = {

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # imported at run time when a file is read
     from fastbpe.known_vocabularies import KnownVocabulary
 
 _LINE = rb"(?:[A-Za-z0-9+/]+={0,2}|=) [0-9]+\r?"
-_MAX_RESERVED = 1 << 16  # tokens between the ranks and the ids of added tokens
+_MAX_RESERVED = 1 << 16  # limit on the unused ids between the ranks and the ids of added tokens
 _MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
 

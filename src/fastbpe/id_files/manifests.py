@@ -46,6 +46,8 @@ _SHOWN = {
 def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
     """Return the settings that must be the same for a shard to count as done.
 
+    on_error and errors may differ if errors was "strict" and no document was skipped.
+
     Args:
         job: settings that decide the ids.
         shard: (number of the shard, number of all shards).

@@ -37,8 +37,8 @@ def merge_shards(
     """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
     Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
-    have every id. A run that fails leaves no output. The format may differ from that of the inputs; merging
-    one file converts it.
+    have every id. A run that fails leaves no output, at most the folder OUT.partial. The format may differ from
+    that of the inputs; merging one file converts it.
 
     Args:
         path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,
@@ -51,9 +51,10 @@ def merge_shards(
     Raises:
         FormatError: a file is damaged, was made by another tokenizer or with other ids around documents, or has
             ids of a dtype that cannot be written; the message names it. Or the output is a URL.
-        FileNotFoundError: a file or a shard is missing.
+        FileNotFoundError: a file, a shard or the folder of the output is missing.
         FileExistsError: the output exists.
         ValueError: the output is one of the inputs, its extension is not known, or there are no inputs.
+        ImportError: a file is parquet or Arrow, and pyarrow is not installed.
 
     >>> import fastbpe, pathlib, tempfile
     >>> tokenizer = fastbpe.Tokenizer.from_merges([], pattern=None)

@@ -76,6 +76,7 @@ def verify_ids(
         FormatError: the path leads to no files of ids, or to several sets of them, or is a URL.
         ValueError: dtype is not a type that `open_ids` accepts, or it is None and no file states the dtype of the
             only file.
+        ImportError: a file is parquet or Arrow, and pyarrow is not installed.
     """
     check_dtype(dtype)
     problems: list[str] = []

@@ -4,7 +4,7 @@ Tests compare them with tokenizers 0.23 on every code point. tokenizers uses the
 lower case of a later version; both tables are generated (huggingface_tables.py).
 
 A normalizer also returns the sources of a changed text: for each new character, the index of the character from
-which it comes, or -1 if it was put before all others. Offsets of tokens are computed from them.
+which it comes according to tokenizers, or -1 if it comes from none. Offsets of tokens are computed from them.
 """
 
 from __future__ import annotations

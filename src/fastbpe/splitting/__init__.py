@@ -2,8 +2,9 @@
 
 `make_splitter` chooses one of three; the splitter's repr says which.
 
-1. A scanner (`_core.split.scanner`) for a pattern of runs, or one that `recognise` knows, however it is written.
-   It finds the starts of pieces in 64 bytes at once, by bit algebra over masks of character classes.
+1. A scanner (`_core.split.scanner`) for a pattern of runs, or one that `recognise` knows, however it is written;
+   for `superbpe_lines` as in `PATTERNS`, a splitter of its own. A scanner finds the starts of pieces in 64 bytes
+   at once, by bit algebra over masks of character classes.
 2. The engine (`_core.split.regex_engine`) for any other pattern that `program` compiles. `syntax` parses,
    `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and look-arounds,
    `firsts` tells which characters can come next. The engine backtracks, leftmost first. Its steps are limited

@@ -1,7 +1,8 @@
 """Pre-tokenizers of Hugging Face tokenizers, including those that change text: a splitter, then stages.
 
-ByteLevel replaces bytes by GPT-2's characters and may put a space before each piece; Metaspace replaces spaces by
-U+2581 and may put one before pieces. Later steps see the changed pieces.
+ByteLevel replaces bytes by GPT-2's characters, and may put a space before each piece that does not begin with one.
+Metaspace replaces spaces by a mark such as U+2581, and may put one before such pieces, or only before the text.
+Later steps see the changed pieces.
 """
 
 from __future__ import annotations
