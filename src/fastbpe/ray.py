@@ -146,7 +146,7 @@ def write_shards(
     `dataset.repartition(n)` for n shards. The dataset streams: tasks write blocks as they come, as many at a time
     as the cluster has CPUs, and Ray's object store contains only the blocks in between. The name of a shard
     contains the total number of shards, which is known only at the end. Until then the shards are in a hidden
-    folder next to the output; if the call fails, none appears.
+    folder next to the output; if a task fails, none appears.
 
     Args:
         dataset: Dataset – the texts; each row is a document.

@@ -148,7 +148,7 @@ class _Folder:
         return found
 
     def _check_places(self) -> None:
-        """Raise FormatError for tokens that the class of BARTpho loses.
+        """Raise FormatError for tokens that the class of BARTpho loses, or that dict.txt lacks.
 
         The class first numbers tokens by the `.model`, then moves each token of dict.txt to its id there. If an
         old id equals an id of added_tokens_decoder, one token overwrites the other.
@@ -230,7 +230,7 @@ class _Folder:
         return model
 
     def _languages(self) -> list[str]:
-        """Return the tokens of the class's languages; none for most classes."""
+        """Return the tokens of the class's languages; [] for most classes."""
         lists = _LANGUAGES.get(self._class_name, {"": ()})
         value = self._config.get("language_codes", next(iter(lists))) if self._class_name in _LANGUAGES else ""
         if not isinstance(value, str) or value not in lists:

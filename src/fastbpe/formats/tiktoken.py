@@ -54,7 +54,7 @@ def parse(
         pattern: split pattern from the caller, or None.
         special_tokens: name → id from the caller, or None.
         known: the published vocabulary with these bytes; None: look it up by SHA-256.
-        named: tokens named in the other files of the folder.
+        named: tokens named in the other files of the folder; None: the file is not in a tokenizer's folder.
 
     Raises:
         FormatError: a damaged file, an unknown one if `pattern` is None, or an id in `named` that is too large.

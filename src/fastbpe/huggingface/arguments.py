@@ -15,7 +15,10 @@ MAX_ID = (1 << 32) - 1
 
 
 def of_type(value: Any, kind: Any) -> Any:
-    """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does."""
+    """Return a value if it has the right type. Raises TypeError, or UnicodeEncodeError, as tokenizers does.
+
+    A bool of numpy becomes a bool, and an instance of a subclass of str a plain str.
+    """
     if isinstance(value, kind) and not (kind is int and isinstance(value, bool)):
         if kind is str:
             value = str.__str__(value)  # a subclass may override all methods, as an Enum does

@@ -128,7 +128,7 @@ def _at(table: memoryview, i: int) -> int:
 
 
 def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIndex:
-    """Read the header of an index, and check all that can be checked without reading its tables.
+    """Read the header of an index, and check all that can be checked without reading all of its tables.
 
     Args:
         path: the .idx file.

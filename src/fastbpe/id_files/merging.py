@@ -113,9 +113,10 @@ def merge_shards(
 
 
 def _parts_of(paths: Sequence[Path_]) -> list[Part]:
-    """Describe the files of all inputs, in order, and check that they come from one tokenizer.
+    """Describe the files of all inputs, in order, and check that they can be joined. Warns of files given twice.
 
     Raises:
+        FormatError: a file is damaged, or does not match the first one.
         ValueError: there are no files.
     """
     parts: list[Part] = []

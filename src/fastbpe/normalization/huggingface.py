@@ -61,7 +61,9 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
         prefix_space: bool – put a space before text that does not begin with one.
 
     Raises:
-        PatternError: the pattern of a Replace cannot be used, or would match differently than in tokenizers.
+        PatternError: a normalizer is not known, or the pattern of a Replace cannot be used, or would match
+            differently than in tokenizers.
+        FormatError: a charsmap is damaged.
     """
     if not normalizers and not prefix_space:
         return None
@@ -113,7 +115,7 @@ def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
         normalizers: steps as described in a tokenizer.json.
 
     Raises:
-        PatternError: as for `make_front`.
+        PatternError, FormatError: as for `make_front`.
 
     >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
     'b'

@@ -7,7 +7,7 @@ For the name of a published vocabulary, the search covers, in this order:
 3. NAME.fbpe, or a folder NAME, in the folders of 1.
 
 For any other name, it covers 3, then the cache of Hugging Face. A published file is accepted only with its
-published SHA-256.
+published SHA-256, CRLF line endings aside.
 """
 
 from __future__ import annotations

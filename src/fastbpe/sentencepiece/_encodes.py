@@ -220,7 +220,7 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """Encode long texts as `encode` does, with several threads for each.
+        """Encode texts as `encode` does, and use several threads for the ids of a long one.
 
         chunk_len: a positive number, as in sentencepiece; it has no effect, because fastbpe finds safe cuts
         itself.

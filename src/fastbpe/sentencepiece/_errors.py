@@ -1,4 +1,4 @@
-"""Errors with sentencepiece's classes and messages; each is an error of fastbpe too."""
+"""Errors of the classes that sentencepiece raises; each is an error of fastbpe too."""
 
 from __future__ import annotations
 

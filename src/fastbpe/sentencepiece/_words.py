@@ -120,7 +120,7 @@ class WordEncoder:
 
 
 class WordModel(LoadedModel):
-    """Model of type word, with the interface of a BPE model."""
+    """Model of type word, with the methods of the other types."""
 
     @cached_property
     def _tokens(self) -> WordEncoder:  # type: ignore[override]  # as TokenEncoder, but without dropout

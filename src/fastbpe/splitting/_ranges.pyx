@@ -65,7 +65,7 @@ def merged(ranges):
 
 
 def common(tuple one not None, tuple two not None):
-    """Return the ranges that are in both sets."""
+    """Return the ranges of the code points that are in both sets."""
     cdef list out = []
     cdef Py_ssize_t i = 0, k = 0
     cdef int64_t first, last, other_first, other_last
@@ -81,7 +81,7 @@ def common(tuple one not None, tuple two not None):
 
 
 def others(tuple ranges not None):
-    """Return the ranges of all other code points."""
+    """Return the ranges of all other code points, without surrogates."""
     cdef list out = []
     cdef Pending pending = Pending(0, -1)
     cdef int64_t start = 0, first, last
