@@ -72,8 +72,8 @@ class Unigram(CachingModel):
             needs the original library.
 
     Raises:
-        ValueError: unk_id is given without vocab, or is not an id of vocab.
-        TypeError: an argument has the wrong type.
+        ValueError: unk_id is given without vocab, or is not an id of vocab; or an item of vocab is no pair.
+        TypeError, OverflowError: an argument has the wrong type, or an integer is negative or too large.
     """
 
     kind = "Unigram"
@@ -167,14 +167,15 @@ class WordPiece(Model):
     """WordPiece model: takes the longest matching token at each place; tokens that continue a piece have a prefix.
 
     Args:
-        vocab: token → id, or the path of a vocab.txt.
+        vocab: token → id, or the path of a vocab.txt; None: no tokens.
         unk_token: token for a piece that cannot be split into tokens.
         max_input_chars_per_word: maximum characters of a piece; a longer one is unknown.
         continuing_subword_prefix: text before tokens that continue a piece.
         Other options have no effect, and cause a warning.
 
     Raises:
-        TypeError: an argument has the wrong type.
+        TypeError, OverflowError: an argument has the wrong type, or the maximum is negative or too large.
+        OSError, FormatError: vocab is a path; see `read_file`.
     """
 
     kind = "WordPiece"
@@ -204,7 +205,7 @@ class WordPiece(Model):
     max_input_chars_per_word = option("max_input_chars_per_word", number)
 
     def replace(self, vocab: Any, prefix: str) -> None:
-        """Replace the vocabulary and its prefix (after training)."""
+        """Replace the vocabulary, and the prefix of tokens that continue a piece."""
         self.vocab, self.entries = taken(vocab), None
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state, "continuing_subword_prefix": prefix}
@@ -252,11 +253,12 @@ class WordLevel(Model):
     """WordLevel model: a whole piece is a token, or unknown.
 
     Args:
-        vocab: token → id, or the path of a vocab.json.
+        vocab: token → id, or the path of a vocab.json; None: no tokens.
         unk_token: token for unknown pieces; None: `<unk>`.
 
     Raises:
         TypeError: an argument has the wrong type.
+        OSError, FormatError: vocab is a path; see `read_file`.
     """
 
     kind = "WordLevel"
@@ -270,7 +272,7 @@ class WordLevel(Model):
     unk_token = option("unk_token", lambda value: of_type(value, str))
 
     def replace(self, vocab: Any) -> None:
-        """Replace the vocabulary (after training)."""
+        """Replace the vocabulary."""
         self.vocab, self.entries = taken(vocab), None
         self.names = {i: token for token, i in self.vocab.items()}
         self._state = {**self._state}
@@ -281,7 +283,7 @@ class WordLevel(Model):
         return {"type": "WordLevel", "vocab": vocab, "unk_token": self._state["unk_token"]}
 
     def tokenize(self, sequence: str) -> list[Token]:
-        """Return the token of a piece; see `Model.tokenize`. Even the empty piece has one."""
+        """Return the token of a piece; see `Model.tokenize`. The empty piece also gets one: "" or unk_token."""
         if of_type(sequence, str):
             return super().tokenize(sequence)
         token = next((one for one in ("", self._state["unk_token"]) if one in self.vocab), None)

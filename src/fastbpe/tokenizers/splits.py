@@ -40,7 +40,9 @@ def _made(described: bytes) -> tuple[Splitter, Stage | None]:
 
 
 def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
-    """Return a text's parts after a Split, with empty ones; None: its regex never matches the empty string.
+    """Return the spans of a text's parts after a Split, with empty ones.
+
+    None: its pattern never matches the empty string.
 
     Raises PatternError for a pattern that fastbpe cannot run.
     """

@@ -24,7 +24,7 @@ class Trainer(Component):
     """Base of all trainers.
 
     Attributes:
-        trains: class of the models that it trains.
+        trains: type of the models that it trains: "BPE", for example.
         words: words of the last training, with the count of each.
     """
 
@@ -51,7 +51,7 @@ class Trainer(Component):
         return len(self.words)
 
     def options(self) -> dict[str, Any]:
-        """Return the JSON of the options, and of the words of the last training."""
+        """Return the options and the words of the last training, for JSON."""
         described = {**self._options, "words": {**self.words}}
         described["special_tokens"] = [token.state() for token in self.special_tokens]
         return described
@@ -134,7 +134,7 @@ def characters(values: Any) -> list[str]:
 
 
 def first_characters(texts: Sequence[str]) -> list[str]:
-    """Return the first character of each text, without repetitions."""
+    """Return the first character of each text that is not empty, without repetitions."""
     return [*dict.fromkeys(text[0] for text in [of_type(text, str) for text in sequence(texts)] if text)]
 
 

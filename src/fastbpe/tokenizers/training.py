@@ -1,7 +1,7 @@
 """Training by fastbpe. For BPE, WordPiece and WordLevel, the vocabulary is the one that tokenizers learns.
 
-The words of the texts are counted first. If there are no added tokens, and the pre-tokenizer only splits or is
-byte-level, the core counts them with all threads; else it only splits the texts, and a Counter counts the words.
+The words of the texts are counted first: by the core with all threads if it can run the normalizer and the
+pre-tokenizer, and there are no added tokens and no Metaspace; else texts are split one by one for a Counter.
 `learning` then learns merges from the counts, and `unigram_learning` learns scores.
 """
 

@@ -2,7 +2,7 @@
 
 As in tokenizers, the normalizer is called once per stretch of text between added tokens, and the pre-tokenizer
 once per text, with all these stretches. Auxiliary tokenizers with one token per byte find the added tokens, and
-the core merges the resulting pieces.
+the model splits the resulting pieces into tokens.
 """
 
 from __future__ import annotations

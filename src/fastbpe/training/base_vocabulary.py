@@ -29,8 +29,8 @@ class BaseVocabulary:
     Attributes:
         tokens: list of bytes – the token of each id before the first learned one; b"" for an id without an
             ordinary token. The first merge has the id len(tokens).
-        n_known: int – entries of the finished vocabulary that are not merges: ordinary tokens of the base and all
-            special tokens, old and new.
+        n_known: int – entries of the finished vocabulary that are not merges: the bytes or the tokens of the base,
+            and all special tokens, old and new.
         kept_special_tokens: name → id – special tokens of the base that keep their ids.
         special_tokens_at_end: names – tokens that get the ids after the last merge, in this order.
         names: texts of all special and added tokens, old and new, of a run with a base: no merge may produce one.
@@ -137,7 +137,8 @@ def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions)
         options: options of the run; their special tokens are the new ones.
 
     Raises:
-        TrainingError: vocab_size is too small for the base and the new special tokens, or ties="huggingface".
+        TrainingError: vocab_size is too small for the base and the new special tokens, base_special is not one of
+            BASE_SPECIAL, or ties="huggingface".
         SpecialTokenError: a new special token is a token of the base.
     """
     if base_special not in BASE_SPECIAL:
@@ -246,7 +247,8 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
 
     Raises:
         TypeError: base is not a tokenizer.
-        TrainingError: base is not byte-level, or keywords contain another pattern than the base's.
+        TrainingError: base is not byte-level or has superwords of whole words, or keywords contain another
+            pattern than the base's.
     """
     check_mode(base, "byte")
     assert isinstance(base, Tokenizer)

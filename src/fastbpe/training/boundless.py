@@ -64,7 +64,8 @@ def _train_on_runs(
 ) -> Tokenizer:
     """Learn superwords from runs that were counted before.
 
-    Raises TrainingError: the runs were counted with another tokenizer, or an option differs from the tokenizer's.
+    Raises TrainingError: the runs were not counted with this tokenizer, vocab_size is not the one for which its
+    words were learned, or another option is given.
     """
     assert runs.runs_of is not None
     if " " in runs.runs_of:

@@ -108,7 +108,7 @@ def _with_options_of_counts(
 ) -> dict[str, Any]:
     """Add the pattern and the special tokens with which pieces were counted to the caller's options.
 
-    Raises TrainingError: the counts are of another mode.
+    Raises TrainingError: the counts are of another mode, or of runs.
     """
     found = [source for source in sources if isinstance(source, PieceCounts)]
     if not found:
@@ -158,7 +158,7 @@ def _counted_pieces(
     named: name of the source in errors.
 
     Raises:
-        TrainingError: there is nothing to learn from, or the counts were made with other options.
+        TrainingError: there is nothing to learn from, or the counts do not fit the options or the base.
     """
     special_tokens: tuple[str, ...] = ()
     if start.texts is None:
@@ -211,7 +211,9 @@ def _learn(
     Args:
         taken: a list of the counts, which is emptied: if nothing else has the counts, their memory is freed when
             the learner has copied the pieces.
-        start, options, reporter: as for `train_bytes`.
+        start: the initial vocabulary.
+        options: options of the run.
+        reporter: shows the progress.
         warns: warn if fewer merges are learned than requested.
     """
     n_merges = options.vocab_size - start.n_known
@@ -248,7 +250,9 @@ def _learn_parity(
         counted: language → pieces of its text.
         dev: language → pieces of its dev text; empty: no dev texts.
         whole: pieces of all languages.
-        start, options, run: as for `train_bytes`.
+        start: the initial vocabulary.
+        options: options of the run.
+        run: the other arguments of the run.
     """
     from fastbpe._core.train.parity_learner import ParityLearner  # here: few trainings need it
 

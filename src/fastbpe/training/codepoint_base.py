@@ -118,7 +118,7 @@ class CodePointBase:
         return [[places[character] for character in text] for text in self._longer]
 
     def cuts(self, words: PieceTable, new: list[str]) -> bytes:
-        """Return the pieces into which the base encodes words; see CodePointLearner."""
+        """Return the lengths of the pieces into which the base encodes words; see `cuts` of CodePointLearner."""
         normalizer = Normalizer(
             b"",
             add_dummy_prefix=False,

@@ -74,8 +74,9 @@ class CountedWords:
         n_too_long: int – sentences of more than max_sentence_length bytes.
         n_reserved: int – sentences with U+2585.
         last_word: bytes or None – the word in `words` that ends the last sentence, without its mark; b"": no
-            word. None: the words are for a BPE model and have no marks.
-        pruned_characters: code point → count – characters of words that were pruned from `words`.
+            word. None: no word has a mark, as for a BPE model.
+        pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
+            no words were counted.
     """
 
     words: PieceCounter

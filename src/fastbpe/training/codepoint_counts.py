@@ -1,7 +1,7 @@
 """Facts about counted words: the options with which sentences were cut into words, and the number of sentences.
 
-Counting uses some options of code-point training: the normalizer's, those about the ends of words, and the names
-that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All others
+Counting uses some options of code-point training: the normalizer's, those about the limits of sentences and words,
+and the names that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All others
 (coverage, required characters, the size of the vocabulary) are passed to `train`. The learner reads only the words
 of a text and their counts, so the combined words of many shards lead to the same model as the whole text.
 """
@@ -88,7 +88,7 @@ class WordFacts:
         """Return the facts stored in a file.
 
         Raises:
-            FormatError: an option has an invalid value.
+            FormatError: an option is unknown or has an invalid value, or a stored character or count is invalid.
         """
         try:
             CodePointOptions.of({**words.options, "vocab_size": specs.MAX_INT32})
@@ -213,7 +213,7 @@ def check_counting_names(names: Collection[str], mode: str = "codepoint") -> Non
     """Check the names of the options passed to `count_pieces` in a mode that counts words.
 
     Raises:
-        OptionError: counting does not use the option; the message says what does.
+        OptionError: counting does not use the option; the message says why, or lists the options.
 
     >>> check_counting_names(["byte_fallback"])
     """

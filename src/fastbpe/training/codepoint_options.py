@@ -24,7 +24,7 @@ NO_PRETOKENIZER = "PretokenizerForTraining is only supported in UNIGRAM or BPE m
 FORMATS = ("", "text", "tsv")
 _MODES = {"bpe": "codepoint", "unigram": "unigram"}  # type of model → mode of `train`
 
-# Smallest and largest value of each numeric option, both allowed.
+# Smallest and largest value of numeric options, both allowed.
 _RANGES: dict[str, tuple[float, float]] = {
     "character_coverage": (0.98, 1.0),
     "max_sentencepiece_length": (1, 512),
@@ -85,7 +85,8 @@ class CodePointOptions:
                 files then omit.
 
         Raises:
-            SpecError: an option has an unknown name or an invalid value.
+            SpecError: an option has an unknown name or an invalid value, or is passed together with normalizer
+                although that replaces it.
 
         >>> CodePointOptions.of({"vocab_size": 500, "unk_id": "3"}).trainer["unk_id"]
         3
@@ -360,7 +361,7 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
             "name" the name of a standard set.
 
     Raises:
-        SpecError: there is no such set, or the file cannot be read.
+        SpecError: there is no such set, or the file cannot be read or has an invalid rule.
     """
     if path := rules.get("normalization_rule_tsv"):
         return specs.make(specs.NORMALIZER, _rules_of_file(path, rules))
@@ -407,7 +408,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
     """List the pieces that are not learned: first those with a given id, then the others with the free ids.
 
     Raises:
-        SpecError: two pieces have the same id or name, or the unknown piece is missing.
+        SpecError: two pieces have the same id or name, an id is too large, a name is empty, or the unknown piece is
+            missing.
     """
     metas: Metas = {}
     unknown = trainer["unk_piece"]

@@ -86,7 +86,7 @@ class CodePointReport:
             trainer: options of the run.
 
         Returns:
-            A sentence for each kind of text that was left out; [] if all was used.
+            A note on lines that were left out, and one on rare characters; [] without either.
         """
         notes = []
         n_left_out = self.n_too_long + self.n_reserved
@@ -217,8 +217,8 @@ def train_counted(
         base: the model to extend; None: train a new model.
 
     Raises:
-        SpecError: an option has an invalid value.
-        TrainingError: the counts are of byte mode, or were counted with other options.
+        SpecError: an option has an invalid value, or vocab_size cannot be met.
+        TrainingError: the counts are of another mode, or were counted with other options.
     """
     counted, facts = counted_words(counts, "codepoint"), facts_of(counts)
     assert facts is not None
@@ -265,7 +265,7 @@ def learn_model(
     Args:
         sentences: the text.
         options: options of training.
-        reading: only num_threads and max_memory_bytes are used, because the text is in memory.
+        reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phases "counting" and "learning".
         base: the model to extend; None: train a new model.
 
