@@ -19,7 +19,8 @@ class WordPieceTrainer(Trainer):
     Args:
         vocab_size, min_frequency, show_progress, special_tokens, limit_alphabet, initial_alphabet,
         end_of_word_suffix: as in `BpeTrainer`.
-        continuing_subword_prefix: text before tokens that continue a word.
+        continuing_subword_prefix: text before tokens that continue a word; None: training uses none, but the model
+            gets "##".
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
@@ -150,7 +151,8 @@ class UnigramTrainer(Trainer):
         special_tokens: list of str or `AddedToken`, which get the first ids and the score 0.
         initial_alphabet: list of str; the first character of each is a token even if no text has it.
         shrinking_factor: share of the tokens that is kept in each round.
-        unk_token: token for unknown characters; None: the model gets no such token.
+        unk_token: token for unknown characters; if it is not one of special_tokens, it gets the id 0, before them.
+            None: the model gets no such token.
         max_piece_length: maximum number of characters of a token.
         n_sub_iterations: number of times that scores are computed per round.
         seed_size: maximum number of candidate tokens to begin with.

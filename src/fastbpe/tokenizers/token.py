@@ -37,7 +37,7 @@ class Token:
 
     @property
     def value(self) -> str:
-        """Text of the token, spelled as in the vocabulary."""
+        """Text of the token, spelled as in the vocabulary; for Unigram's unknown token, the unknown text."""
         return self._values[1]
 
     @property

@@ -40,7 +40,7 @@ def character_counts(counted: CountedWords) -> dict[int, int]:
 
 
 def alphabet_of(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict[str, int]]:
-    """Choose the characters that become pieces: required ones, then the most frequent, until they cover enough text.
+    """Choose the characters that become pieces: required and then frequent ones, until they cover enough text.
 
     Args:
         counts: code point → count.

@@ -1,9 +1,9 @@
 """Texts in the form in which a byte-level base merges them: normalized, and cut at special and added tokens.
 
-Most bases only cut texts at tokens, which the counter finds itself. A base with a normalizer, or with added tokens
-that have flags, needs a second tokenizer (`Twin`) with the same rules but no splitter, whose only ordinary tokens
-are the bytes. When the twin encodes a text, the ids between special and added tokens are the bytes that the base
-would split and merge.
+Most bases only cut texts at tokens, which the counter finds itself. A base that normalizes text or puts a space
+before it, or whose added tokens have flags or are found in normalized text, needs a second tokenizer (`Twin`) with
+the same rules but no splitter, whose only ordinary tokens are the bytes. When the twin encodes a text, the ids
+between special and added tokens are the bytes that the base would split and merge.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Training of BoundlessBPE, `train(superwords="boundless")`: words and superwords compete for ids by count.
 
 The rules are those of the second version of the reference implementation (arXiv 2604.05192), without deletions.
-First, words are learned, with the count of each merge. Then the source is read twice more. Superwords are learned
-from runs of two or more adjacent pieces, each of which is a single token that contains a letter. At each step, the
-more frequent of the next superword merge and the next word merge is taken, until all ids are used; the remaining
-words are dropped.
+First, words are learned, with the count of each merge. Then the source is read again, twice or more. Superwords
+are learned from runs of two or more adjacent pieces, each of which is a single token that contains a letter. At
+each step, the more frequent of the next superword merge and the next word merge is taken, until all ids are used;
+the remaining words are dropped.
 
 Let c be the count of the last word. Every superword is more frequent than c, and a merge across the boundary of
 two words happens at most as often as these are adjacent. So runs are cut between neighbours that occur at most c

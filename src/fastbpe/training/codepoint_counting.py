@@ -67,7 +67,7 @@ class CountedWords:
 
     Attributes:
         words: the words with their counts.
-        n_bytes: int – bytes of the sentences that were used.
+        n_bytes: int – bytes of the counted text, with line endings, but without too long and reserved sentences.
         n_bytes_left_out: int – bytes of too long and reserved sentences, without line endings.
         n_sentences: int – sentences that were used.
         n_empty: int – empty sentences.
@@ -199,8 +199,8 @@ def count_words(
         has_words: bool – whether to count words.
 
     Raises:
-        SpecError: the joined parts from the pretokenizer differ from the sentence.
-        ValueError: a text is not UTF-8.
+        SpecError: the joined parts from the pretokenizer differ from the sentence, or a line is not valid tsv.
+        ValueError: a text is not UTF-8, but must be.
     """
     n_threads = usable_threads(reading.num_threads)
     filters = _SentenceFilter(options)

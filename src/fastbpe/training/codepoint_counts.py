@@ -1,9 +1,9 @@
 """Facts about counted words: the options with which sentences were cut into words, and the number of sentences.
 
 Counting uses some options of code-point training: the normalizer's, those about the limits of sentences and words,
-and the names that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All others
-(coverage, required characters, the size of the vocabulary) are passed to `train`. The learner reads only the words
-of a text and their counts, so the combined words of many shards lead to the same model as the whole text.
+and the names that no piece crosses. The caller passes them to `count_pieces`, and `PieceCounts` stores them. All
+others (coverage, required characters, the size of the vocabulary) are passed to `train`. The learner reads only
+the words of a text and their counts, so the added-up words of many shards lead to the same model as the whole.
 """
 
 from __future__ import annotations

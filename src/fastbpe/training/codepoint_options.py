@@ -408,8 +408,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
     """List the pieces that are not learned: first those with a given id, then the others with the free ids.
 
     Raises:
-        SpecError: two pieces have the same id or name, an id is too large, a name is empty, or the unknown piece is
-            missing.
+        SpecError: two pieces have the same id or name, an id is too large, a name is empty, or the unknown piece
+            is missing.
     """
     metas: Metas = {}
     unknown = trainer["unk_piece"]

@@ -1,7 +1,8 @@
 """Code-point training: learns the same model from sentences as sentencepiece 0.2.3, piece by piece.
 
-`train_model` reads a source; `learn_model` takes sentences in memory, for the sentencepiece drop-in. Both count
-words, choose the alphabet, learn merges, and assign ids to the pieces.
+`learn_model` counts the words of sentences, chooses the alphabet, learns merges, and assigns ids to the pieces.
+The sentencepiece drop-in calls it, and `train_model`, which reads a source. `train_counted` begins with counted
+words.
 """
 
 from __future__ import annotations

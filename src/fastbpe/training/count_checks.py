@@ -111,7 +111,7 @@ def check_complete(runs_of: str | None, n_pruned: int) -> None:
 
 
 def check_same_runs(runs_of: str | None, other: str | None) -> None:
-    """Raise TrainingError unless both are counts of pieces, or of runs found with the same tokenizer and options."""
+    """Raise TrainingError unless both are counts of pieces, or of runs of the same tokenizer and options."""
     if runs_of == other:
         return
     if runs_of is None or other is None:

@@ -60,7 +60,8 @@ class SourcesAgain:
         """Count the content of the documents of all sources; each count is multiplied by its source's weight.
 
         Args:
-            texts, phase_name, make_counter: as for `count_documents`.
+            texts: functions that turn documents into pieces.
+            phase_name, make_counter: as for `count_documents`.
             neighbours: table into which the counters count neighbours; None: they do not count neighbours.
         """
         counted: list[PieceCounts] = []

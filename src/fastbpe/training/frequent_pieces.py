@@ -29,7 +29,7 @@ def learn_frequent(
     Args:
         sentences: the text.
         options: options of training; model_type is "word" or "char".
-        reading: only num_threads and max_memory_bytes are used, because the text is in memory.
+        reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phase "counting".
 
     Raises:

@@ -111,7 +111,8 @@ def train_ids(source: Any, base: SequenceTokenizer | None, run: Run) -> Sequence
 
     Raises:
         ValueError, TypeError: an item of a sequence is not a symbol; the message has its position.
-        TrainingError: there is no symbol to learn from, or vocab_size is less than the base's.
+        TrainingError: there is no symbol to learn from, vocab_size is too small, or the base has special tokens.
+        OptionError: neither base nor base_size= is given.
     """
     run.reading.check_unused("the source is sequences of integers")
     vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)

@@ -5,8 +5,8 @@ There are three passes; each holds only a part of the pieces in memory at a time
 
 1. Read file after file into one table. A table beyond its limit goes to temporary files by hash (`Spill`), so that
    all counts of a piece are in the same file. Each piece keeps its place among the rows of all files.
-2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, ordered by place.
-3. Read one stretch of places from all runs, sort it, and write it after the previous stretch. Each place belongs
+2. Add up one hash file after another. Drop rare pieces. Write the rest as a run, in stretches of places.
+3. Read the next stretches from all runs, as many as fit into memory, sort them, and write them. Each place belongs
    to at most one piece, so a stretch has no more pieces than places.
 
 Tried and rejected: a k-way merge of sorted files. Counts are saved in order of first appearance, so each file
@@ -227,7 +227,10 @@ class _Merge:
         return MergeSummary(os.fspath(out), self._n_files, *numbers, unit)
 
     def _parts_in_order(self, min_count: int) -> Iterator[tuple[PieceCounter, int, int]]:
-        """Yield (table, number of pieces left out, sum of their counts), in the order of positions."""
+        """Yield (table, number of pieces left out, sum of their counts), in the order of positions.
+
+        The first item has the numbers for all tables, the others have 0.
+        """
         parts: Iterator[PieceCounter]
         if self._spill.is_used():
             self._spill(self._table)

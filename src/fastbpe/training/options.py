@@ -319,7 +319,7 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
 
 
 class Run(NamedTuple):
-    """Arguments of one call of `train` that all modes have.
+    """Arguments of one call of `train` in any mode, without the source and the base.
 
     vocab_size: number of ids of the tokenizer, or a str that the mode accepts.
     options: keyword arguments of the mode.

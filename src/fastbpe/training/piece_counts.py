@@ -112,8 +112,8 @@ class PieceCounts(Mapping[bytes, int]):
     def runs_of(self) -> str | None:
         """Fingerprint of the tokenizer whose runs of ids were counted (`count_pieces(superwords=)`); None: pieces.
 
-        For `Superwords`, "lines" or "whole" follows the fingerprint, and then "neighbours" or how the runs were
-        cut. A run consists of two or more ids, in three bytes each, little-endian.
+        For `Superwords`, "lines" or "whole" follows the fingerprint, and then "neighbours" for pairs, or how the
+        runs were cut if they were. A run consists of two or more ids, in three bytes each, little-endian.
         """
         return self._runs_of
 
@@ -312,7 +312,8 @@ class PieceCounts(Mapping[bytes, int]):
 
         Raises:
             FormatError: a file does not contain piece counts, or is damaged.
-            TrainingError: a file was counted with other options than the first, or there are no files.
+            TrainingError: a file was counted with other options than the first, there are no files, or one of
+                several files of neighbours lacks the rare ones.
             OverflowError: a piece occurs more than 2**63 - 1 times.
             ValueError: min_count or max_memory_bytes is below 1.
             OSError: a file cannot be read or written.

@@ -210,7 +210,10 @@ def _count_cut_runs(
 
 
 def _kept(words: Vocabulary, neighbours: NeighbourCounts, start: BaseVocabulary) -> list[int]:
-    """List the ids that stay, in order: all ids of a base, else the bytes and the tokens used in the second stage.
+    """List the ids that stay, in order.
+
+    With a base, these are the ids of its ordinary tokens; else the bytes, the tokens used in the second stage, and
+    the tokens of which these are made.
 
     A merge of the first stage that no text of the second stage uses is left out, as in SuperBPE.
     """

@@ -27,7 +27,8 @@ class Superwords:
 
     Args:
         start: int, float or None – number of ids before the first superword, without special tokens; a number
-            below 1 is a fraction of vocab_size. None: 0.9 of vocab_size, or with base= all ids of the base.
+            below 1 is a fraction of vocab_size without special tokens. None: 0.9, or with base= all ids of the
+            base.
         pattern: str, list of str or None – the split pattern of the second stage. Default: "superbpe_lines", the
             pattern of SuperBPE's script: groups of three digits, and punctuation, are separate pieces; all else is
             one piece.
@@ -87,7 +88,7 @@ class Superwords:
 def n_first_ids(superwords: Superwords, vocab_size: int, n_special: int) -> int:
     """Return the number of ids at the end of the first stage, including special tokens.
 
-    Raises TrainingError if no id is left for a superword.
+    Raises TrainingError if the bytes do not fit into the first stage, or no id is left for a superword.
     """
     start = 0.9 if superwords.start is None else superwords.start
     n_first = int(start * (vocab_size - n_special)) if start < 1 else int(start)

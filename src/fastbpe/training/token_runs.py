@@ -125,7 +125,8 @@ def _facts(neighbours: PieceCounts) -> str:
 def _level_of(neighbours: PieceCounts, name: str, superwords: Superwords) -> int:
     """Return the lowest count of neighbours.
 
-    Raises TrainingError unless they were counted for the runs called `name`, with the pattern of `superwords`.
+    Raises TrainingError if all were pruned, or if they were not counted for the runs called `name` with the
+        pattern of `superwords`.
     """
     if neighbours.runs_of != name + NEIGHBOURS or neighbours.pattern != superwords.pattern:
         raise TrainingError(

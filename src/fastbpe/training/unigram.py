@@ -235,7 +235,7 @@ def _learn_pieces(
         options: the options in _READ.
         n_free: maximum number of pieces to return. All characters are pieces, even if there are more.
         n_wanted: number of pieces at which pruning ends.
-        n_seeds: number of seed strings.
+        n_seeds: maximum number of seed strings.
         more: characters that are pieces even if no sentence has them.
         seeds_file: path of a file with the seed strings; "": they come from the sentences.
         n_threads: number of threads.
@@ -296,9 +296,11 @@ def _seeds(
 ) -> tuple[list[bytes], list[float]]:
     """Find the pieces for the start: all characters, then strings.
 
+    With seeds_file, characters and strings are sorted together, the heaviest first.
+
     run: function that distributes the search, which has about n_parts parts.
 
-    Returns them with the logarithms of their relative frequencies.
+    Returns them with the logarithms of their shares of all weights; a weight is count times length.
     """
     characters = _sorted((chr(c).encode(), n) for c, n in counts.items())
     pieces, scores = [piece for piece, _ in characters], [float32(n) for _, n in characters]

@@ -52,7 +52,8 @@ def count_words_of(
     Raises:
         OptionError: an option does not apply to counting, or would change the base.
         SpecError: an option has an invalid value.
-        TrainingError: the base has another mode, or counts would not be enough for the unigram model.
+        TrainingError: the base cannot be extended in this mode, counts would not be enough for the unigram model,
+            or the source is counted already.
     """
     check_counting_names(keywords, mode)
     values = with_format_of(source, keywords)
@@ -126,7 +127,8 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
 def code_point_base(base: Tokenizer) -> CodePointBase:
     """Return the base of a run.
 
-    Raises TrainingError for a tokenizer of another mode, TypeError for other objects.
+    Raises TrainingError for a tokenizer of another mode or with rules that training lacks, TypeError for other
+        objects.
     """
     check_mode(base, "codepoint")
     return CodePointBase(base)

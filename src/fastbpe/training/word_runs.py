@@ -96,7 +96,7 @@ def count_runs(source: Source, words: Tokenizer, reading: ReadingOptions, report
 
 
 def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
-    """Cut runs that were counted whole between neighbours that occur together fewer than `least` times.
+    """Cut counted runs between neighbours that occur together fewer than `least` times.
 
     n_ids: one more than the greatest id.
     """
@@ -108,7 +108,7 @@ def runs_of_sum(runs: PieceCounts, n_ids: int, least: int) -> Sequences:
 
 
 def neighbours_in(runs: PieceCounts, n_ids: int) -> NeighbourCounts:
-    """Count the neighbours in runs that were counted whole. n_ids: one more than the greatest id."""
+    """Count the neighbours in counted runs, or in counted pairs. n_ids: one more than the greatest id."""
     found = NeighbourCounts(n_ids, runs.n_bytes)
     cut_runs(table_of(runs), PieceCounter(Splitter()), found, _NEVER)
     return found

@@ -13,7 +13,7 @@ IS_INSTALLED = all(
 
 
 def _need_transformers(*args: object, **options: object) -> NoReturn:
-    """Raise ImportError: transformers is not installed."""
+    """Raise ImportError: transformers or tokenizers is not installed."""
     raise ImportError("fastbpe.transformers needs transformers: pip install transformers")
 
 

@@ -93,7 +93,10 @@ def unknown_interface() -> str | None:
 
 
 def why_not(tokenizer: Any) -> str | None:
-    """Return why a tokenizer cannot be accelerated: transformers, its class or its model type; None if it can."""
+    """Return why a tokenizer cannot be accelerated; None if it can.
+
+    Looks only at transformers, and at the tokenizer's class, backend and type of model.
+    """
     reason = unknown_interface()
     if reason is not None:
         return reason

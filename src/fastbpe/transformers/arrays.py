@@ -84,7 +84,10 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
 
 
 def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: bool) -> tuple[Any, Any, Any]:
-    """Encode the part of each text that truncation keeps; return ids, spans or None, and the end of each text."""
+    """Encode at least the part of each text that truncation keeps.
+
+    Returns the ids of all texts, their spans or None, and where each text's ids end, after a 0.
+    """
     special: dict[str, Any] = {"disallowed_special": ()} if plan.splits_special else {"allowed_special": "all"}
 
     def encode(texts: Sequence[str]) -> tuple[Any, Any, Any]:

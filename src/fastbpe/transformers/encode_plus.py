@@ -87,7 +87,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
         A BatchEncoding.
 
     Raises:
-        HandOver: the original must handle the call. Its settings are restored.
+        HandOver: the original must handle the call.
     """
     given = options
     if _SANITIZE in options:
@@ -148,7 +148,7 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 
 @contextmanager
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
-    """Keep the facts of a call of the tokenizer itself, unless it may pad, or warn in each call.
+    """Keep the facts of a call of the tokenizer itself, if all its options are in _DERIVED and it does not pad.
 
     transformers derives more options from those of the call and from two attributes: the facts include these.
     """

@@ -1,4 +1,4 @@
-"""Encodings of a batch, which the original tokenizer computes when a program first reads them."""
+"""Encodings of a batch, which a copy of the original tokenizer computes when a program first needs them."""
 
 from __future__ import annotations
 

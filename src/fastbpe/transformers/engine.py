@@ -94,7 +94,7 @@ class Engine:
         waits: no tables have been built yet, because the calls so far were few and short.
         reason: why fastbpe does not support the tokenizer; None if it does.
         n_changes: list of one int: number of changes of the original so far.
-        texts: text of an id in a stream, by (skip_special_tokens, id); see `decode_stream`.
+        texts: skip_special_tokens → id → text of the id in a stream; see `decode_stream`.
         calls: number of calls by (operation, reason); the reason is "" if fastbpe handled the call.
         settings_lock: all threads share the truncation and padding of the original. A call holds this lock from
             setting them until it has read them or the original has returned, so no other call's settings apply.
@@ -145,7 +145,10 @@ class Engine:
         return Engine, (None,)
 
     def ready(self) -> Tokenizer | None:
-        """Return fastbpe's tokenizer for the original's present state; None if fastbpe does not support it."""
+        """Return fastbpe's tokenizer for the original's present state.
+
+        Returns None if fastbpe does not support it, or if another thread is changing it.
+        """
         self.waits = False
         now = EPOCH[0]
         if now is not self._ready_at:
@@ -183,7 +186,7 @@ class Engine:
         return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
-        """Return the frame that the post-processor puts around texts; None if the frame is not fixed.
+        """Return the frame that the post-processor puts around texts; None if it is not fixed or unknown.
 
         pair, add_special_tokens: as in `find_frame`.
         """
@@ -224,7 +227,7 @@ class Engine:
         return is_usual or (add_special_tokens and b'"TemplateProcessing"' not in (self._read_post() or b""))
 
     def with_offsets(self) -> Tokenizer | None:
-        """Return a tokenizer whose offsets follow the present post-processor of the original."""
+        """Return a tokenizer whose offsets follow the original's present post-processor; None as in `ready`."""
         if self.ready() is not None and self._read_post() != self._built_post:
             with self._lock:
                 self._make()
@@ -385,7 +388,7 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
         add_special_tokens: as in its `encode`.
 
     Returns:
-        None where `frame_of` returns None, and if `num_special_tokens_to_add` differs from the ids of the frame.
+        The frame; None where `frame_of` returns None, or if `num_special_tokens_to_add` is not its number of ids.
     """
     model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
     bare: Any = tokenizers.Tokenizer(model)

@@ -39,7 +39,8 @@ class Call(NamedTuple):
     def encode(self) -> list[Any]:
         """Encode the batch with the copy.
 
-        Raises BackendPanic if tokenizers panics: the ids of the call have already been returned.
+        Raises BackendPanic if tokenizers panics, because the ids of the call have already been returned, and
+            ValueError as `Twin.get` does.
         """
         plan = self.plan
         with _lock, as_errors():

@@ -24,8 +24,9 @@ def patch(*, existing: bool = False) -> None:
     """Accelerate every tokenizer that transformers loads or creates from now on, as `accelerate` does.
 
     This also replaces `tokenizers.decoders.DecodeStream` by a faster class with the same results, even in modules
-    that have already imported it. Calling `patch` again changes nothing. If fastbpe does not support the installed
-    version of transformers, no tokenizer is changed; the logger "fastbpe.transformers" emits a warning.
+    that have already imported it. Calling `patch` again only has the effect of `existing`. If fastbpe does not
+    support the installed version of transformers, no tokenizer is changed; the logger "fastbpe.transformers" emits
+    a warning.
 
     The backend handles a tokenizer's first three short calls: fastbpe builds its tables for the fourth call, or
     for a call with more than 10,000 characters. `accelerate` builds them at once.
@@ -61,7 +62,7 @@ def patch(*, existing: bool = False) -> None:
 
 
 def unpatch() -> None:
-    """Undo `patch`, and restore the tokenizers that it accelerated. Those passed to `accelerate` stay accelerated.
+    """Undo `patch`, and restore the tokenizers that it accelerated, but not those that only `accelerate` changed.
 
     >>> unpatch()
     """

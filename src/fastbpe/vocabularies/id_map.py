@@ -38,7 +38,9 @@ class IdMap:
             leave out ids; a sequence has an entry for each new id: for a kept id, its old id. None: no ids.
 
     Raises:
-        ValueError: an id is out of range, or two new ids have the same old id.
+        ValueError: an id or n_old is out of range, two new ids have the same old id, or init_from does not fit
+            new_to_old.
+        TypeError: a number is not an integer.
 
     >>> import fastbpe
     >>> id_map = fastbpe.IdMap(3, [0, 2, -1], {2: [0, 1]})
@@ -131,7 +133,8 @@ class IdMap:
             An array of shape (n_new, …) and the same type. The matrix does not change.
 
         Raises:
-            ValueError: the matrix has the wrong number of rows, so it belongs to another vocabulary.
+            ValueError: the matrix has the wrong number of rows, so it belongs to another vocabulary; or a new row
+                needs the mean of all old rows, and there are none.
             TypeError: matrix is not an array of numbers.
 
         >>> import numpy
@@ -200,7 +203,8 @@ class IdMap:
             other: IdMap – the second change; its old vocabulary is the new one of this map.
 
         Raises:
-            ValueError: the new vocabulary of this map is not the old vocabulary of the other.
+            ValueError: the new vocabulary of this map has another size than the old vocabulary of the other.
+            TypeError: other is not an IdMap.
 
         >>> first, second = IdMap(2, [0, 1, -1], {2: [0, 1]}), IdMap(3, [2, 1, -1], {2: [2, 2]})
         >>> both = first.then(second)
@@ -343,7 +347,9 @@ def _starts(
     """Return the old ids from which the rows of new ids start; new ids without any are left out.
 
     Raises:
-        ValueError: an id is out of range, or a kept id starts from an id other than its old one.
+        ValueError: an id is out of range, a kept id starts from an id other than its old one, or a sequence has
+            the wrong length.
+        TypeError: an id is not an integer.
     """
     if init_from is None:
         return {}

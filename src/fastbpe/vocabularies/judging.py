@@ -19,7 +19,7 @@ def renyi_efficiency(counts: Iterable[int], vocab_size: int) -> float | None:
         vocab_size: number of tokens of the vocabulary.
 
     Returns:
-        The efficiency; None if there are no tokens, or the vocabulary has only one.
+        The efficiency; None if the texts have no tokens, or the vocabulary has fewer than two.
 
     >>> renyi_efficiency([5, 5, 5, 5], 4)
     1.0
@@ -43,7 +43,7 @@ def gini(costs: Sequence[float]) -> float | None:
         costs: cost of each language.
 
     Returns:
-        The coefficient; None if there are no costs.
+        The coefficient; None if there are no costs, or all are 0.
 
     >>> gini([2.0, 2.0]), gini([1.0, 3.0])
     (0.0, 0.25)

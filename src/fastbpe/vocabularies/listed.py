@@ -63,9 +63,10 @@ class ListedMerges:
         return [part for part in parts if part], last
 
     def remake(self, tokens: Iterable[bytes]) -> dict[bytes, Pair]:
-        """Append a merge for each token that merging leaves in two parts; return a map from those tokens to pairs.
+        """Append a merge for each token that merging leaves in two parts.
 
-        Shorter tokens come first, because longer ones may be made from them.
+        Returns the last pair of each token that merging now makes. Shorter tokens come first, because longer ones
+        may be made from them.
         """
         made: dict[bytes, Pair] = {}
         for token in sorted(tokens, key=len):

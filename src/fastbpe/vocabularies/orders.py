@@ -11,7 +11,7 @@ Levels = list[list[T]]  # the best first; the members of a level are equal
 
 
 def longest_rising(numbers: Sequence[int], *, strictly: bool) -> list[int]:
-    """Return the positions of a longest rising subsequence.
+    """Return the positions of a longest rising subsequence; unless `strictly`, equal numbers count as rising.
 
     >>> longest_rising([3, 1, 2, 5, 4], strictly=True)
     [1, 2, 4]

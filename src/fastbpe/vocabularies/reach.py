@@ -26,9 +26,9 @@ A token with such a text is *producible*: the text was encoded, and its ids cont
   byte and without a piece; an id for unknown characters needs such a character, and that no ids stand for bytes.
 
 If neither a text nor a proof was found, the token is *undecided*. The proofs about pieces (Splitter, Neighbours)
-need to know the pieces: if a vocabulary lacks some of the bytes of UTF-8, or if text is split by steps that no
-pattern expresses, tokens are undecided unless a text is found. Look-arounds, which `piece_language` ignores, and
-the limits of the search may also leave tokens undecided.
+need to know the pieces: they are not used if a vocabulary lacks some of the bytes of UTF-8, or if text is split by
+steps that no pattern expresses. Look-arounds, which `piece_language` ignores, and the limits of the search may
+also leave tokens undecided.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ def _judge_names(tokenizer: Described, material: Material, reach: Reach) -> None
 
 
 def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> None:
-    """Judge all tokens except names of a character-level vocabulary.
+    """Judge the tokens of a character-level vocabulary, except names.
 
-    Only the proof by merges is used, because the steps of a tokenizer.json may change a text in any way.
+    Only the proofs by merges and by bytes are used, because the steps of a tokenizer.json may change a text in any
+    way.
     """
     trial = Trial(tokenizer, reach)
     kinds = material.kinds
@@ -108,7 +109,11 @@ def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> No
 
 
 def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[str]:
-    """List texts that may produce the token: its decoded text, and its spelling without marks of word ends."""
+    """List texts that may produce the token: its decoded text, and its spelling with and without marks.
+
+    If the spelling is in characters that stand for bytes, these bytes also are a text. Texts with U+2581 are also
+    listed with spaces instead.
+    """
     token = material.tokens[token_id]
     surface = surface_of(tokenizer, token_id)
     bare = token.removeprefix(material.prefix)

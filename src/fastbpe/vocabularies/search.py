@@ -79,6 +79,7 @@ def search_tokens(
     Raises:
         ValueError: the regex is invalid; no token has the script; the order is unknown, or needs a corpus.
         TypeError: tokenizer is not a Tokenizer.
+        FileNotFoundError, FormatError, TypeError, ValueError: the corpus cannot be read, as in `train`.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)

@@ -81,7 +81,7 @@ def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:
 
 
 def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
-    """Find the special and added tokens in a text, and count its tokens with and without them."""
+    """Find the special and added tokens in a text; if it has any, count its tokens with and without them."""
     ids = tokenizer.encode_to_numpy(text, allowed_special="all")
     special = tokenizer.special_tokens
     added = {token.content: token.id for token in tokenizer.added_tokens if not token.special}
@@ -93,11 +93,11 @@ def _trust(tokenizer: Tokenizer, text: str) -> dict[str, Any]:
 
 
 def _found(ids: npt.NDArray[np.uint32], named: dict[str, int]) -> list[dict[str, Any]]:
-    """Count how often each of some tokens occurs in a text.
+    """Count how often tokens occur in a text: the first MAX_NAMED that do, by id.
 
     Args:
         ids: ids of the text.
-        named: names and ids of the tokens.
+        named: names and ids of the tokens to look for.
     """
     names = {token_id: name for name, token_id in named.items()}
     some = ids[np.isin(ids, [*names])] if names else ids[:0]

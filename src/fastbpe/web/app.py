@@ -1,7 +1,7 @@
 """Application of the page: its files, and the endpoints that it calls.
 
 Files are read from the package once, when the application is created; no request contains a path. Requests to the
-endpoints have a text or JSON as their body, and change only the shelf of tokenizers.
+endpoints have a text, JSON, a tokenizer's file or nothing as their body, and change only the shelf of tokenizers.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _Questions:
         self._turn = Semaphore(1)  # held while a large text is encoded
 
     async def page(self, request: Request) -> Response:
-        """Send the page a description of its features."""
+        """Send the page a description of its tokenizers and features."""
         return JSONResponse(
             {
                 "tokenizers": [entry.as_dict() for entry in self._shelf.entries()],

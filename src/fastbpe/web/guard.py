@@ -1,4 +1,4 @@
-"""Guard: refuses requests from other sites, for other hosts or with large bodies, and sets headers of responses.
+"""Guard: refuses requests from other sites, or with a wrong host, method or size, and sets headers of responses.
 
 A page of another site can make a browser send requests to a local server, but it cannot set three headers. Host
 is the address that the browser used, which reveals DNS rebinding; Origin and Sec-Fetch-Site tell which page sent
@@ -48,8 +48,8 @@ HEADERS = {
 class Guard:
     """ASGI middleware that refuses requests of other web sites.
 
-    It refuses a wrong Host header, the Origin or Sec-Fetch-Site of another site (except for a link to the page),
-    and bodies that are too large.
+    It refuses a wrong Host header, the Origin of another site and (except for a link to the page) its
+    Sec-Fetch-Site, methods outside METHODS, websockets, and bodies that are too large.
 
     Args:
         app: the application.

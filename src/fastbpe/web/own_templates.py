@@ -61,8 +61,8 @@ def find_template(path: str | os.PathLike[str]) -> OwnTemplate | None:
         path: the folder or the file.
 
     Returns:
-        The text of chat_template.jinja, else `chat_template` of tokenizer_config.json (of several the one named
-        "default"); None if there is neither.
+        The template in chat_template.jinja, else `chat_template` of tokenizer_config.json (of several, the one
+        named "default"); None if there is no such template.
 
     Raises:
         FormatError: one of the files is damaged or too large.

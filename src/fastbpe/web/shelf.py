@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     name: str – its name.
     tokenizer: Tokenizer – the tokenizer.
     is_trained: bool – whether it was trained on the page.
-    own_template: OwnTemplate | None – chat template of the model.
+    own_template: OwnTemplate | None – chat template of the model; None: not given.
     is_added: bool – whether it was added on the page.
     for_chats: Tokenizer – the tokenizer with the chat markers that its published file lacks.
     """
