@@ -24,7 +24,7 @@ class WordPieceTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative or too large.
     """
 
     trains = "WordPiece"
@@ -109,7 +109,7 @@ class WordLevelTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative or too large.
     """
 
     trains = "WordLevel"
@@ -159,7 +159,7 @@ class UnigramTrainer(Trainer):
         ignored: other arguments have no effect, and cause a warning.
 
     Raises:
-        TypeError, OverflowError: an argument has the wrong type, or a number is negative.
+        TypeError, OverflowError: an argument has the wrong type, or a number is negative or too large.
     """
 
     trains = "Unigram"

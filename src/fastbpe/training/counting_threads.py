@@ -1,8 +1,8 @@
 """Threads that count the text of a source in batches, each into a separate table.
 
-The calling thread divides the source into batches and puts them into a queue; between two batches it also counts.
+The calling thread divides the source into batches and puts them into a queue; if that is long, it also counts.
 A block of a long file is a batch, and the thread that counts it reads it.
-`piece_counting` counts pieces in this way, `codepoint_counting` counts words.
+`document_counting` counts pieces and runs in this way, `codepoint_counting` counts words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counting of the pieces of a source: `count_pieces`, the first half of byte-mode training."""
+"""Counting of the pieces of a source: `count_pieces`, the first half of `train`."""
 
 from __future__ import annotations
 

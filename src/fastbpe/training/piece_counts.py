@@ -47,6 +47,8 @@ class PieceCounts(Mapping[bytes, int]):
         TypeError: a piece is not bytes or str, or a count is not an integer.
         ValueError: a count is negative.
         OverflowError: a count is above 2**63 - 1.
+        PatternError: the pattern is a misspelled name.
+        SpecialTokenError: a special token is empty, given twice, or a single byte.
 
     >>> import fastbpe
     >>> counts = fastbpe.PieceCounts({"low": 5, " lower": 2}) + fastbpe.PieceCounts({"low": 1})

@@ -105,7 +105,7 @@ def learn_unigram(
     Args:
         sentences: the text.
         options: options of training; model_type is "unigram".
-        reading: only num_threads and max_memory_bytes are used, because the sentences are already open.
+        reading: only num_threads and max_memory_bytes are used.
         reporter: gets the phases "counting" and "learning".
 
     Raises:

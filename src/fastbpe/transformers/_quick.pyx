@@ -207,7 +207,7 @@ cdef list padded(list column, pad, Py_ssize_t n_pads, is_left):
 
 
 cdef ready_engine(hf, cls):
-    """Return the engine of a tokenizer; None if it waits, or `_encode_plus` is overridden."""
+    """Return the engine of a tokenizer; None if it waits, or if `_encode_plus` may be overridden."""
     cdef dict fields = hf.__dict__
     if type(hf) is not cls or "_encode_plus" in fields:
         return None
@@ -232,7 +232,7 @@ cdef list ids_of(hf, tuple found, str text):
 
 
 cdef list rows_of(hf, tuple found, list texts):
-    """Encode a list of texts, as `ids_of` does."""
+    """Encode a list of texts, as `ids_of` does. Returns None for an empty list, too."""
     cdef list rows
     if not texts or not are_texts(texts):
         return None

@@ -283,7 +283,7 @@ def vocabulary_report(
 
 
 def _surfaces(tokenizer: Described, material: Material) -> list[bytes]:
-    """Return the bytes that each character-level token adds to a text, without the mark for the end of a word."""
+    """Return the bytes that each character-level token adds to a text, without a mark or space at a word's end."""
     surfaces = []
     for i, (kind, token) in enumerate(zip(material.kinds, material.tokens, strict=True)):
         surface = surface_of(tokenizer, i) if kind in (Kind.TEXT, Kind.BYTE) else token
