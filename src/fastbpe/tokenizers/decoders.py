@@ -168,7 +168,7 @@ class Metaspace(Decoder):
 
     replacement = field("replacement", "Character that represents a space.", character)
     prepend_scheme = field(
-        "prepend_scheme", "Unless it is never, the first token loses its leading spaces.", scheme
+        "prepend_scheme", "Unless it is never, the first token loses its replacement characters.", scheme
     )
     split = field("split", "Has no effect here.")
 

@@ -80,7 +80,8 @@ cdef class SortedTokens:
     def __init__(self, Vocabulary vocabulary not None, *, ids=None):
         self._vocabulary = vocabulary
         tokens = vocabulary.tokens()
-        self._order = array("I", sorted(filter(tokens.__getitem__, ids or range(len(tokens))), key=tokens.__getitem__))
+        ids = range(len(tokens)) if ids is None else ids
+        self._order = array("I", sorted(filter(tokens.__getitem__, ids), key=tokens.__getitem__))
         self._sorted = self._order
 
     def beginning_with(self, bytes prefix not None):
