@@ -44,7 +44,7 @@ cdef struct Paths:
 
 cdef struct Hypothesis:
     # A path to the end of the text
-    int32_t node  # its first node; BEGINNING, or the end
+    int32_t node  # its first node; BEGINNING or END
     int32_t behind  # the hypothesis without that node
     float total  # sum of its scores
     bint is_kept  # used while the agenda shrinks

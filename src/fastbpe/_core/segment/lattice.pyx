@@ -1,7 +1,7 @@
 """Lattice of all tokens in a text: its best paths, and random ones, as sentencepiece finds them.
 
-The best path is computed differently than in best_path: the total of a node is its score plus the best total
-before it, so rounding may choose another path.
+The best path is computed differently than in best_path: a node's score is added to each total before it, and only
+then are the totals compared, so rounding may choose another path.
 
 The n best paths come from an A* search from the end: a hypothesis is a path to the end of the text, and its
 priority is the best total of any whole path that ends with it, which Viterbi's algorithm has computed. Equal
@@ -185,7 +185,12 @@ cdef float find_best(Lattice* lattice, int32_t* last) noexcept nogil:
 
 
 cdef inline int32_t _best_before(const Lattice* lattice, size_t at, float score, float* best) noexcept nogil:
-    """Return the node with the best total plus `score`, among those that end at a position; on ties, the first."""
+    """Find the node that ends at a position with the best total plus `score`; on ties, the first.
+
+    best: receives that sum.
+
+    Returns BEGINNING for position 0.
+    """
     cdef int32_t found = BEGINNING
     cdef uint32_t i, node
     cdef float total
@@ -377,6 +382,8 @@ cdef int sample_path(const Lattice* lattice, float alpha, uint64_t* state, Paths
     """Add a random path, with a probability proportional to exp(alpha times its total).
 
     state: state of the random numbers; updated.
+
+    Requires: lattice_link().
     """
     # By position: log of the sum of exp(alpha times total) over the paths to it.
     cdef double* sums = <double*> malloc((lattice.n + 1) * sizeof(double))

@@ -121,7 +121,8 @@ cdef class Trie:
     """Trie of tokens by their bytes.
 
     token_bytes, token_ends: the tokens, in the form that a Vocabulary accepts.
-    ids: uint32 array, the id of each token; NONE leaves it out. Of equal tokens the last one counts.
+    ids: uint32 array, the id of each token; NONE leaves it out. Empty tokens are left out; of equal ones the last
+        counts.
     scores: float array, the score of each token.
 
     >>> from array import array
@@ -171,7 +172,7 @@ cdef class Trie:
         free(self.units)
 
     cdef int _build(self, const Key* keys, size_t n) except -1 nogil:
-        """Make the nodes of sorted keys. A node gets the id of its last key, but not its score."""
+        """Make the nodes of sorted keys. Instead of its id and score, a node gets the index of its last token."""
         cdef Builder builder
         cdef Job job
         memset(&builder, 0, sizeof(builder))
@@ -245,7 +246,8 @@ cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except
 
 
 cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) except? 0 nogil:
-    """Find a base for which the units of all these bytes are free, in the oldest open block that has one."""
+    """Find a base for which the units of all these bytes are free: in the oldest open block with one, or a new block.
+    """
     cdef uint32_t block = <uint32_t> (builder.n_units // BLOCK), i, unit
     cdef const uint64_t* free_units
     if block > OPEN_BLOCKS:
@@ -299,7 +301,7 @@ cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* byte
 
 
 cdef int _add_block(Builder* builder) except -1 nogil:
-    """Add a block of free units, which closes the oldest open block."""
+    """Add a block of free units; if OPEN_BLOCKS blocks are open, this closes the oldest."""
     cdef size_t first = builder.n_units, n = first + BLOCK, i
     if n > MAX_UNITS:
         with gil:

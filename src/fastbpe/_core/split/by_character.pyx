@@ -64,7 +64,7 @@ cdef class ByScript(Splitter):
         self._rows = <const uint8_t*> PyBytes_AS_STRING(rows)
 
     def quiet_bytes(self):
-        """Return a bool per byte: whether it is an ASCII letter, if all of these have the same script."""
+        """Return a bool per byte: whether it is an ASCII letter, as all of these have the same script."""
         return bytes([byte < 128 and chr(byte).isalpha() for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
@@ -92,7 +92,7 @@ cdef class ByText(Splitter):
 
     text: bytes – UTF-8, not empty.
     how: "matches": each match is a piece, and all other text is a gap; "begins": a piece begins at each match;
-        "runs": a piece begins at each match that does not follow another.
+        "runs": a piece begins at each match that is not directly after another.
     """
 
     cdef bytes _owner

@@ -6,8 +6,8 @@ run as one more step for every four bytes. The numbers of steps and frames are l
 error instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that
 have failed, and never enters one twice. Without this, (a+|b)+c takes 2**n steps.
 
-These made splitting English with the cl100k pattern (`benchmarks/compare.py split`) faster: writing ends in place
-and counting steps in a register, instead of adding ends by a call; SPAN and OPTION as operations separate from
+These made splitting English with the cl100k pattern (`benchmarks/compare.py split`) faster: writing ends in
+place instead of adding them by a call; counting steps in a register; SPAN and OPTION as operations separate from
 RUN. One loop for characters of all lengths in `members_end` made multilingual text faster.
 """
 
@@ -59,7 +59,7 @@ cdef enum:
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
 cdef const size_t MAX_FRAMES = 1 << 22  # limit on frames: 96 MB
 # A call of split() may take BASE_STEPS, plus STEPS_PER_BYTE for each remaining byte: about a microsecond per byte.
-# It returns early only if it took less than a quarter of that for the bytes that it split. So a multiple of the
+# It returns early only if it took at most a quarter of that for the bytes that it split. So a multiple of the
 # text's length also bounds the total of all calls. Tokenizer patterns take about 2 steps per byte.
 cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
@@ -344,7 +344,7 @@ cdef class Engine(Splitter):
     ) noexcept nogil:
         """Shorten a greedy run by one character, or by more until the next byte can begin the rest of the pattern.
 
-        Returns False and pops the frame if the run cannot be shorter.
+        Returns False if the run cannot be shorter. Pops the frame once no shorter run is left to try.
         """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
@@ -367,7 +367,7 @@ cdef class Engine(Splitter):
     ) noexcept nogil:
         """Lengthen a lazy run by one character, or by more until the next byte can begin the rest of the pattern.
 
-        Returns False and pops the frame if the run cannot be longer.
+        Returns False if the run cannot be longer. Pops the frame once no longer run is left to try.
         """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at

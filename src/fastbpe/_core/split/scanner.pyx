@@ -1,4 +1,4 @@
-"""Splitters for known patterns and for code-point vocabularies: 64 bytes at a time with SIMD, without the GIL."""
+"""Splitters for known patterns, code-point vocabularies and character sets, with SIMD and without the GIL."""
 
 import os
 
@@ -202,7 +202,8 @@ cdef class RunScanner(VectorScanner):
         free(self._pages)
 
     cdef Py_ssize_t _number_pages(self, list sets) except -1:
-        """Assign a page to each block of code points. Blocks inside one range share a page; so do empty blocks.
+        """Assign a page to each block of code points. Blocks that ranges of one set fill share a page; so do empty
+        blocks.
 
         Returns the number of pages. Page 0 is empty.
         """

@@ -92,7 +92,7 @@ cdef class Splitter:
         return b"\1" * 256 if type(self) is Splitter else None
 
     def by_neighbours(self):
-        """Tell whether the two characters around a position alone decide if a piece ends there."""
+        """Tell whether the two characters around a position are known to decide alone if a piece ends there."""
         return False
 
     def ends(self, text):

@@ -184,7 +184,7 @@ cdef class Replaced(TextStep):
     """Step that replaces each match by the same text.
 
     splitter: Splitter – its pieces are the matches; the text between them is unmatched.
-    content: bytes – UTF-8 of the new text; its place is the last character of the match.
+    content: bytes – UTF-8 of the new text; its place is the last byte of the match.
     """
 
     def __cinit__(self, Splitter splitter not None, bytes content not None):
@@ -216,5 +216,5 @@ cdef class Replaced(TextStep):
             ends_free(&ends)
 
     cdef inline bint _is_same(self, const uint8_t* match, size_t n) noexcept nogil:
-        """Tell whether a match equals the new text and is one character; then it keeps its place."""
+        """Tell whether a match equals the new text and is one byte; then it keeps its place."""
         return n == 1 and self._n_content == 1 and match[0] == self._content[0]

@@ -1,1 +1,1 @@
-"""Texts as UTF-8, lines of JSON, special tokens in text, and safe cuts."""
+"""Texts as UTF-8, in batches, in lines of JSON or between separators; special tokens, GPT-2's table, safe cuts."""

@@ -18,5 +18,5 @@ cdef inline size_t border_of(uint32_t before, uint32_t behind) noexcept nogil:
 
 
 cdef inline size_t safe_cut_near(const Text* text, size_t start, size_t near) noexcept nogil:
-    """Return the last safe cut before a space or stop up to `near`, or else the next one; see safe_cut()."""
+    """Return the last safe cut before a space or stop up to `near`, or else the next, or else the length."""
     return safe_cut(text, start, near, text.n, BEFORE_SPACE_OR_STOP)

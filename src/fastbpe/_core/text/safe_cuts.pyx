@@ -18,7 +18,7 @@ Splitters after the scanner see the same pieces.
 
 Special tokens are different: many of them contain a safe cut, so search for them before cutting. The cuts of
 BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK comma or full stop. Hardly any
-special token contains one, so a text may be cut there before the search for special tokens.
+special token contains one; if none does (see SpecialMatcher.cuttable), a text may be cut there before the search.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
@@ -43,7 +43,7 @@ cdef extern from "simd/classes.h" nogil:
 
 
 cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil:
-    """Return the last cut in (start, near]; otherwise the first in (near, end); otherwise end.
+    """Return the last cut in (start, near]; otherwise the first in (near, end); otherwise, or if near ≥ end, end.
 
     text: a str as units, or bytes of UTF-8.
     start, near, end: in units.

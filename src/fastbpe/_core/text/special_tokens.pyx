@@ -238,7 +238,7 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint _find_inside(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
-        """Find the first token with FOUND_INSIDE inside a match, the longest of those that begin there.
+        """Find the first token with FOUND_INSIDE that begins inside a match; of several there, the longest.
 
         Ensures: on True, start, end, index and id of match are set; resume does not change.
         """
@@ -274,7 +274,7 @@ cdef class SpecialMatcher:
         return self._is_word_character(fb_char_within(data + before, match.start - before, &n_bytes))
 
     cdef bint _is_word_character(self, uint32_t character) noexcept nogil:
-        """Search the ranges of word characters by binary search."""
+        """Tell whether a range of word characters has a character, by binary search."""
         cdef size_t low = 0, high = self._n_words, middle
         while low < high:
             middle = (low + high) // 2

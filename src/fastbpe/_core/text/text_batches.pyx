@@ -32,8 +32,8 @@ cdef class TextBatches:
     cdef list next(self):
         """Return the next batch; None at the end.
 
-        An item that is not a text ends its batch, and only the following call raises its TypeError, so that errors
-        of earlier texts come first.
+        An item that is not a text ends its batch; the following call raises its TypeError, so that errors of
+        earlier texts come first. If it is the first item, this call raises it. The last batch may be empty.
         """
         cdef list out
         if self.texts is not None:

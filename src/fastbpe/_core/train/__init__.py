@@ -1,1 +1,1 @@
-"""Training: counting pieces or words, and learning merges from the counts."""
+"""Training: counting pieces or words, and learning merges or unigram models from the counts."""

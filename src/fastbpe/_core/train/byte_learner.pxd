@@ -17,7 +17,7 @@ cdef class Learner(MergeLearner):
     cdef list _shares  # negated counts of other merges
     cdef tuple _known_pair  # see known_pair
     cdef size_t _shared_ids  # number of ids of the base, the learned merges and the merges of _shares
-    cdef list _tokens  # bytes of each id if there is a base of bytes, otherwise None
+    cdef list _tokens  # bytes of each id with a base of bytes, limits or names, otherwise None
     cdef set _known  # the bytes of _tokens and of names that no merge may form
     cdef dict _ids_of_known  # `known`, if there are names
     cdef bytes _prefix

@@ -43,7 +43,8 @@ cdef class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: bytes – names that text always becomes before any merges: with a base of bytes, no merge forms one.
+    taken: bytes – names that text always becomes before any merges: with a base of bytes, or limits, no merge
+        forms one.
     names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may form
         a token of `known`.
     known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes the rank of its id,
@@ -227,8 +228,8 @@ cdef class Learner(MergeLearner):
     # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """Return the key that decides between equal counts: the ranks, or the cell of the first remaining
-        occurrence.
+        """Return the key that decides between equal counts: the left token's first bytes, the ranks of both tokens,
+        or the cell of the first remaining occurrence.
         """
         cdef Pair* pair = &self._state.pairs[index]
         if self._ties_bytes:
@@ -256,7 +257,10 @@ cdef class Learner(MergeLearner):
         return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_length
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Tell whether no token, of the base or learned, has the bytes that the pair would form."""
+        """Tell whether a pair may become an id, and record its bytes.
+
+        With a base of bytes, or limits, it may not form the bytes of a token or of a taken name.
+        """
         cdef Pair* it = &self._state.pairs[pair]
         if self._tokens is None:
             return True

@@ -38,7 +38,7 @@ cdef extern from *:
     """
     # Penalty of a character that is not a piece, below the lowest score
     const double PENALTY "FASTBPE_TOKENIZERS_PENALTY"
-    # Difference of logarithms from which the smaller one is ignored
+    # Difference of logarithms beyond which the smaller one is ignored
     const double NEGLIGIBLE "FASTBPE_TOKENIZERS_NEGLIGIBLE"
     # Lowest expected count of a piece that stays
     const double LEAST_COUNT "FASTBPE_TOKENIZERS_LEAST_COUNT"
@@ -211,7 +211,7 @@ cdef class DoubleUnigramLearner:
         return 0
 
     def maximize(self, array.array expected not None):
-        """Set the scores that explain the expected counts best; drop pieces that are expected less than 0.5 times.
+        """Set the scores from the expected counts; drop pieces that are expected less than 0.5 times.
 
         The scores are from a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
         """
@@ -277,6 +277,8 @@ cdef class DoubleUnigramLearner:
         self, array.array counts not None, list alternatives not None, *, size_t n_least, double shrinking_factor
     ):
         """Drop the pieces whose removal reduces the likelihood least.
+
+        A piece on no best path goes too, unless its text can become nothing else.
 
         counts: how often each piece is on the best paths, as doubles.
         alternatives: the results of `alternatives` for all pieces, in parts.

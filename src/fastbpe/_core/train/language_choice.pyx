@@ -90,7 +90,7 @@ cdef class LanguageChoice:
         return found
 
     cdef int _neediest(self) noexcept nogil:
-        """Return the first of the languages that need a merge most; NOBODY if all are exhausted or skipped."""
+        """Return the first of the languages that need a merge most; NOBODY if all are exhausted or passed over."""
         cdef int i, best = NOBODY
         cdef Language* language
         for i in range(self.n_languages):

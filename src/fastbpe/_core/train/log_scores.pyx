@@ -26,7 +26,7 @@ def log_scores(list counts not None, total):
 
 
 def log_probabilities(list scores not None):
-    """Return the logarithm of each score over the sum of all scores, in single precision."""
+    """Return the logarithm of each score over the sum of all scores, rounded to single precision."""
     cdef double sum = 0, log_sum
     cdef float score
     cdef list out = []

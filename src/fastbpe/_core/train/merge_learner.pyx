@@ -287,7 +287,7 @@ cdef class MergeLearner:
         return 0
 
     cdef int _offer(self, uint32_t pair) except -1 nogil:
-        """Queue a pair with its current count: in the heap, or in the bucket of the count."""
+        """Queue a pair with its current count, if that is at least _min_count: in the heap or the bucket of the count."""
         cdef int64_t count = self._state.counts[pair]
         if count < self._min_count:
             if not count:
@@ -338,7 +338,7 @@ cdef class MergeLearner:
         return top
 
     cdef uint32_t _take_best(self) except? 0xFFFFFFFF nogil:
-        """Take the best pair; return NONE if no pair is left."""
+        """Take the best pair; return NONE if no pair is left, or _is_new() has ended learning."""
         cdef QueuedPair top
         cdef uint32_t pair, following
         while True:

@@ -24,7 +24,7 @@ cdef extern from *:
     #define FASTBPE_CURVE_ERROR 1e-9
     """
     const float LOG2_E "FASTBPE_LOG2_E"  # slightly less than the logarithm of e to the base 2
-    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms from which the smaller one is ignored
+    const float NEGLIGIBLE "FASTBPE_NEGLIGIBLE"  # difference of logarithms beyond which the smaller one is ignored
     const double CURVE_ERROR "FASTBPE_CURVE_ERROR"  # upper bound of the error of a curve (see _fill_curves())
 
 cdef enum:

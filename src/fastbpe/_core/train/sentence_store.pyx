@@ -58,7 +58,7 @@ cdef class SentenceStore:
     """Normalized sentences in their order, with their counts.
 
     split_by_whitespace: a word begins at each U+2581; False: a sentence is a word.
-    treat_whitespace_as_suffix: a word ends at each U+2581 instead.
+    treat_whitespace_as_suffix: a word ends after each U+2581 instead.
     allow_whitespace_only_pieces: consecutive U+2581 stay together at the beginning, or end, of one word.
     """
 

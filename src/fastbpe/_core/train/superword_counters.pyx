@@ -75,7 +75,8 @@ cdef class WordRunCounter(RunCounter):
 
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    The other arguments are those of RunCounter. The splitter has no safe cuts, because runs cross them.
+    The other arguments are those of RunCounter. The splitter must have no safe cuts, because runs cross
+        them.
     """
 
     cdef readonly Vocabulary words
@@ -91,7 +92,7 @@ cdef class WordRunCounter(RunCounter):
         self._members = <const uint8_t*> PyBytes_AS_STRING(members)
 
     cdef int _count_between_tokens(self, const uint8_t* data, size_t n) except -1 nogil:
-        """Count the runs of a text, which no group of pieces divides."""
+        """Count the runs of a text, all its pieces at once: a run may be longer than a group of pieces."""
         cdef size_t at = 0
         self._ends.n = 0
         while at < n:
