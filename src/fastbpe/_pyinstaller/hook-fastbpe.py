@@ -16,7 +16,7 @@ def _is_needed(name: str) -> bool:
 
 
 def _imported_by_compiled_modules() -> list[str]:
-    """Import all compiled modules in a separate process, and return all modules that are imported there."""
+    """Import all compiled modules, and return all modules that this imported; to be run in a separate process."""
     import contextlib
     import importlib
     import sys

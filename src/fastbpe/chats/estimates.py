@@ -61,6 +61,9 @@ def estimate(
         messages: the messages, checked.
         tools: the tools, checked.
         count: function that counts the tokens of a text.
+
+    Raises:
+        ChatError: a content is not text, or a call or a tool does not have the form of the API.
     """
     n_tokens = PER_REPLY
     for number, message in enumerate(messages):

@@ -84,7 +84,7 @@ def count_chats(
         For each chat the number of tokens, or an error.
 
     Raises:
-        RenderingError: the template exceeds the limit on time.
+        RenderingError: a template takes too long, or its worker fails.
         ImportError: jinja2 is not installed.
     """
     counts: list[int | ChatError] = []
@@ -149,7 +149,7 @@ def _n_ids(tokenizer: Counting, text: str) -> int:
 def _choose(
     name: str | None, chat: Chat | None, template: str | None, *, has_tools: bool
 ) -> tuple[str | None, str | None]:
-    """Return the name of a built-in method, or the text of a template."""
+    """Return the name of a built-in method and None, or None and the text of a template."""
     own = chat.templates if chat else {}
     if template is None:
         if own:
@@ -190,7 +190,7 @@ def _render(text: str, variables: dict[str, Any]) -> str:
     """Render a template as transformers does.
 
     Raises:
-        ChatError: the template is invalid, refuses the messages, or renders too much text.
+        ChatError: the template is invalid, refuses the messages, renders too much text, or fails otherwise.
         ImportError: jinja2 is not installed.
     """
     try:

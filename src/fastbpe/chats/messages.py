@@ -39,7 +39,7 @@ def checked(messages: Any) -> list[dict[str, Any]]:
 
 
 def checked_tools(tools: Any) -> list[dict[str, Any]] | None:
-    """Return the tools as new dicts; None if `tools` is empty.
+    """Return the tools as new dicts; None if `tools` is None.
 
     Raises:
         ChatError: tools is not a list of dicts.

@@ -53,7 +53,7 @@ def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, *
 def limit(seconds: int, max_bytes: int) -> None:
     """Limit this process: seconds of processor time from now on, bytes of memory.
 
-    Windows has no such limits, and macOS refuses the limit of memory. A lower limit that is already set stays.
+    Windows has no such limits, and macOS refuses the limit of memory. With a lower hard limit, nothing changes.
     """
     try:
         import resource

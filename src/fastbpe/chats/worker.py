@@ -37,7 +37,7 @@ class Limits(NamedTuple):
 
 
 class RenderingError(ChatError):
-    """The worker ended before it had rendered all texts."""
+    """The worker could not start, or ended before it had rendered all texts."""
 
 
 def rendered(template: str, runs: Sequence[Mapping[str, Any]], limits: Limits) -> list[str | ChatError]:

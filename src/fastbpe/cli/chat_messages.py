@@ -47,7 +47,7 @@ def count(
         template: the template that it means; None: the model's own.
 
     Raises:
-        ChatError: the template takes too long; the error names the template.
+        ChatError: the template takes too long, or its worker fails; the error names the template or the model.
     """
     chats = [(request.messages, request.tools) for request in requests]
     try:

@@ -245,7 +245,7 @@ def _as_dict(differences: Differences) -> dict[str, Any]:
 
 
 def _parity(args: argparse.Namespace, models: list[Named]) -> int:
-    """Compare ids up to the first text that differs."""
+    """Compare ids up to the first text that differs, and print. Returns the exit status."""
     differences = Differences(models[0].tokenizer, models[1].tokenizer, by_ids=True)
     n_tokens = 0
     with Reporter(None).phase("comparing", None, unit=" texts") as phase:

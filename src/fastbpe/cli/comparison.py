@@ -26,7 +26,7 @@ class Text(NamedTuple):
     """A text on which tokenizers are compared.
 
     group: str – name of its group; the table has a row for each group and tokenizer.
-    where: str – its file, and its number in the file if that has several texts.
+    where: str – its file and, where needed, the numbers of the document and of the line in it.
     text: str or bytes – the text.
     """
 

@@ -157,7 +157,7 @@ def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool)
 
 
 def _count(models: list[Named], name: str, args: argparse.Namespace, phase: Phase) -> list[int]:
-    """Count the tokens of a file for each tokenizer. Reads it once per tokenizer, in parts that suit each."""
+    """Count the tokens of a file for each tokenizer. Reads a file, but not standard input, once per tokenizer."""
     if name == streams.STDIN and len(models) > 1:  # can be read only once: keep whole documents in memory
         counts = [0] * len(models)
         for text in documents.whole(name, args):

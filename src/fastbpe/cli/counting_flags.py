@@ -64,7 +64,7 @@ def code_point_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of --option and --special, under sentencepiece's names.
 
     Raises:
-        TrainingError: an option is given twice, or has a separate flag.
+        TrainingError: an option is given twice, or is an argument of `train` and so not for --option.
     """
     options: dict[str, Any] = {}
     for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):

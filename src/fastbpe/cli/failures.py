@@ -68,7 +68,7 @@ def describe(error: BaseException, args: argparse.Namespace | None = None) -> st
 
 
 def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
-    """Replace `name=value` (arguments of Python in an error) by options of the command.
+    """Replace `name=value` (arguments of Python in an error) by options of the command, and drop Python's advice.
 
     Options of sentencepiece's trainer become values of --option, in commands that have it. An argument without an
     option is not changed.

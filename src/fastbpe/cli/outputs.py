@@ -40,7 +40,7 @@ def refuse_existing(args: argparse.Namespace, *names: str) -> None:
 
     Raises:
         FileExistsError: one exists, and --force is not given.
-        OSError: the folder of one does not exist or cannot be written to.
+        OSError: one is a folder or a device, or its folder does not exist or cannot be written to.
     """
     for name in names:
         streams.check_output(name)

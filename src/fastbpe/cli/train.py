@@ -243,7 +243,11 @@ def _train_on_sequences(args: argparse.Namespace, base: Any) -> None:
 
 
 def _write(tokenizer: Tokenizer, output: str, format: Format) -> None:
-    """Write the tokenizer, and warn if its format does not store everything."""
+    """Write the tokenizer, and warn if its format does not store everything.
+
+    Raises:
+        FormatError: the format cannot store it; it was saved as .fbpe instead.
+    """
     try:
         tokenizer.export(output, format=format)
     except FormatError as error:
@@ -258,7 +262,7 @@ def _superwords_of(args: argparse.Namespace) -> Superwords | Literal["boundless"
     """Return the options for superwords; None: no superwords are learned.
 
     Raises:
-        TrainingError: an option of superwords is given without --superwords.
+        TrainingError: an option of superwords lacks --superwords, is not for its value, or is invalid.
     """
     names = ("pattern", "max_words", "forbid", "documents")
     given = {name: value for name in names if (value := getattr(args, f"superwords_{name}")) is not None}

@@ -159,7 +159,7 @@ def _texts(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[Document]
 
 
 def _print(args: argparse.Namespace, found: list[Found]) -> None:
-    """Print the tokens that a search found, and plot them."""
+    """Print the tokens that a search found, and plot them if --plot is given."""
     if args.plot is not None:
         _plot(args.plot, found, args.model)
     limit = args.limit if args.limit is not None else len(found) if args.json else _DEFAULT_LIMIT
@@ -199,7 +199,7 @@ def _table(found: list[Found]) -> list[str]:
 
 
 def _drawn(tree: MergeTree, color: str | None) -> str:
-    """Draw a tree: with rich on a terminal that shows colours, else as plain text."""
+    """Draw a tree: with rich if colours are wanted and it is installed, else as plain text."""
     if color != "always" and (color == "never" or not wants_colours(sys.stdout)):
         return str(tree)
     try:

@@ -48,7 +48,10 @@ class ReadAhead:
         return self._ahead
 
     def more(self) -> bytes:
-        """Read further ahead, to about twice as many bytes, and return all of them; at the end, the same bytes."""
+        """Read further ahead, and return all bytes read ahead; at the end, the same bytes.
+
+        Each call adds up to 4096 bytes, or up to as many as there are, if that is more.
+        """
         self._ahead += self._file.read(max(len(self._ahead), _MORE_BYTES))
         return self._ahead
 

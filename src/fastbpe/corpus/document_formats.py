@@ -1,7 +1,7 @@
 """Formats of files of documents, recognised by the file's name or else by its first bytes.
 
 An extension such as .txt, .jsonl or .parquet decides. Any other file is recognised by its first bytes after
-decompression: a parquet or Arrow file by its magic number, JSON lines by the first line. All else is text.
+decompression: a parquet or Arrow file by its magic number, JSON lines by the first two lines. All else is text.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ def table_of(head: bytes, tail: bytes) -> str:
 def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
     """Return the format of a stream whose name does not show it: "text" or "jsonl".
 
-    It is JSON Lines if the first line is an object with the field, or if the second line also begins an object. A
-    file with the extension .json is always JSON Lines.
+    It is JSON Lines if the first line is an object with the field, or if the second line also begins an object.
+    Of a first line longer than 1 MiB, only the beginning counts. A file with the extension .json is always JSON
+    Lines unless such a line does not begin an object.
 
     Args:
         file: the stream, at its beginning.

@@ -43,14 +43,14 @@ _RULES_VERSION = 1  # increased when the same inputs produce other outputs: then
 
 @dataclass(frozen=True)
 class FilesSummary:
-    """Result of `Tokenizer.encode_files`, `write_shard` and `merge_shards`.
+    """Result of calls that write files of ids, such as `Tokenizer.encode_files`, `write_shard` and `merge_shards`.
 
     Attributes:
         path: Path – the output.
         n_documents: int – documents in the output.
         n_ids: int – ids in the output.
-        n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed; 0 for
-            `merge_shards`, which encodes nothing.
+        n_bytes: int – bytes of UTF-8 that were encoded, including earlier runs that this one resumed; 4 for each
+            integer of a sequence. For `merge_shards`, the sum that the manifests of shards record.
         seconds: float – duration of this call.
         n_skipped: int – documents that on_error="skip" left out. In a damaged file, all documents from the damage
             on count as one.
@@ -274,7 +274,7 @@ def _valid_progress(
 def _reads_alike(progress: Mapping[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Tell whether all documents up to the progress are the same with other on_error and errors.
 
-    They are the same if no document was skipped and no byte can have been replaced.
+    They are the same if no document was skipped and no byte can have been replaced in another way.
     """
     return not progress.get("n_skipped") and before.get("errors") in ("strict", now["errors"])
 

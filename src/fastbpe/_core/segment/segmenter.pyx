@@ -246,7 +246,9 @@ cdef int _add_children(Builder* builder, const Key* keys, const Job* job) except
 
 
 cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) except? 0 nogil:
-    """Find a base for which the units of all these bytes are free: in the oldest open block with one, or a new block.
+    """Find a base for which the units of all these bytes are free.
+
+    It is in the oldest open block that has one, or else in a new block.
     """
     cdef uint32_t block = <uint32_t> (builder.n_units // BLOCK), i, unit
     cdef const uint64_t* free_units

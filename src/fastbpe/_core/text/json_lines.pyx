@@ -94,9 +94,9 @@ def texts_of_lines(bytes block not None, str field not None):
 
     texts: for each line, the string as UTF-8; None if the line is not plain.
     others: (index, bytes) of each line that is not plain. A line is not plain if it is blank; not JSON, or not an
-        object; lacks the field, or has something other than a string there; has half a surrogate pair there or in a
-        name of the outermost object, or such a name with escapes of more than 256 bytes; is nested more than 64
-        deep; has a number of more than 300 characters; or is in a block that is not UTF-8.
+        object; lacks the field, or has something other than a string there; has half a surrogate pair there, or in
+        a name of the outermost object, or has such a name with escapes of more than 256 bytes; is nested more than
+        64 deep; has a number of more than 300 characters; or is in a block that is not UTF-8.
 
     >>> texts_of_lines(b'{"text": "a\\\\u00e9"}\\n\\n{"text": "b"}', "text")
     ([b'a\\xc3\\xa9', None, b'b'], [(1, b'')])

@@ -228,8 +228,8 @@ cdef class Learner(MergeLearner):
     # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """Return the key that decides between equal counts: the left token's first bytes, the ranks of both tokens,
-        or the cell of the first remaining occurrence.
+        """Return the key that decides between equal counts: the left token's first bytes, both ranks, or the cell
+        of the first remaining occurrence.
         """
         cdef Pair* pair = &self._state.pairs[index]
         if self._ties_bytes:

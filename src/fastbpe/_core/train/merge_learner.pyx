@@ -287,7 +287,7 @@ cdef class MergeLearner:
         return 0
 
     cdef int _offer(self, uint32_t pair) except -1 nogil:
-        """Queue a pair with its current count, if that is at least _min_count: in the heap or the bucket of the count."""
+        """Queue a pair in the heap, or in the bucket of its current count; drop it if that is below _min_count."""
         cdef int64_t count = self._state.counts[pair]
         if count < self._min_count:
             if not count:

@@ -103,8 +103,8 @@ cdef class SeedFinder:
     def begin(self, PieceTable units not None, size_t n_parts):
         """Begin a chunk of text.
 
-        Returns at most about n_parts parts to call `search` for, each as (first, end): the suffixes whose first two bytes,
-        read as a number, are from first to end - 1.
+        Returns at most about n_parts parts to call `search` for, each as (first, end): the suffixes whose first
+        two bytes, read as a number, are from first to end - 1.
         """
         cdef size_t i, n, first = 0, least
         cdef list parts = []

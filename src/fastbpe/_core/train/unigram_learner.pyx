@@ -212,7 +212,7 @@ cdef class UnigramLearner:
             _work_free(&work)
 
     def maximize(self, expected not None):
-        """Set the scores that explain the expected counts best; drop pieces that are expected less than 0.5 times.
+        """Set the scores from the expected counts; drop pieces that are expected less than 0.5 times.
 
         The scores are from a variational Bayes estimate, which keeps fewer pieces (Liang and Klein 2007).
         """
@@ -280,6 +280,8 @@ cdef class UnigramLearner:
     def prune(self, counts not None, list alternatives not None, *, size_t n_least, float shrinking_factor):
         """Drop the pieces whose removal reduces the likelihood least.
 
+        A piece goes too if it is on no best path, or if its text becomes other pieces even now.
+
         counts: how often each piece is on the best paths, as floats.
         alternatives: the results of `alternatives` for all pieces, in parts.
         n_least: lower bound of the number of pieces to keep.
@@ -328,7 +330,7 @@ cdef class UnigramLearner:
             free(candidates)
 
     def drop_unreachable(self):
-        """Drop the pieces whose text has a better path, so that no segmentation contains them."""
+        """Drop the pieces whose text has a better path: they are never on the best path of a text."""
         cdef size_t i
         cdef int32_t last
         cdef list kept = []
