@@ -174,7 +174,7 @@ def _print(args: argparse.Namespace, found: list[Found]) -> None:
 
 
 def _table(found: list[Found]) -> list[str]:
-    """Align the columns of some tokens."""
+    """Return the lines of a table of tokens, with aligned columns."""
     is_counted = bool(found) and found[0].count is not None
     heads = ["id", "bytes", *(["count"] if is_counted else []), "script", "token"]
     rows = [

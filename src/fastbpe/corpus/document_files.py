@@ -30,7 +30,7 @@ class Content(NamedTuple):
     Attributes:
         format: "text", "jsonl", "parquet" or "arrow".
         file: the decompressed content, from its beginning; None for a table, which pyarrow opens.
-        n_stored: function that returns how many bytes of the stored file were read.
+        n_stored: function that returns how many bytes of the stored file were read; 0 if that is not known.
         is_recognised: bool – whether the format was recognised by the first bytes.
         packing: compression of the file, as a suffix such as ".gz"; "": none.
     """

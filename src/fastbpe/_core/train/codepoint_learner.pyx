@@ -354,7 +354,7 @@ cdef class CodePointLearner(MergeLearner):
         return left.script == right.script or left.script == METASPACE_CLASS
 
     cdef inline bint _is_metaspaces(self, uint32_t token) noexcept nogil:
-        """Tell whether a token is several U+2581."""
+        """Tell whether a token consists of several U+2581."""
         return self._shape[token].script == METASPACE_CLASS and self._state.length[token] > 1
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:

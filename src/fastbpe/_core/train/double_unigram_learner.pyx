@@ -138,7 +138,7 @@ cdef class DoubleUnigramLearner:
     # Expectation
 
     def expect(self, size_t first, size_t end):
-        """Return how often each piece is expected in the words from `first` to `end`, as doubles."""
+        """Return how often each piece is expected in the words first to end - 1, as doubles."""
         return self._counted(first, end, False)
 
     def count_best(self, size_t first, size_t end):

@@ -48,8 +48,9 @@ cdef class ParityLearner:
         the languages themselves.
     ratio: list of float, or None – compare (symbols before the first merge) / (symbols now), relative to this
         number, for the words of the languages; None: compare the numbers of symbols.
-    window: int or None – a language with more than alpha / len(languages) of the last `window` choices must wait, as
-        long as another can learn.
+    window: int or None – a language with more than alpha / len(languages) of the last `window` choices must wait,
+        as long as another can learn.
+    alpha: float – see window.
     whole: PieceCounter or Sequences, or None – the words of all languages, for global_merges.
     global_merges: int – number of merges before the first choice of a language, by the counts in all languages.
     min_count: int – merge only pairs that occur at least this often.

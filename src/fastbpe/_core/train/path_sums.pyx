@@ -62,7 +62,7 @@ cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float
         sum = sum + behind[node.end]
         sum = sum - whole
         at = piece_of(node)
-        # Rounding would drop less than half a unit in the last place of the sum.
+        # Less than half a unit in the last place of the count would be lost in rounding.
         if sum * LOG2_E + log2_count < <float> (_exponent(expected[at]) - HALF_A_UNIT):
             continue
         expected[at] = <float> (<double> expected[at] + <double> count * exp(<double> sum))
