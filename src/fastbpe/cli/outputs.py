@@ -54,7 +54,7 @@ def skipped(n_documents: int) -> str:
 
 
 def files_of(output: str, format: str) -> list[str]:
-    """List the files that a format writes for an output that may be a folder."""
+    """List the paths that a format writes: files in an existing folder, otherwise the output itself."""
     if not os.path.exists(output):
         return [output]
     if format == "gpt2":

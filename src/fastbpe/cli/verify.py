@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify all paths, even after a problem with one."""
+    """Verify all paths, even after a problem with one. Returns the exit status."""
     if args.text is not None and args.model is None:
         args.wrong("--text needs -m MODEL, whose ids it compares")
     if all(os.path.exists(path) and not _holds_ids(Path(path)) for path in args.paths):

@@ -54,13 +54,14 @@ def encode_sequences(
             sequence.
         files: the files of the sequences, for the total of the progress bar.
         out: the output; its extension chooses the format.
-        job: settings that decide the bytes of the output; separator, text_field and errors have no effect.
+        job: settings that decide the bytes of the output; those about reading have no effect.
         base_size: number of symbols; each must be below it.
         merge: encoder of sequences.
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
 
     Raises:
         FormatError: a sequence contains something other than symbols; the message contains its place.
+        FileExistsError: out exists, and overwrite is False.
     """
     started = time.perf_counter()
     settings = {"sequences": [[os.path.abspath(file), file.stat().st_mtime_ns] for file in files], **vars(job)}

@@ -26,13 +26,15 @@ def encode_texts(
     Args:
         texts: the documents. None is an error, unless job.on_error is "skip".
         path: the output; its extension chooses the format. No other run may write to it.
-        job: settings that decide the bytes of the output; its separator and text_field have no effect.
+        job: settings that decide the bytes of the output; its separator, text_field, format and header have no
+            effect.
         encoder: encoder of texts.
         num_threads: as for `Tokenizer.encode_files`.
 
     Raises:
         TypeError: a document is not str or bytes; the message contains its number.
-        FormatError: a document is not UTF-8, and job.on_error is "raise"; the message contains its number.
+        FormatError: a document is not UTF-8, job.errors is "strict", and job.on_error is "raise"; the message
+            contains its number.
     """
     started = time.perf_counter()
     sink = Sink(path, job.dtype, {})
@@ -65,7 +67,7 @@ def _checked(text: object, number: int, job: Job) -> Document:
 
     Raises:
         TypeError: the document is not str or bytes.
-        FormatError: it is not UTF-8; or it is None, and job.on_error is "skip".
+        FormatError: it is not UTF-8, and job.errors is "strict"; or it is None, and job.on_error is "skip".
     """
     if isinstance(text, str):
         return text

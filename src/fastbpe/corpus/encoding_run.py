@@ -165,7 +165,8 @@ def _encode_block(block: Block, encoder: Encoder) -> Encoded | None:
 class Run:
     """One run: encodes batches in threads, and writes them in order.
 
-    Each thread encodes separate batches; so does the calling thread, which also reads and writes.
+    Each thread encodes separate batches, or all encode a long one together. The calling thread also reads and
+    writes.
     Tried and found slower: all threads on the same batch, because each batch then waits for the slowest thread.
     Tried and found slower: one thread more than n_threads, because it takes time from the others.
 
@@ -282,7 +283,7 @@ class Run:
         self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
     def _write_out(self, writer: CallPool) -> None:
-        """Let another thread write appended ids to the disk, if there are enough ids and the thread is free."""
+        """Let the writer, if idle, write appended ids to the disk when they are enough; not with one thread."""
         if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_done()):
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITE_OUT_BYTES:

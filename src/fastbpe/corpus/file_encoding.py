@@ -1,8 +1,8 @@
 """Encoding of text files into files of ids: `encode_files` reads, encodes and writes at the same time.
 
-It finds blocks of documents in the calling thread; a `Run` reads and encodes each in one thread of a pool, and
-appends the ids to a `Sink` in the order of the documents. Every few seconds the sink stores the progress, from
-which an interrupted run resumes.
+It finds blocks of documents in the calling thread; a `Run` reads and encodes each in one thread of a pool, or a
+long one in all, and appends the ids to a `Sink` in the order of the documents. Every few seconds the sink stores
+the progress, from which an interrupted run resumes.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ cdef inline bint _is_safe_unit(const Unit* data, size_t i) noexcept nogil:
 
 
 cdef inline bint _is_safe(unsigned before, unsigned after, uint8_t first_byte_after) noexcept nogil:
-    """Tell whether there is a safe cut between two characters, given by their classes."""
+    """Tell whether a safe cut is between two characters: given are their classes and the second's first byte."""
     if FB_IS(before, FB_LETTERS):
         return not FB_IS(after, FB_LETTERS) and after != FB_MARK and first_byte_after != 0x27
     return before == FB_NUMBER and after != FB_NUMBER

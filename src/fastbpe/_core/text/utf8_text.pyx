@@ -188,7 +188,11 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 
 
 cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
-    """Transcode blocks of 16 units, by the vectors of simd/transcode.h or by loops that a compiler vectorizes."""
+    """Transcode n units in blocks of 16, by the vectors of simd/transcode.h or loops that a compiler vectorizes.
+
+    Blocks that these leave out, such as with surrogates, and the rest are transcoded one character at a time.
+    Returns the number of bytes.
+    """
     cdef uint8_t* to = out
     cdef size_t i = 0, j
     cdef uint32_t seen

@@ -38,7 +38,7 @@ cdef class Learner(MergeLearner):
     ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
         whose left id, then right id, ranks lower.
     min_count: int – merge only pairs that occur at least this often.
-    max_token_length: int or None – maximum length of a token in bytes, or integers.
+    max_token_length: int or None – maximum length of a token in bytes, or integers; no effect with limits.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
@@ -49,7 +49,7 @@ cdef class Learner(MergeLearner):
         a token of `known`.
     known: bytes → id – tokens that are not symbols of the source. A merge that forms one takes the rank of its id,
         and does not count towards max_ids. Like any other merge, it makes the next id.
-    prefix: bytes – prefix that the right one of two tokens loses when they are joined.
+    prefix: bytes – with names: prefix that the right one of two tokens loses when they are joined.
     limits: TokenLimits, or None – with Sequences, the token of each id below n_base, and which may be joined. A
         pair that would form the bytes of a token is then skipped.
     more_symbols: int – number of symbols of other sources whose merges share the ids.

@@ -213,6 +213,7 @@ cdef class CodePointLearner(MergeLearner):
         """Write every word as symbols and base pieces: id in the first cell, id | TAIL in the last, DEAD between.
 
         symbols: array of N_CODE_POINTS – symbol of each code point; NONE: outside the alphabet.
+        cuts, n_cuts: the lengths of the parts, and their number; ValueError if they do not fit the words.
         """
         cdef Cell* cell = self._state.cells
         cdef PieceCount* word

@@ -31,7 +31,7 @@ cdef enum:
 
 
 cdef class PieceCounter(PieceTable):
-    """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
+    """Pieces of texts and their counts; `finish` orders them by first appearance. One thread at a time may use it.
 
     splitter: Splitter – cuts the texts into pieces.
     spill, limit: as for PieceTable.

@@ -315,7 +315,7 @@ cdef class SeedFinder:
     # The best
 
     cdef size_t _order(self, Keyed* order, size_t n_best) noexcept nogil:
-        """Order the strings: best score first, of equal scores longer ones first, then by their bytes.
+        """Order the strings: best score first, of equal scores the one with more bytes first, then by these bytes.
 
         order: space for all strings; `at` receives their indices.
 

@@ -1,4 +1,4 @@
-"""Count the words of sentences, for training in code-point mode.
+"""Count the words of sentences, for training in code-point or unigram mode.
 
 sentencepiece's words end at white space. Here a word also ends between two characters that are never adjacent in a
 piece, such as a letter and a punctuation mark. This leaves fewer distinct words, and training learns the same
