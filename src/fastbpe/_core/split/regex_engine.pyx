@@ -4,8 +4,8 @@ Matching is leftmost-first, as in the regex engines that tokenizers use. Alterna
 on a stack of frames, each an operation and the offset to continue from. Each operation counts as a step, and a
 run as one more step for every four bytes. The numbers of steps and frames are limited, so a hostile text raises an
 error instead of hanging. An attempt that takes many steps begins to record the states (operation, offset) that
-it enters. Until the next match, none of these is entered twice, except in atomic groups and look-arounds. Without
-this, (a+|b)+c takes 2**n steps.
+it enters, up to a limit and except in atomic groups and look-arounds. Until the next match, none of these is
+entered twice. Without this, (a+|b)+c takes 2**n steps.
 
 These made splitting English with the cl100k pattern (`benchmarks/compare.py split`) faster: writing ends in
 place instead of adding them by a call; counting steps in a register; SPAN and OPTION as operations separate from
