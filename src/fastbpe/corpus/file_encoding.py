@@ -114,6 +114,9 @@ def encode_files(
         num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
         at_end: function to call when the output is in place; called again if the run is killed during the call.
             The run counts as unfinished until the function returns.
+
+    Raises:
+        FileExistsError: without overwrite, the output exists, or an unfinished run with other settings.
     """
     started = time.perf_counter()
     n_threads = usable_threads(num_threads)

@@ -282,7 +282,7 @@ cdef class Learner(MergeLearner):
         return True
 
     cdef bint _note_name(self, uint32_t left, uint32_t right) except -1 with gil:
-        """Record the token that a merge makes. Returns True."""
+        """Record the token that a merge makes. A known one gets the rank of its id, and allows one more id."""
         cdef bytes token = <bytes> self._tokens[left] + (<bytes> self._tokens[right]).removeprefix(self._prefix)
         known = self._ids_of_known.get(token)
         self._tokens.append(token)
