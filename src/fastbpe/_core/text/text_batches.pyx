@@ -33,7 +33,7 @@ cdef class TextBatches:
         """Return the next batch; None at the end.
 
         An item that is not a text ends its batch; the following call raises its TypeError, so that errors of
-        earlier texts come first. If it is the first item, this call raises it. The last batch may be empty.
+        earlier texts come first. If the batch is empty then, this call raises it. The last batch may be empty.
         """
         cdef list out
         if self.texts is not None:

@@ -75,8 +75,7 @@ cdef class WordRunCounter(RunCounter):
 
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    The other arguments are those of RunCounter. The splitter must have no safe cuts, because runs cross
-        them.
+    The other arguments are those of RunCounter. The splitter must have no safe cuts, because runs cross them.
     """
 
     cdef readonly Vocabulary words
