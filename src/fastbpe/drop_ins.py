@@ -89,7 +89,7 @@ def install(*names: str) -> None:
     >>> fastbpe.uninstall()
     """
     if not names:
-        raise ValueError(f"install() needs the names of modules: {', '.join(_FACES)}")
+        raise ValueError(f"install() needs at least one module name: {', '.join(_FACES)}")
     _check(names)
     with _lock:
         for name in names:

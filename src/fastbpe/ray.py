@@ -350,7 +350,7 @@ def _in_order(dataset: Any) -> contextlib.AbstractContextManager[None]:
 def _trying_again(dataset: Any) -> contextlib.AbstractContextManager[None]:
     """Context manager in which Ray Data retries blocks that ran out of memory, as often as other tasks.
 
-    Versions of Ray without these settings do not retry.
+    Versions of Ray without the settings `retried_map_errors` and `max_map_retries` do not retry.
     """
     context = dataset.context
     errors, n_times = (getattr(context, name, None) for name in ("retried_map_errors", "max_map_retries"))

@@ -10,8 +10,8 @@ the path Q that sentencepiece takes has a rounded total that is not less than P'
 exact one by at most u per token, where u is at least half a unit in the last place. So Q is P if the margin is
 greater than u times a count: of the characters (the most tokens that Q may have) and of the tokens of P. The head
 contains the exponent of the margin divided by that count, rounded down; u is a power of two, so comparing
-exponents is the test. If it fails, the piece is searched again from its total: this happens for 0.01 to 1 % of the
-words of a text.
+exponents is the test. If it fails (for 0.01 to 1 % of the words of a text), the piece is searched again, starting
+from the total before it.
 """
 
 from libc.math cimport frexp

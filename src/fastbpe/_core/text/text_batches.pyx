@@ -70,7 +70,8 @@ cdef class TextRows:
     offsets: little-endian integers: row i has the bytes offsets[i] to offsets[i + 1].
     validity: bit i, counted from the lowest bit of each byte, is 0 if row i is null; None: no row is null. A null
         row is read as an empty text.
-    first, n: first row and number of rows, counted in the buffers.
+    first: index of the first row in `offsets` and `validity`.
+    n: number of rows.
     wide: offsets are 64-bit, not 32-bit.
     """
 

@@ -267,7 +267,7 @@ cdef class SeedFinder:
     ) except -1 nogil:
         """Add `count` occurrences of a suffix's first n bytes to `found`, if they may be a piece of their own.
 
-        outer: length of the node above, which may already stand for them.
+        outer: bytes of the node above. If the n bytes have no more whole characters, it already stands for them.
         """
         cdef const uint8_t* text = self._text + suffix.at
         cdef size_t whole = 0

@@ -371,7 +371,7 @@ def _pairs(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _special_probe(tokenizer: Exportable) -> Iterator[str]:
-    """Yield each special token by itself and between texts."""
+    """Yield special tokens, at most `_MAX_SPECIAL`, each by itself and between texts."""
     for name in islice(tokenizer._family.control_tokens(), _MAX_SPECIAL):
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
