@@ -103,7 +103,8 @@ class AddedToken(NamedTuple):
 class Spelling(NamedTuple):
     """Spelling of base symbols if they are characters: options of a tokenizer.json under shorter names.
 
-    With a kind other than "BPE", pieces are cut into tokens without merging, and only a few options are used.
+    With a kind other than "BPE", pieces are cut into tokens without merging. WordLevel uses only the unknown
+    token, WordPiece also `prefix` and `longest`, and Unigram the unknown token, `fuses` and `byte_ids`.
 
     prefix: str – text before each character of a piece except the first: continuing_subword_prefix.
     suffix: str – text after the last character of a piece: end_of_word_suffix.

@@ -103,7 +103,7 @@ def _safe_cut(data: bytes, n_all: int, cut: Cut, n_separator: int) -> int:
 def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
     """Return the offset after the last separator, as bytes.split finds them from the left.
 
-    Returns 0 if no separator is certain, -1 if there is none.
+    Returns 0 if no separator is certain, -1 if the data contains no separator.
     A separator may overlap itself, such as two line feeds. A separator that no earlier one overlaps is certain.
     """
     n = len(separator)

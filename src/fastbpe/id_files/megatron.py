@@ -40,10 +40,10 @@ class MegatronIndex(NamedTuple):
     path: the .idx file.
     dtype: str – type of the ids.
     n_sequences, n_documents: int – sequences and documents.
-    at_lengths, at_starts, at_ends: int – places in the file where three tables begin: the lengths of the
-        sequences, their positions, and the ends of the documents.
+    at_lengths, at_starts, at_ends: int – offsets in the file, in bytes, where three tables begin: the lengths of
+        the sequences, their positions, and the ends of the documents.
     length_code: str – type of a length, as a type code of `array`.
-    unit: int – unit of a position: number of bytes of an id, or 1 if positions are in ids.
+    unit: int – by how much an id advances a position: its number of bytes if positions are in bytes, 1 if in ids.
     """
 
     path: Path

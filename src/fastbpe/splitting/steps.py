@@ -215,7 +215,8 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
     [(0, 2), (3, 4), (4, 5)]
 
     Without steps, the whole text is a piece. Raises PatternError if a pattern cannot be used, or cannot be
-    translated from tokenizers' syntax; for a second `ByteLevel`; and for more than `make.MAX_STEPS` steps.
+    translated from tokenizers' syntax; for a second `ByteLevel`; and for more than `make.MAX_STEPS` steps,
+    where all steps after a `ByteLevel` count as one, and have the same limit among themselves.
     """
     places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
     if len(places) > 1:

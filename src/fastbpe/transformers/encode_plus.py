@@ -150,7 +150,8 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 def remembering(hf: Any, options: dict[str, Any]) -> Iterator[None]:
     """Keep the facts of a call of the tokenizer itself, if all its options are in _DERIVED and it does not pad.
 
-    transformers derives more options from those of the call and from two attributes: the facts include these.
+    transformers derives more options from those of the call, and from `truncation_side` and `model_max_length`.
+    The facts include the values of these two attributes, and are used only while the tokenizer still has them.
     """
     found: list[Repeat] = []
     before, _local.found = _local.found, found

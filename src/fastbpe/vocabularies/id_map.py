@@ -134,7 +134,7 @@ class IdMap:
 
         Raises:
             ValueError: the matrix has the wrong number of rows, so it belongs to another vocabulary; or a new row
-                needs the mean of all old rows, and there are none.
+                needs the mean of all old rows, but the matrix is empty.
             TypeError: matrix is not an array of numbers.
 
         >>> import numpy

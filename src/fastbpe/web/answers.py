@@ -73,7 +73,10 @@ def encoded(entries: Sequence[Entry], text: str, *, special: bool) -> bytes:
 
 
 def _packed(numbers: npt.NDArray[Any]) -> tuple[int, bytes]:
-    """Return the bytes per number, and the numbers in as few bytes as they fit into. A negative one gets four."""
+    """Return the bytes per number, and the numbers, padded with zeros to a multiple of four bytes.
+
+    All numbers have the same width: 1, 2 or 4 bytes, as few as the largest needs; 4 if one is negative.
+    """
     low, high = (numbers.min(), numbers.max()) if len(numbers) else (0, 0)
     width = 4 if low < 0 or high >= 1 << 16 else 2 if high >= 1 << 8 else 1
     data = numbers.astype(f"<u{width}").tobytes()

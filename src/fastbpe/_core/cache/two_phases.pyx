@@ -89,7 +89,7 @@ cdef class TwoPhases:
         cdef uint32_t left, right
         self._joins = <uint64_t*> calloc(max(<size_t> 1 << bits >> 6, <size_t> 1), sizeof(uint64_t))
         if self._joins == NULL:
-            raise MemoryError(f"no memory for {n} neighbours")
+            raise MemoryError(f"no memory for {n} pairs of neighbouring ids")
         self.phases.shift = <uint32_t> (64 - bits)
         for i in range(n):
             left, right = <uint32_t> (joins[i] >> 32), <uint32_t> (joins[i] & 0xFFFFFFFF)

@@ -226,7 +226,7 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
     cdef dict pieces = {}
     cdef size_t i
     if len(ends) != 4 * len(types):
-        raise ValueError(f"{len(ends)} bytes of ends for {len(types)} pieces")
+        raise ValueError(f"ends has {len(ends)} bytes, but {len(types)} pieces need 4 bytes each")
     for i in ids_of(types, wanted):
         pieces[i] = text[end_of[i - 1] if i else 0:end_of[i]]
     return pieces
