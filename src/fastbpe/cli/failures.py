@@ -94,7 +94,7 @@ def in_words_of_shell(text: str, args: argparse.Namespace) -> str:
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
         if name == "format" and "to" not in flags and value[1:-1] in get_args(Format):
-            return f"the format {value[1:-1]}"  # of the tokenizer: --format is that of documents
+            return f"the format {value[1:-1]}"  # of the tokenizer: --format names the format of documents
         if name not in flags:
             return _of_trainer(name, value) if "option" in flags and _is_of_trainer(name) else found[0]
         if value in ("True", "None", "...", ""):

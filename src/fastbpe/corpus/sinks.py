@@ -456,7 +456,7 @@ def _locked(folder: Path) -> Iterator[None]:
     """Create a folder, and lock it against other processes within the context.
 
     Raises:
-        BlockingIOError: the folder cannot be locked, such as while another run writes into it.
+        BlockingIOError: another run is writing into the folder.
     """
     folder.mkdir(exist_ok=True)
     if not file_locks.has_locks():

@@ -235,7 +235,7 @@ def sha256_of(path: AnyPath | FilePart) -> str:
 def _described(name: str, path: AnyPath | FilePart) -> dict[str, Any]:
     """Describe a file: its size and hash; for a part, the size of the file, the part, and a hash.
 
-    The hash is that of the part if it is measured in bytes, otherwise of the whole file.
+    If the part is measured in bytes, its own bytes are hashed, otherwise the whole file.
     """
     if not isinstance(path, FilePart):
         return {"path": name, "size": path.stat().st_size, "sha256": sha256_of(path)}

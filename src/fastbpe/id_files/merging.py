@@ -37,8 +37,8 @@ def merge_shards(
     """Merge shards, or finished runs of one tokenizer, into the file that a single run would write.
 
     Documents keep their order. Files with a manifest are compared with its hashes first, and the vocabulary must
-    have every id. A run that fails leaves no output, at most the folder OUT.partial. The format may differ from
-    that of the inputs; merging one file converts it.
+    have every id. A run that fails leaves no output, at most the folder OUT.partial. The output may have
+    another format than the inputs; merging one file converts it.
 
     Args:
         path: a folder of shards, the output that they were written for, or one file of ids (.bin, .idx, .npy,

@@ -1,8 +1,8 @@
 """Changes that GPT-SW3's class of transformers makes to texts before a sentencepiece model encodes them.
 
 It removes control characters except tab and line feed, and U+00A0, U+00AD and U+200B, turns several other
-characters into spaces, and composes characters (NFC). The class runs in Python, so NFC is that of Python's Unicode
-version.
+characters into spaces, and composes characters (NFC). The class runs in Python, so NFC follows the Unicode
+version of Python.
 """
 
 from __future__ import annotations

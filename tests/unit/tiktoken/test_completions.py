@@ -10,7 +10,8 @@ import pytest
 import tiktoken
 
 import fastbpe.tiktoken
-from fastbpe import PATTERNS, train
+from fastbpe import PATTERNS, Tokenizer, train
+from fastbpe._core.encode.completions import SortedTokens
 from fastbpe.splitting.named import NAMED
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, ranks_of, standard_library
@@ -119,3 +120,10 @@ except KeyboardInterrupt:
     print("soon" if time.monotonic() - start < 1.2 else time.monotonic() - start)
 """
     assert run_python(code) == "soon\n"
+
+
+def test_only_the_given_tokens_are_completions() -> None:
+    vocabulary = Tokenizer.from_ranks(BYTES, pattern=None)._family.vocabulary
+    for ids in ([], [97], [97, 98]):
+        assert SortedTokens(vocabulary, ids=ids).beginning_with(b"") == ids
+    assert SortedTokens(vocabulary).beginning_with(b"") == [*range(256)]

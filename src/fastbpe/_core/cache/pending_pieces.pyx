@@ -1,4 +1,4 @@
-"""Batches of cache misses: new pieces of up to MAX_PIECE_BYTES bytes, many of which are merged at once.
+"""Batches of cache misses: merge many new pieces, each of up to MAX_PIECE_BYTES bytes, at once.
 
 Merging one piece spends most of its time waiting for slots of the pair table, which are spread over megabytes;
 merging a batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins

@@ -23,7 +23,7 @@ cdef class SuperwordCounter(RunCounter):
     """Counter of neighbours or of runs of ids in pieces.
 
     phases: TwoPhases – with the tokens of the first phase. Its joins are not used.
-    The other arguments are those of RunCounter; the splitter makes the pieces of the second phase.
+    RunCounter explains the other arguments. The splitter makes the pieces of the second phase.
     """
 
     cdef readonly TwoPhases phases
@@ -75,7 +75,7 @@ cdef class WordRunCounter(RunCounter):
 
     words: Vocabulary – the tokens of words.
     members: bytes – by id: 1 if a run may have this token.
-    The other arguments are those of RunCounter. The splitter must have no safe cuts, because runs cross them.
+    RunCounter explains the other arguments. The splitter must have no safe cuts, because runs cross them.
     """
 
     cdef readonly Vocabulary words
