@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
-from itertools import chain
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._utils.choices import BaseSpecial, Mode
 from fastbpe._utils.progress import Progress, Reporter
-from fastbpe._utils.suggestions import choose_one_of
 from fastbpe.corpus.sources import Source
-from fastbpe.errors import OptionError, TrainingError
 from fastbpe.tokenizer.internals import with_roles
-from fastbpe.tokenizer.own_tokens import check_roles
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_vocabulary import check_base_special, check_mode, mode_of
-from fastbpe.training.named_sources import check_named, check_not_named, weights_of
+from fastbpe.training.argument_checks import check_arguments
+from fastbpe.training.base_vocabulary import mode_of
+from fastbpe.training.named_sources import weights_of
 from fastbpe.training.options import (
-    ByteKeywords,
     ByteRun,
     CodePointRun,
     ReadingOptions,
     Run,
-    RunKeywords,
     SequenceRun,
     TrainingKeywords,
     UnigramRun,
@@ -40,18 +34,6 @@ if sys.version_info >= (3, 11):
     from typing import Unpack
 elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-_MODES = ("byte", "codepoint", "unigram", "ids")
-# Names of options in other libraries → their names here, for suggestions in errors.
-_NAMES_ELSEWHERE = {
-    "min_frequency": "min_count",
-    "max_token_length": "max_token_bytes",
-    "pat_str": "pattern",
-    "split_pattern": "pattern",
-    "show_progress": "progress",
-}
-
-_META = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}  # names in code-point mode, by role
 
 
 @overload
@@ -256,142 +238,42 @@ def train(
     [2, 4]
     """
     has_names = parity is not None or weights is not None
-    counted = [one for one in _sources_in(source, has_names) if isinstance(one, PieceCounts)]
+    sources = source.values() if has_names and isinstance(source, Mapping) else (source,)
+    counted = [one for one in sources if isinstance(one, PieceCounts)]
     mode = mode_of(mode, base, counted[0] if counted else None)
     reading = ReadingOptions.take_from(options)
-    check_names(mode, options)
-    if vocab_size == "characters" and mode != "codepoint":
-        raise TrainingError(
-            f'vocab_size="characters" works only with mode="codepoint", not "{mode}"; pass a number of ids'
-        )
+    run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
+    check_arguments(source, base, mode, run, roles, counted)
     if options.get("superwords", ...) is None:
         del options["superwords"]
-    if base is not None and mode != "unigram":
-        check_mode(base, mode)
-    if base_special is not None:
-        check_base_special(base_special, base, mode, options.get("superwords"))
-    if has_names:
-        weights = _check_named(source, mode, base, parity, weights, options)
-    elif mode != "ids" and not counted:
-        check_not_named(source)
-    run = Run(vocab_size, options, reading, Reporter(progress), base_special, parity, weights)
-    if mode == "ids":
-        from fastbpe.training.ids import train_ids  # here, like the other modes: a program needs only one
-
-        if roles is not None:
-            raise TrainingError(
-                'roles= is for tokenizers of text, but mode="ids" learns from integers; leave roles= out'
-            )
-        return train_ids(source, base, run)
-    if roles is not None:  # before hours of training
-        argument = "special_tokens" if mode == "byte" else "control_symbols"
-        check_roles(roles, _names_of(mode, options, base, counted).__contains__, f"add it with {argument}=")
-    if mode == "unigram":
-        from fastbpe.training.unigram import train_unigram
-
-        made = train_unigram(source, base, run)
-    elif mode == "codepoint":
-        from fastbpe.training.codepoints import train_code_points
-
-        made = train_code_points(source, base, run)
-    elif options.get("superwords") in ("boundless", "words"):
-        from fastbpe.training.boundless import train_boundless
-
-        made = train_boundless(source, base, run)
-    elif "superwords" in options:
-        from fastbpe.training.superword_learning import train_superwords
-
-        made = train_superwords(source, base, run)
-    else:
-        from fastbpe.training.bytes import train_bytes
-
-        made = train_bytes(source, base, run)
+    if weights is not None:
+        run = run._replace(weights=weights_of(weights, source))
+    made = _trainer(mode, options.get("superwords"))(source, base, run)
     return made if roles is None else with_roles(made, roles)
 
 
-def _sources_in(source: Any, has_names: bool) -> Iterable[Any]:
-    return source.values() if has_names and isinstance(source, Mapping) else (source,)
+def _trainer(mode: str, superwords: object) -> Callable[[Any, Any, Run], Any]:
+    """Return the function that learns. It is imported here, because a program needs few of them."""
+    if mode == "ids":
+        from fastbpe.training.ids import train_ids
 
+        return train_ids
+    if mode == "unigram":
+        from fastbpe.training.unigram import train_unigram
 
-def _check_named(
-    source: Any,
-    mode: str,
-    base: object,
-    parity: Parity | None,
-    weights: Mapping[str, int] | None,
-    options: Collection[str],
-) -> dict[str, int] | None:
-    """Check a mapping of named sources, parity and weights. Returns the weights of all sources."""
-    from fastbpe.training.parity import Parity, check_run  # here: few programs need it
+        return train_unigram
+    if mode == "codepoint":
+        from fastbpe.training.codepoints import train_code_points
 
-    argument = "weights" if parity is None else "parity"
-    check_named(source, f"the source of a run with {argument}=")
-    if parity is not None:
-        if not isinstance(parity, Parity):
-            raise TypeError(f"parity must be a fastbpe.Parity, not {type(parity).__name__}")
-        check_run(parity, source, mode, base, options)
-    if "superwords" in options and parity is not None:
-        raise TrainingError(
-            "superwords= cannot be combined with parity=, which measures each language by its words; leave one out"
-        )
-    if mode in ("unigram", "ids"):
-        raise TrainingError(
-            f"weights= cannot be used with mode={mode!r}; to weight a source, list it more than once"
-        )
-    return None if weights is None else weights_of(weights, source)
+        return train_code_points
+    if superwords is None:
+        from fastbpe.training.bytes import train_bytes
 
+        return train_bytes
+    if superwords in ("boundless", "words"):
+        from fastbpe.training.boundless import train_boundless
 
-def _names_of(
-    mode: str, options: Mapping[str, Any], base: Tokenizer | None, counted: Iterable[PieceCounts]
-) -> set[str]:
-    """Return the names of the special tokens that a tokenizer will have."""
-    meta = _META if mode in ("codepoint", "unigram") and base is None else {}
-    named = [options.get(f"{role}_piece") or name for role, name in meta.items()]
-    listed = [options.get(key) or () for key in ("special_tokens", "control_symbols")]
-    found = [",".join(names).split(",") if isinstance(names, str) else names for names in listed]
-    of_counts = [counts.special_tokens for counts in counted]
-    return {*named, *chain.from_iterable([*found, *of_counts]), *(() if base is None else base.special_tokens)}
+        return train_boundless
+    from fastbpe.training.superword_learning import train_superwords
 
-
-def check_names(mode: str, options: Iterable[str]) -> None:
-    """Check the names of options.
-
-    Raises:
-        TrainingError: there is no such mode.
-        OptionError: the mode has no such option; the message says what to pass instead.
-    """
-    if mode not in _MODES:
-        raise TrainingError(choose_one_of("mode", mode, _MODES, '; "ids" is for integers'))
-    of_bytes = {*ByteKeywords.__annotations__}
-    if mode == "byte" and of_bytes.issuperset(options):
-        return
-    from difflib import get_close_matches  # this and the next imports are here since byte mode does not need them
-
-    from fastbpe.formats.sentencepiece.specs import OF_UNIGRAM, WITHOUT_EFFECT
-    from fastbpe.training.codepoint_options import NAMES
-    from fastbpe.training.ids import SequenceOptions
-
-    of_modes = {
-        "byte": of_bytes,
-        "codepoint": NAMES,
-        "unigram": {*NAMES, *OF_UNIGRAM},
-        "ids": {field.name for field in fields(SequenceOptions)},
-    }
-    of_mode = of_modes[mode]
-    for name in options:
-        if name in of_mode:
-            continue
-        if mode in ("codepoint", "unigram") and name in WITHOUT_EFFECT:
-            raise OptionError(f"fastbpe's train has no option {name!r}: {WITHOUT_EFFECT[name]}")
-        if others := [other for other in _MODES if name in of_modes[other]]:
-            near = f"it is available only with {' or '.join(f'mode={other!r}' for other in others)}"
-            if name == "special_tokens" and mode in ("codepoint", "unigram"):
-                near += "; use control_symbols= or user_defined_symbols= here"
-        else:
-            alike = {*of_mode, *RunKeywords.__annotations__, "vocab_size", "mode", "base", "base_special", "roles"}
-            matches = (
-                [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
-            )
-            listed = ", ".join(sorted(of_mode))
-            near = f"did you mean {' or '.join(matches)}?" if matches else f"the options are {listed}"
-        raise OptionError(f"{name}= is not an option of training in {mode} mode: {near}")
+    return train_superwords

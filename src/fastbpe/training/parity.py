@@ -90,7 +90,7 @@ class Parity:
 
 
 def check_run(
-    parity: Parity, languages: Collection[str], mode: str, base: object, options: Collection[str]
+    parity: Parity, languages: Collection[str], mode: str, base: object, options: Mapping[str, Any]
 ) -> None:
     """Check that a run can use parity=.
 
@@ -98,7 +98,7 @@ def check_run(
         parity: the options.
         languages: names of the sources.
         mode, base: as for `train`.
-        options: names of the caller's options for the mode.
+        options: the caller's options for the mode.
 
     Raises:
         TrainingError: the run cannot use it, or dev or ratio has an unknown language or lacks one.
@@ -116,6 +116,10 @@ def check_run(
         check_names(values, languages, argument)
         if missing := [name for name in languages if name not in values]:
             raise TrainingError(f"{argument}= lacks {missing[0]!r}; it needs every language of the source")
+    if options.get("superwords") is not None:
+        raise TrainingError(
+            "superwords= cannot be combined with parity=, which measures each language by its words; leave one out"
+        )
 
 
 def facts_of(parity: Parity) -> dict[str, Any]:
