@@ -146,16 +146,12 @@ def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_n
     from fastbpe._utils.progress import Reporter
     from fastbpe.formats.sentencepiece import model_file
     from fastbpe.training.codepoint_model import vocabulary_text
-    from fastbpe.training.codepoints import make_options, train_model
-    from fastbpe.training.options import ReadingOptions
+    from fastbpe.training.codepoints import learn_source
+    from fastbpe.training.options import ReadingOptions, Run
 
     began: dict[str, float] = {}
-    model, _ = train_model(
-        documents,
-        make_options(documents, vocab_size, {}),
-        ReadingOptions(),
-        Reporter(lambda phase, done, total: began.setdefault(phase, time.perf_counter())),
-    )
+    reporter = Reporter(lambda phase, done, total: began.setdefault(phase, time.perf_counter()))
+    model, _ = learn_source(documents, None, Run(vocab_size, {}, ReadingOptions(), reporter))
     model_file.dump(model)
     vocabulary = vocabulary_text(model).splitlines()
     phases = {

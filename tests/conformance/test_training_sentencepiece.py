@@ -13,8 +13,8 @@ import sentencepiece
 import fastbpe.sentencepiece
 from fastbpe._utils.progress import Reporter
 from fastbpe.training.codepoint_model import vocabulary_text
-from fastbpe.training.codepoints import make_options, train_model
-from fastbpe.training.options import ReadingOptions
+from fastbpe.training.codepoints import learn_source
+from fastbpe.training.options import ReadingOptions, Run
 from helpers.random_training import difference
 from helpers.sampling import n_rounds
 from helpers.shared_data import corpus, data_file
@@ -101,7 +101,7 @@ def test_vocabulary_of_characters_equals_sentencepiece(tmp_path: Path) -> None:
     """All characters of a text, with U+2581 for spaces and without line ends, and three symbols: no merges."""
     path = data_file("corpus", "tinyshakespeare.txt")
     options = {"normalization_rule_name": "identity", "character_coverage": 1.0}
-    model, report = train_model(path, make_options(path, "characters", options), ReadingOptions(), Reporter(False))
+    model, report = learn_source(path, None, Run("characters", options, ReadingOptions(), Reporter(False)))
     assert {piece.decode() for piece in model.pieces[3:]} == set(path.read_text(encoding="utf-8")) - set(" \n") | {
         "▁"
     }

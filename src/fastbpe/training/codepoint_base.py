@@ -65,7 +65,6 @@ class CodePointBase:
                 "precompiled_charsmap or a user-defined symbol), but training needs characters; train without "
                 "base="
             )
-        self.fingerprint = tokenizer.fingerprint
         self._encoder = tokenizer
         texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]
         self._texts = {text: i for i, text in enumerate(texts) if chr(BOUNDARY) not in text}

@@ -18,6 +18,7 @@ from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block, each_document
 from fastbpe.errors import SpecError
@@ -52,6 +53,8 @@ class SentenceSource:
         must_be_utf8: bool – whether invalid UTF-8 is an error; False: each invalid byte becomes U+FFFD.
         pretokenizer: function that first cuts each sentence, in one thread; None: sentences are not cut.
         n_bytes: int or None – number of bytes of all texts, for the progress bar; None: not known.
+        skipped: documents that are left out while the texts are read, because they cannot be read.
+        left_out: files in folders of the source that, by their names, contain no documents.
     """
 
     texts: Iterable[Document | Block]
@@ -59,6 +62,8 @@ class SentenceSource:
     must_be_utf8: bool = False
     pretokenizer: Pretokenizer | None = None
     n_bytes: int | None = None
+    skipped: Skipped = field(default_factory=Skipped)
+    left_out: Skipped = field(default_factory=Skipped)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,9 @@ class CountedWords:
             word. None: no word has a mark, as for a BPE model.
         pruned_characters: code point → count – characters of words that are not in `words`: they were pruned, or
             no words were counted.
+        n_skipped: int – documents that were left out because they could not be read.
+        n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
+        n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
     """
 
     words: PieceCounter
@@ -88,6 +96,9 @@ class CountedWords:
     n_reserved: int
     last_word: bytes | None = None
     pruned_characters: Mapping[int, int] = field(default_factory=dict)
+    n_skipped: int = 0
+    n_files_left_out: int = 0
+    n_pruned: int = 0
 
 
 class Pretokenizer(NamedTuple):
@@ -249,6 +260,8 @@ def count_words(
             n_empty=sum(counter.n_empty for counter in threads.counters) + filters.n_empty,
             n_too_long=sum(counter.n_too_long for counter in threads.counters) + filters.n_too_long,
             n_reserved=sum(counter.n_reserved for counter in threads.counters) + filters.n_reserved,
+            n_skipped=source.skipped.n,
+            n_files_left_out=source.left_out.n,
         )
 
 

@@ -16,7 +16,7 @@ from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._utils import plurals
 from fastbpe._utils.progress import Reporter
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.corpus.sources import Source
 from fastbpe.errors import SpecError, TrainingWarning
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, Spec
@@ -119,68 +119,38 @@ class CodePointReport:
 
 def train_code_points(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer:
     """Learn a code-point vocabulary from a source, from counts, or from sources with weights. See `train`."""
-    vocab_size = number_of_ids(run.vocab_size, None if base is None else base.vocab_size)
-    keywords, reading, reporter = run.options, run.reading, run.reporter
-    start = None if base is None else code_point_base(base)
-    facts: dict[str, Any] = {} if start is None else {"base": start.fingerprint}
+    run = run._replace(vocab_size=number_of_ids(run.vocab_size, None if base is None else base.vocab_size))
+    facts: dict[str, Any] = {} if base is None else {"base": base.fingerprint}
     if run.weights is not None:
-        source, reading = weighted_words(source, base, run), ReadingOptions()
+        source = weighted_words(source, base, run)
+        run = run._replace(reading=ReadingOptions())
         facts["weights"] = run.weights
-    if isinstance(source, PieceCounts):
-        model, report = train_counted(source, vocab_size, keywords, reading, reporter, start)
-    else:
-        if start is None:
-            options = make_options(source, vocab_size, keywords)
-        else:
-            tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
-            options = start.options(vocab_size, {**keywords, **tsv})
-        model, report = train_model(source, options, reading, reporter, start)
+    model, report = learn_source(source, base, run)
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
     return Tokenizer(model._replace(training={"library": __version__, **asdict(report), **facts}))
 
 
-def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
-    """Check the options of a run that `train` starts.
-
-    Args:
-        source: the source of the run; a mapping of sentences to counts is read as input_format="tsv".
-        vocab_size: int – number of ids, or "characters".
-        keywords: the other options, with sentencepiece's names.
-
-    Raises:
-        SpecError: an option has an invalid value.
-    """
-    values = with_format_of(source, keywords)
-    only_characters = vocab_size == CHARACTERS
-    values["vocab_size"] = specs.MAX_INT32 if only_characters else vocab_size
-    return replace(CodePointOptions.of(values), only_characters=only_characters)
-
-
-def train_model(
-    source: Source,
-    options: CodePointOptions,
-    reading: ReadingOptions,
-    reporter: Reporter,
-    base: CodePointBase | None = None,
+def learn_source(
+    source: Source | PieceCounts, base: Tokenizer | None, run: Run
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from a source of text.
+    """Learn a code-point vocabulary from text, or from words that `count_pieces` counted.
 
     Args:
         source: as for `train`; the lines of a document are the sentences. A mapping contains sentences with their
             counts, like sentencepiece's input_format="tsv".
-        options: options of training; see `make_options`.
-        reading: how to read and count the source.
-        reporter: gets the phases "counting" and "learning", and their summary.
-        base: the model to extend; None: train a new model.
+        base: the tokenizer to extend; None: train a new model.
+        run: the other arguments of `train`; vocab_size is a number or "characters".
 
     Raises:
-        SpecError: there is no text to learn from, or vocab_size cannot be met.
+        SpecError: an option has an invalid value, there is no text to learn from, or vocab_size cannot be met.
+        TrainingError: the base cannot be extended; or the counts are of another mode, were counted with other
+            options, or come with options for reading.
         FormatError: a file cannot be read.
 
     >>> def learned(vocab_size):
-    ...     options = make_options([], vocab_size, {"hard_vocab_limit": False})
-    ...     model, _ = train_model(["ab ab abc\\nabcd ab"], options, ReadingOptions(), Reporter(False))
+    ...     run = Run(vocab_size, {"hard_vocab_limit": False}, ReadingOptions(), Reporter(False))
+    ...     model, _ = learn_source(["ab ab abc\\nabcd ab"], None, run)
     ...     return b" ".join(model.pieces).decode()
     >>> learned(12)
     '<unk> <s> </s> ab ▁ab ▁abc ▁abcd a b ▁ c d'
@@ -190,52 +160,30 @@ def train_model(
     >>> learned("characters")
     '<unk> <s> </s> a b ▁ c d'
     """
-    resolved = source if isinstance(source, Mapping) else reading.resolve(source)
-    sentences, skipped = sentences_of(resolved, reading)
-    model, report = learn_model(sentences, options, reading, reporter, base)
-    n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-    report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
-    summarise(report, reporter, f"{report.n_merges:,} merges")
-    return model, report
-
-
-def train_counted(
-    counts: PieceCounts,
-    vocab_size: int | str,
-    keywords: Mapping[str, Any],
-    reading: ReadingOptions,
-    reporter: Reporter,
-    base: CodePointBase | None = None,
-) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from words that `count_pieces` counted.
-
-    Args:
-        counts: the words, with the options of counting.
-        vocab_size: int – number of ids, or "characters"; with a base always a number.
-        keywords: the other options, with sentencepiece's names.
-        reading: options for reading; they must have their defaults, because there is no source to read.
-        reporter: gets the phases "counting" and "learning", and their summary.
-        base: the model to extend; None: train a new model.
-
-    Raises:
-        SpecError: an option has an invalid value, or vocab_size cannot be met.
-        TrainingError: the counts are of another mode, or were counted with other options.
-    """
-    counted, facts = counted_words(counts, "codepoint"), facts_of(counts)
-    assert facts is not None
-    reading.check_unused()
-    if base is None:
-        only_characters = vocab_size == CHARACTERS
-        n_ids: Any = specs.MAX_INT32 if only_characters else vocab_size
-        options = replace(facts.options_for(n_ids, keywords), only_characters=only_characters)
+    start = None if base is None else code_point_base(base)
+    only_characters = start is None and run.vocab_size == CHARACTERS
+    n_ids: Any = specs.MAX_INT32 if only_characters else run.vocab_size
+    if isinstance(source, PieceCounts):
+        counted, facts = counted_words(source, "codepoint"), facts_of(source)
+        assert facts is not None
+        run.reading.check_unused()
+        if start is None:
+            options = facts.options_for(n_ids, run.options)
+        else:
+            options = start.options(n_ids, {**facts.options, **run.options})
+            facts.check_read(options)
+        options = replace(options, only_characters=only_characters)
+        with run.reporter.phase("counting", 0):
+            pass
+        model, report = _learn_counted(counted, options, character_classes(options), run.reporter, start)
     else:
-        options = base.options(vocab_size, {**facts.options, **keywords})
-        facts.check_read(options)
-    with reporter.phase("counting", 0):
-        pass
-    model, report = _learn_counted(counted, options, character_classes(options), reporter, base)
-    report = replace(report, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned)
-    summarise(report, reporter, f"{report.n_merges:,} merges")
+        values = with_format_of(source, run.options)
+        options = (
+            CodePointOptions.of({**values, "vocab_size": n_ids}) if start is None else start.options(n_ids, values)
+        )
+        options = replace(options, only_characters=only_characters)
+        model, report = learn_model(sentences_of(source, run.reading), options, run.reading, run.reporter, start)
+    summarise(report, run.reporter, f"{report.n_merges:,} merges")
     return model, report
 
 
@@ -344,6 +292,9 @@ def report_of(
         left_out=left_out,
         n_distinct_words=len(counted.words),
         n_merges=n_merges,
+        n_skipped=counted.n_skipped,
+        n_pruned=counted.n_pruned,
+        n_files_left_out=counted.n_files_left_out,
     )
 
 

@@ -29,7 +29,7 @@ from fastbpe._utils.plurals import counted
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe._version import __version__
-from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.corpus.sources import Source
 from fastbpe.errors import SpecError, TrainingError, TrainingWarning
 from fastbpe.model import CodePointModel, Spec
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -86,11 +86,7 @@ def train_unigram(source: Source | PieceCounts, base: Tokenizer | None, run: Run
     else:
         values = {**with_format_of(source, run.options), "vocab_size": vocab_size}
         options = CodePointOptions.of(values, model_types=("unigram",), default_type="unigram")
-        resolved = source if isinstance(source, Mapping) else run.reading.resolve(source)
-        sentences, skipped = sentences_of(resolved, run.reading)
-        model, report = learn_unigram(sentences, options, run.reading, run.reporter)
-        n_files_left_out = resolved.left_out.n if isinstance(resolved, ResolvedSource) else 0
-        report = replace(report, n_skipped=skipped.n, n_files_left_out=n_files_left_out)
+        model, report = learn_unigram(sentences_of(source, run.reading), options, run.reading, run.reporter)
     summarise(report, run.reporter, f"{model.n_pieces:,} pieces")
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER)
@@ -130,8 +126,7 @@ def _learn_counts(counts: PieceCounts, vocab_size: int | str, run: Run) -> tuple
     options = facts.options_for(vocab_size, run.options)
     with run.reporter.phase("counting", 0):
         pass
-    model, report = _learn_counted(counted, None, options, run.reading, run.reporter)
-    return model, replace(report, n_skipped=counts.n_skipped, n_pruned=counts.n_pruned)
+    return _learn_counted(counted, None, options, run.reading, run.reporter)
 
 
 def _learn_counted(

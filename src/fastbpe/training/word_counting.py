@@ -10,7 +10,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.short_reprs import short_repr
 from fastbpe.corpus.skipping import Skipped
-from fastbpe.corpus.sources import ResolvedSource, Source
+from fastbpe.corpus.sources import Source
 from fastbpe.errors import SpecError, TrainingError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -70,14 +70,16 @@ def count_words_of(
             "leave it out, or pass the text to train"
         )
     classes = character_classes(options) if last_words is None else cut_at_spaces()
-    texts, skipped = sentences_of(source, reading)
+    texts = sentences_of(source, reading)
     with reporter.phase("counting", texts.n_bytes, unit="B", unit_scale=True) as phase:
         counted = count_words(texts, options, classes, reading, phase.reach, kept=last_words)
     if last_words is not None:
         counted = replace(counted, last_word=last_words.last_word())
     assert isinstance(counted.words, PieceCounter)
     facts = WordFacts.of(counted, options, [name for name in values if name in specs.TRAINER])
-    return counts_of_table(counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=skipped.n, words=facts)
+    return counts_of_table(
+        counted.words, None, (), n_bytes=counted.n_bytes, n_skipped=counted.n_skipped, words=facts
+    )
 
 
 def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run) -> PieceCounts:
@@ -120,6 +122,8 @@ def counted_words(counts: PieceCounts, mode: str) -> CountedWords:
         n_bytes=counts.n_bytes,
         pruned_characters=facts.characters,
         last_word=facts.last_word,
+        n_skipped=counts.n_skipped,
+        n_pruned=counts.n_pruned,
         **facts.numbers,
     )
 
@@ -146,7 +150,7 @@ def with_format_of(source: object, keywords: Mapping[str, Any]) -> dict[str, Any
     return values
 
 
-def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tuple[SentenceSource, Skipped]:
+def sentences_of(source: Source, reading: ReadingOptions) -> SentenceSource:
     """Open a source of sentences.
 
     Args:
@@ -154,22 +158,23 @@ def sentences_of(source: Source | ResolvedSource, reading: ReadingOptions) -> tu
             counts.
         reading: how to read it.
 
-    Returns:
-        The sentences, and a record that gets the documents that are skipped.
+    Raises TrainingError: the source is counted already, or options for reading are given with a mapping.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")
     has_counts = isinstance(source, Mapping)
     if has_counts:  # threads and memory matter for counting words, the other options only for reading
         replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
-    if isinstance(source, ResolvedSource):
-        resolved = source
-    else:
-        resolved = reading.resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
+    resolved = reading.resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
     skipped = Skipped()
-    texts = reading.blocks(resolved, lambda data: data.rfind(b"\n") + 1, skipped)
-    sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
-    return sentences, skipped
+    return SentenceSource(
+        texts=reading.blocks(resolved, lambda data: data.rfind(b"\n") + 1, skipped),
+        n_bytes=resolved.n_bytes,
+        are_sentences=has_counts,
+        must_be_utf8=True,
+        skipped=skipped,
+        left_out=resolved.left_out,
+    )
 
 
 def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:

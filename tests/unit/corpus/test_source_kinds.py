@@ -172,6 +172,8 @@ def test_counts_in_code_point_mode_count_sentences() -> None:
     ):
         with pytest.raises(error, match=message):
             fastbpe.train(source, **options, **more)
+    with pytest.raises(TrainingError, match="for sentences with counts, use 'tsv'"):  # it was ignored
+        fastbpe.train({"ab": 9}, base=counted, vocab_size="+1", input_format="text")
 
 
 def test_encode_files_takes_every_str_as_a_path(tmp_path: Path, monkeypatch: Any) -> None:

@@ -20,8 +20,8 @@ from fastbpe.sentencepiece import _trainer
 from fastbpe.training import codepoint_counting, codepoint_options, codepoints, counting_threads, spill
 from fastbpe.training.codepoint_model import vocabulary_text
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoints import CodePointReport, make_options, train_model
-from fastbpe.training.options import ReadingOptions
+from fastbpe.training.codepoints import CodePointReport, learn_source
+from fastbpe.training.options import ReadingOptions, Run
 from reference import sentencepiece_training
 
 
@@ -31,7 +31,7 @@ def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[
     reading = ReadingOptions(**{name: value for name, value in options.items() if name in names})
     keywords = {name: value for name, value in options.items() if name not in names}
     defaults = {"normalization_rule_name": "identity", "hard_vocab_limit": False}
-    return train_model(source, make_options(source, vocab_size, defaults | keywords), reading, reporter)
+    return learn_source(source, None, Run(vocab_size, defaults | keywords, reading, reporter))
 
 
 def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
