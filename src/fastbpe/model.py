@@ -293,11 +293,14 @@ TEXT_TYPES = frozenset({PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUS
 
 
 #: Classes of transformers, which run in Python, for which a table gives the ids of pieces.
-TABLE_DECODERS = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
+TABLE_DECODERS = ("Bartpho", "BertGeneration", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes of transformers, which run in Python, with an id for each byte.
 BYTE_DECODERS = ("ByT5", "Perceiver")
-#: The classes of both kinds, and one that decodes by its own rules.
-PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, "GPTSw3")
+#: Classes of transformers, which run in Python, that encode texts between added tokens as sentencepiece does. The
+#: second is the base of BertGeneration, for models that a table cannot describe.
+SENTENCEPIECE_DECODERS = ("GPTSw3", "SentencePieceBackend")
+#: The classes of all kinds.
+PYTHON_DECODERS = (*TABLE_DECODERS, *BYTE_DECODERS, *SENTENCEPIECE_DECODERS)
 
 
 class Conventions(NamedTuple):
@@ -401,8 +404,8 @@ class CodePointModel(_CodePointFields):
         return self.conventions is not None and self.conventions.decoder == "Siglip"
 
     def as_sentencepiece(self) -> CodePointModel:
-        """Return the model for texts between added tokens: this one, or sentencepiece's own for GPT-SW3."""
-        if not self.changes_texts or self.has_table:
+        """Return the model for texts between added tokens: this one, or sentencepiece's own for some classes."""
+        if self.conventions is None or self.conventions.decoder not in SENTENCEPIECE_DECODERS:
             return self
         types = bytearray(self.types)
         for token in self.added_tokens:

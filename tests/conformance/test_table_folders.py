@@ -66,12 +66,12 @@ def draw(rng: random.Random, name: str) -> dict[str, Any]:
     for key, value in {"pad_token": "</s>", "mask_token": "<x>", "additional_special_tokens": ["<y>"]}.items():
         if rng.random() < (0.03 if name in ("M2M100", "PLBart") else 0.2):
             config[key] = value
-    if name == "SpeechT5":
+    if name in ("BertGeneration", "SpeechT5"):
         del files["vocab.json"]
         pieces = [processor.IdToPiece(i) for i in range(processor.GetPieceSize())]
         if rng.random() < 0.4:
             files["added_tokens.json"] = {"<mask>": len(pieces), "<new>": len(pieces) + 1}
-        files["spm_char.model"] = source
+        files["spm_char.model" if name == "SpeechT5" else "spiece.model"] = source
         return files | decoder(rng, config, {piece: i for i, piece in enumerate(pieces)}, 0)
     if name == "Marian":
         return files | {"source.spm": source, "target.spm": model("plain", 0.98)} | decoder(rng, config, vocab, 0)

@@ -1,4 +1,4 @@
-"""Folders of BARTpho, M2M100, Marian, PLBART, SigLIP, Speech2Text, SpeechT5: what makes them, what is refused."""
+"""Folders of classes with a table, such as BARTpho and BertGeneration: what makes them, what is refused."""
 
 from __future__ import annotations
 
@@ -99,6 +99,25 @@ def test_pieces_of_speecht5_keep_their_ids(tmp_path: Path) -> None:
     folder_grid.write({"tokenizer_config.json": {**config, "normalize": True}}, tmp_path)
     with pytest.raises(FormatError, match="with normalize, the class writes numbers as words before"):
         fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("symbols", [[], [(b"<::::>", 0.0, USER_DEFINED)]])
+def test_bert_generation_adds_its_tokens_and_cleans_up(symbols: Any, tmp_path: Path) -> None:
+    data = model_of([*PIECES, ("\u2581.".encode(), -4.0, NORMAL), *symbols], {"model_type": "unigram"})
+    config = {"tokenizer_class": "BertGenerationTokenizer", "clean_up_tokenization_spaces": True}
+    folder_grid.write({"spiece.model": data, "tokenizer_config.json": config}, tmp_path)
+    loaded = fastbpe.load(tmp_path)
+    n, roles = len(PIECES) + 1, loaded.roles
+    assert (loaded.n_vocab, roles["pad"], roles["sep"]) == (n + 3, "<pad>", "<::::>")
+    assert loaded.encode_with_template("a", "a .") == [*loaded.encode("a"), *loaded.encode("a .")]
+    assert loaded.encode("<::::>a<pad>", allowed_special="all")[:1] == [loaded.special_tokens["<::::>"]]
+    assert loaded.decode(loaded.encode("a a .")) == "a a."
+    folder_grid.write({"tokenizer_config.json": {**config, "clean_up_tokenization_spaces": False}}, tmp_path)
+    assert fastbpe.load(tmp_path).decode(loaded.encode("a a .")) == "a a ."
+    loaded.save(tmp_path / "a.fbpe")
+    assert fastbpe.load(tmp_path / "a.fbpe") == loaded
+    with pytest.raises(FormatError, match=r"cannot store (a table|the rules of the class SentencePieceBackend)"):
+        loaded.export(tmp_path / "x.json", format="huggingface")
 
 
 def test_unreachable_piece_is_found_as_a_run_of_unknown_characters(tmp_path: Path) -> None:

@@ -110,11 +110,11 @@ def _read_files(
         if subword_folders.finds(where, name):
             _check_no_pattern(pattern, where)
             return subword_folders.read(where, config, name, special_tokens)
-    if name == "GPTSw3" and os.path.isfile(os.path.join(where, folder.SPIECE)):
-        from fastbpe.formats import sw3_folders  # here: other folders do not need it
+    if name in ("BertGeneration", "GPTSw3") and os.path.isfile(os.path.join(where, folder.SPIECE)):
+        from fastbpe.formats import backend_folders  # here: other folders do not need it
 
         _check_no_pattern(pattern, where)
-        return sw3_folders.read(where, config, special_tokens)
+        return backend_folders.read(where, config, name, special_tokens)
     try:
         paths = folder.find(where)
     except FormatError as error:

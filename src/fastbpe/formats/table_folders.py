@@ -1,7 +1,8 @@
 """Folders of M2M100, Marian and Speech2Text: a sentencepiece model, and a vocab.json with the ids of its pieces.
 
-BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5 and PLBART have only a model, but the same
-rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq does.
+BARTpho has a dict.txt instead, with the pieces by id. SigLIP, SpeechT5, BertGeneration and PLBART have only a
+model, but the same rules for added tokens and white space. PLBART moves the ids of the pieces by one, as fairseq
+does.
 
 transformers runs these classes in Python: it looks for special tokens in the original text, lets sentencepiece cut
 the text between them, and looks up each piece in vocab.json. A piece that vocab.json lacks becomes the unknown
@@ -65,6 +66,7 @@ CLASSES: Mapping[str, _Kind] = {
     "Siglip": _Kind({"eos": "</s>", "unk": "<unk>", "pad": "</s>"}, ("spiece.model",)),  # the model gives the ids
     "SpeechT5": _Kind(_ROLES, ("spm_char.model",)),  # the model gives the ids
     "PLBart": _Kind(ROBERTA_ROLES, ("sentencepiece.bpe.model",)),
+    "BertGeneration": _Kind({**_ROLES, "sep": "<::::>"}, ("spiece.model",)),  # the model gives the ids
 }
 _M2M100 = (
     "af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht "
@@ -80,9 +82,14 @@ _LANGUAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 
 
 def finds(folder: str, class_name: str) -> bool:
-    """Tell whether a folder has the files of a class of this module."""
-    names = CLASSES[class_name].files if class_name in CLASSES else ()
-    return bool(names) and all(os.path.isfile(os.path.join(folder, name)) for name in names)
+    """Tell whether a folder has the files of a class of this module.
+
+    `backend_folders` reads a model of BertGeneration that a table cannot describe.
+    """
+    paths = [os.path.join(folder, name) for name in (CLASSES[class_name].files if class_name in CLASSES else ())]
+    if not paths or not all(map(os.path.isfile, paths)):
+        return False
+    return class_name != "BertGeneration" or not _unsupported(model_file.parse(map_file(paths[0]), paths[0]))
 
 
 def read(
@@ -103,6 +110,19 @@ def read(
     made = _Folder(folder, config, class_name)
     python_backend.refuse_special_tokens(special_tokens, made.where)
     return tokenizer_config.with_own_tokens(made.model(), folder, made.named, is_bare=False)
+
+
+def _unsupported(model: CodePointModel) -> str:
+    """Return the name of a part of a model that a table cannot describe; "": a table can describe all of it."""
+    parts = {
+        "byte fallback": model.trainer["byte_fallback"],
+        "user-defined pieces": PieceType.USER_DEFINED in model.types,
+        "unused pieces": PieceType.UNUSED in model.types,
+        "spaces that are not U+2581": not model.normalizer["escape_whitespaces"],
+        "treat_whitespace_as_suffix": model.trainer["treat_whitespace_as_suffix"],
+        "rules for decoded text": model.denormalizer and model.denormalizer["precompiled_charsmap"],
+    }
+    return next((what for what, is_there in parts.items() if is_there), "")
 
 
 class _Folder:
@@ -211,22 +231,13 @@ class _Folder:
         if self._class_name == "SpeechT5" and self._config.get("normalize"):
             self._fail("with normalize, the class writes numbers as words before the .model encodes a text")
         is_legacy = self._config.get("legacy", True)
-        if self._class_name in ("Bartpho", "PLBart", "Siglip", "SpeechT5") and not is_legacy:
+        if self._class_name in ("Bartpho", "BertGeneration", "PLBart", "Siglip", "SpeechT5") and not is_legacy:
             self._fail("without legacy, the class changes the options of the .model")
         if self._config.get("sp_model_kwargs"):
             self._fail("sp_model_kwargs in tokenizer_config.json may make its ids random")
         model = model_file.parse(map_file(self.where), self.where)
-        odd = (
-            ("byte fallback", model.trainer["byte_fallback"]),
-            ("user-defined pieces", PieceType.USER_DEFINED in model.types),
-            ("unused pieces", PieceType.UNUSED in model.types),
-            ("spaces that are not U+2581", not model.normalizer["escape_whitespaces"]),
-            ("treat_whitespace_as_suffix", model.trainer["treat_whitespace_as_suffix"]),
-            ("rules for decoded text", model.denormalizer and model.denormalizer["precompiled_charsmap"]),
-        )
-        for what, is_odd in odd:
-            if is_odd:
-                self._fail(f"a model with {what} is not supported for the class {self._class_name}Tokenizer")
+        if what := _unsupported(model):
+            self._fail(f"a model with {what} is not supported for the class {self._class_name}Tokenizer")
         return model
 
     def _languages(self) -> list[str]:
@@ -323,6 +334,8 @@ class _Folder:
 
     def _around(self, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ids before and after a text."""
+        if self._class_name == "BertGeneration":
+            return (), ()
         if self._class_name == "Bartpho":
             return (ids[self.named.roles["cls"]],), (ids[self.named.roles["sep"]],)
         eos = self.named.roles.get("eos", "")

@@ -120,7 +120,7 @@ RANKS: Mapping[str, str] = {"TikToken": "kimi"}
 ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
 #: Classes that encode texts with a sentencepiece model as sentencepiece does. The classes of Llama, Code Llama and
 #: Gemma in transformers 5 differ in runs of spaces: they order merges by id instead of by score.
-_AS_SENTENCEPIECE = (*ANY_CLASS, "BertGeneration", "CodeLlama", "FNet", "Gemma", "Llama", "Parakeet")
+_AS_SENTENCEPIECE = (*ANY_CLASS, "CodeLlama", "FNet", "Gemma", "Llama", "Parakeet")
 _PYTHON_NAMES = (
     "Bartpho BertGeneration BertJapanese Bertweet BioGpt BlenderbotSmall CTRL Clvp Cpm CpmAnt Esm FSMT Flaubert "
     "GPTNeoXJapanese GPTSw3 M2M100 Marian PLBart Phobert RoCBert Siglip Speech2Text Tapas XLM"
@@ -128,7 +128,7 @@ _PYTHON_NAMES = (
 #: Classes that transformers runs in Python, from their own files: it ignores a tokenizer.json beside these.
 IN_PYTHON = tuple(_PYTHON_NAMES.split())
 #: Classes for which a table gives the ids of sentencepiece's pieces; `table_folders` has them.
-WITH_TABLES = ("Bartpho", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
+WITH_TABLES = ("Bartpho", "BertGeneration", "M2M100", "Marian", "PLBart", "Siglip", "Speech2Text", "SpeechT5")
 #: Classes without a vocabulary, which have an id for each byte; `byte_folders` has them.
 OF_BYTES = ("ByT5", "Dia", "Perceiver")
 #: Classes that merge within words, and write @@ after each token inside a word; `subword_folders` has them.

@@ -228,7 +228,8 @@ def dump_code_points(model: CodePointModel, format: str) -> Files:
         what = _A_TABLE
         if not model.has_table:
             assert model.conventions is not None
-            what = f"the rules of the class {model.conventions.decoder}Tokenizer"
+            name = model.conventions.decoder
+            what = f"the rules of the class {name if name.endswith('Backend') else f'{name}Tokenizer'}"
         raise FormatError(f"format={format!r} cannot store {what}; export this tokenizer as native")
     if format == "sentencepiece":
         return model_file.dump(model)

@@ -193,10 +193,10 @@ class HuggingFaceDecoding:
 class StretchDecoding:
     """Decoding with a table: each text between special tokens by itself, as in sentencepiece.
 
-    Marian and Speech2Text put a space after a special token. Marian, BARTpho, PLBART and SpeechT5 have no U+2581
-    in decoded text. The last three drop no space at the beginning of a text between special tokens, and decode
-    control symbols to their text. White space at both ends of the whole text is left out, except for GPT-SW3.
-    GPT-SW3 and SigLIP put a space before text that precedes a special token.
+    Marian and Speech2Text put a space after a special token. Marian, BARTpho, BertGeneration, PLBART and SpeechT5
+    have no U+2581 in decoded text. The last four drop no space at the beginning of a text between special tokens,
+    and decode control symbols to their text. White space at both ends of the whole text is left out, except for
+    GPT-SW3. GPT-SW3 and SigLIP put a space before text that precedes a special token.
 
     Args:
         model: the model, which has a table.
@@ -207,7 +207,7 @@ class StretchDecoding:
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         assert model.conventions is not None
         name = model.conventions.decoder
-        is_joined = name in ("Bartpho", "PLBart", "SpeechT5")
+        is_joined = name in ("Bartpho", "BertGeneration", "PLBart", "SentencePieceBackend", "SpeechT5")
         has_spaces = is_joined or name == "Marian"
         behind = " " if name in ("Marian", "Speech2Text") else ""
         self._special = {

@@ -183,7 +183,7 @@ class CodePointFamily(Family):
     def _decoding_before(self, skips: bool) -> AnyDecoding:
         if self._model.conventions is not None and self._model.conventions.decoder in BYTE_DECODERS:
             return ByteDecoding(self._model, self.parts, skips=skips)
-        if self._model.has_table or self._model.changes_texts:
+        if self._model.runs_in_python:
             return StretchDecoding(self._model, self.parts, skips=skips)
         if self._model.conventions is None:  # control symbols decode to nothing
             return SentencePieceDecoding(self.parts, self.denormalizer)

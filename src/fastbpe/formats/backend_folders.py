@@ -1,8 +1,9 @@
-"""Folders of GPT-SW3: a sentencepiece model with byte fallback, and the class's own rules for texts.
+"""Folders of GPT-SW3 and BertGeneration: a sentencepiece model that encodes the texts between added tokens.
 
-transformers runs this class in Python: it looks for special tokens in the original text, changes the text between
-them (`normalization.gpt_sw3_texts`), and lets sentencepiece encode the result. For added tokens, see
-`python_backend`. tests/conformance/test_sw3_folders.py compares folders with transformers 5.24.
+transformers runs these classes in Python: they look for special tokens in the original text, and let sentencepiece
+encode the text between them, which GPT-SW3 changes before (`normalization.gpt_sw3_texts`). For added tokens, see
+`python_backend`. `table_folders` reads most models of BertGeneration. tests/conformance/test_sw3_folders.py and
+test_bert_generation_folders.py compare folders with transformers 5.24.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
+from fastbpe.formats import table_folders
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.folder import SPIECE
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
@@ -22,13 +24,13 @@ from fastbpe.model import PAIR, TEXT, CodePointModel, Conventions, Model, PieceT
 
 
 def read(
-    folder: str, config: Mapping[str, Any], special_tokens: Mapping[str, int] | None = None
+    folder: str, config: Mapping[str, Any], class_name: str, special_tokens: Mapping[str, int] | None = None
 ) -> Model | CodePointModel:
     """Read the model of a folder, which has a spiece.model.
 
     Args and errors: as for `table_folders.read`.
     """
-    where = os.path.join(folder, SPIECE)
+    where, is_sw3 = os.path.join(folder, SPIECE), class_name == "GPTSw3"
 
     def fail(what: str) -> NoReturn:
         raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
@@ -39,9 +41,11 @@ def read(
     if not config.get("legacy", True):
         fail("without legacy, the class changes the options of the .model")
     model = model_file.parse(map_file(where), where)
-    if not model.trainer["byte_fallback"]:
+    if is_sw3 and not model.trainer["byte_fallback"]:
         fail("the class GPTSw3Tokenizer is supported for models with byte fallback only")
-    named = _with_roles(named_tokens.read(folder, Settings({})), "gpt-sw3-7b" in folder)
+    named = named_tokens.read(folder, Settings({} if is_sw3 else table_folders.CLASSES[class_name].roles))
+    if is_sw3:
+        named = _with_roles(named, "gpt-sw3-7b" in folder)
     own = [piece.decode("utf-8", "surrogateescape") for piece in model.pieces]
     ids = {piece: i for i, piece in enumerate(own)}
     added = python_backend.added_tokens(named, ids, fail, may_strip=True)
@@ -62,7 +66,7 @@ def read(
         added_tokens=added,
         template=((), ()),
         pair_template=(TEXT, PAIR),
-        conventions=Conventions(decoder="GPTSw3"),
+        conventions=Conventions(decoder="GPTSw3" if is_sw3 else "SentencePieceBackend"),
     )
     return tokenizer_config.with_own_tokens(made, folder, named, is_bare=False)
 
