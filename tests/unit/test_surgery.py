@@ -91,6 +91,7 @@ def test_pruning_keeps_the_makers_of_what_a_corpus_uses() -> None:
     assert changed.report.makers == (256, 257, 258)
     assert changed.report.removed == (260,)
     assert old.prune(keep=258).tokenizer.vocab[256:] == [b"he", b"hel"]
+    assert old.prune(keep=260, corpus=["hell"]).report.makers == (256, 257)  # "hello" only fills up the number
     assert old.prune(keep=257, corpus=["lo lo"]).tokenizer.vocab[256:] == [b"lo"]
     assert old.prune(corpus=["lo lo hello"], min_count=2).tokenizer.vocab[256:] == [b"lo"]
 

@@ -1373,8 +1373,8 @@ class Tokenizer(TokenizerBase):
             separator, text_field, format: options for reading the corpus, as for `train`.
 
         Returns:
-            As for `without_tokens`. report.makers has the tokens that stay only because kept tokens are made from
-            them.
+            As for `without_tokens`. report.makers has the tokens that stay only because tokens of the corpus are
+            made from them.
 
         Raises:
             ValueError: the arguments contradict each other; keep is less than the number of tokens that always

@@ -54,8 +54,8 @@ class RemovalReport:
         lost: old ids that were also removed, because no remaining tokens can be merged into them.
         remade: new id → new ids of the two tokens whose merge now makes it, if other tokens made it before. One
             of the two is -1 if it is a character that has no token of its own.
-        makers: old ids that prune kept although they are too rare in the corpus: kept tokens are made from them,
-            or they complete the number of tokens to keep.
+        makers: old ids that prune kept although they are too rare in the corpus: tokens that are not too rare are
+            made from them.
 
     >>> import fastbpe
     >>> old = fastbpe.Tokenizer.from_merges([(97, 98), (98, 99), (256, 99)], pattern=None)

@@ -109,8 +109,9 @@ class Remover(Generic[TokenizerT]):
             assert min_count is not None
             used = [i for i in ranked if counts.get(i, 0) >= min_count]
             chosen = with_makers([*always, *used], removal.makers)
-        least = min_count or 1
-        makers = [i for i in ranked if i in chosen and i not in always and counts and counts.get(i, 0) < least]
+        least, times = min_count or 1, counts or {}
+        needed = with_makers([i for i in chosen if times.get(i, 0) >= least], removal.makers)
+        makers = [i for i in needed if i not in always and times.get(i, 0) < least]
         return self._without({i for i in ranked if i not in chosen}, keep_ids, makers)
 
     def _without(
