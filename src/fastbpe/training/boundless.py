@@ -31,7 +31,7 @@ from fastbpe.training.base_vocabulary import byte_vocabulary
 from fastbpe.training.bytes import all_counted
 from fastbpe.training.count_checks import check_neighbours_known
 from fastbpe.training.documents_again import read_again
-from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
+from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, added_up, table_of
 from fastbpe.training.superword_options import BOUNDLESS, WORDS
 from fastbpe.training.word_runs import Merge, count_cut_runs, runs_of_sum, tokens_of, words_of
@@ -127,16 +127,8 @@ def _train_words(sources: Mapping[Any, Any], options: ByteOptions, run: Run) -> 
     n_merges = options.vocab_size - start.n_known
     merges = _learn_words(counts, n_merges, options, run.reporter)
     if n_missing := n_merges - len(merges):
-        longest = options.max_token_bytes
-        also = " leaves" if longest is None else f" and max_token_bytes={longest} leave"
-        limits = f"min_count={options.min_count}{also}"
-        warnings.warn(
-            f"{limits} no pair to merge: the vocabulary has "
-            f"{options.vocab_size - n_missing} entries, not the {options.vocab_size} "
-            "asked for; change a limit, train on more text, or ask for fewer",
-            TrainingWarning,
-            stacklevel=_CALLER,
-        )
+        said = too_few_within(limits_of(options), options.vocab_size - n_missing, options.vocab_size, "text")
+        warnings.warn(said, TrainingWarning, stacklevel=_CALLER)
     report = asdict(options) | {
         "ties": "bytes",
         "special_tokens": list(options.special_tokens),

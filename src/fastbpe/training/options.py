@@ -387,14 +387,32 @@ def too_few_merges(options: Any, length: str, met: Iterable[bool], n_ids: int, s
         n_ids: number of entries of the vocabulary.
         source: word for the training data, such as "text".
     """
-    limits = [
-        f"{name}={getattr(options, name)}"
-        for name, is_met in zip(("min_count", length), met, strict=True)
-        if is_met
-    ]
-    cause = f"{' and '.join(limits)} {'leave' if limits[1:] else 'leaves'} no pair to merge"
+    values = {
+        name: getattr(options, name) for name, is_met in zip(("min_count", length), met, strict=True) if is_met
+    }
+    return too_few_within(values, n_ids, options.vocab_size, source)
+
+
+def limits_of(options: ByteOptions) -> dict[str, int]:
+    """Return name → value of the limits that may keep a learner from a merge."""
+    limits = {"min_count": options.min_count} if options.min_count > 1 else {}
+    return limits if options.max_token_bytes is None else {**limits, "max_token_bytes": options.max_token_bytes}
+
+
+def too_few_within(values: Mapping[str, object], n_ids: int, vocab_size: int, source: str) -> str:
+    """Return the text of the warning that limits left fewer merges than requested.
+
+    Args:
+        values: name → value of the limits.
+        n_ids: number of entries of the vocabulary.
+        vocab_size: the number requested.
+        source: word for the training data, such as "text".
+    """
+    limits = [f"{name}={value}" for name, value in values.items()]
+    listed = " and ".join([*([", ".join(limits[:-1])] if limits[1:] else []), *limits[-1:]])
+    cause = f"{listed} {'leave' if limits[1:] else 'leaves'} no pair to merge"
     way_out = f"{'change that limit, ' if limits else ''}train on more {source}, or ask for fewer"
     return (
         f"{cause if limits else 'no pair is left to merge'}: the vocabulary has {n_ids} entries, not the "
-        f"{options.vocab_size} asked for; {way_out}"
+        f"{vocab_size} asked for; {way_out}"
     )

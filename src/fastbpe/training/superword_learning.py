@@ -41,7 +41,7 @@ from fastbpe.training.bytes import byte_level_ranks, train_bytes
 from fastbpe.training.count_checks import check_neighbours_known
 from fastbpe.training.document_counting import texts_of_pattern
 from fastbpe.training.documents_again import SourcesAgain, read_again
-from fastbpe.training.options import ByteOptions, Run, whole_number_of_ids
+from fastbpe.training.options import ByteOptions, Run, limits_of, too_few_within, whole_number_of_ids
 from fastbpe.training.piece_counts import PieceCounts, table_of
 from fastbpe.training.superword_options import Superwords, n_first_ids
 from fastbpe.training.token_runs import (
@@ -95,15 +95,11 @@ def train_superwords(source: Any, base: Tokenizer | None, run: Run) -> Tokenizer
             first, start = base, vocabulary_of_base(base, run.base_special or "keep", options)
         model, n_missing = _second_stage(again, first, start, options, superwords, run)
     if n_missing:
-        limits = {"max_token_bytes": options.max_token_bytes, "max_words": superwords.max_words}
-        said = "".join(f", {name}={limit}" for name, limit in limits.items() if limit is not None)
-        warnings.warn(
-            f"min_count={options.min_count}{said} and forbid={[*superwords.forbid]} leave no pair to merge: "
-            f"the vocabulary has {options.vocab_size - n_missing} entries, "
-            f"not the {options.vocab_size} asked for; change a limit, train on more text, or ask for fewer",
-            TrainingWarning,
-            stacklevel=_CALLER,
-        )
+        limits: dict[str, object] = {**limits_of(options)}
+        limits |= {} if superwords.max_words is None else {"max_words": superwords.max_words}
+        limits |= {"forbid": [*superwords.forbid]} if superwords.forbid else {}
+        said = too_few_within(limits, options.vocab_size - n_missing, options.vocab_size, "text")
+        warnings.warn(said, TrainingWarning, stacklevel=_CALLER)
     if base is not None:
         warnings.warn(
             "superwords= changes how the base splits text, so texts may get other ids, even without superwords; "

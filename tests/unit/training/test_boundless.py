@@ -94,6 +94,10 @@ def test_fewer_tokens_than_asked_for_are_a_warning() -> None:
         tokenizer = train(["ab ab ab"], vocab_size=300, superwords="boundless", min_count=3)
     assert [one.filename for one in warned] == [__file__]
     assert tokenizer.vocab[256:] == [b"ab"]
+    with pytest.warns(
+        TrainingWarning, match="^no pair is left to merge: the vocabulary has 258 entries, not the 3"
+    ):
+        train(["ab ab ab"], vocab_size=300, superwords="boundless")
 
 
 @pytest.mark.parametrize(

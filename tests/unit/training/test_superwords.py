@@ -189,9 +189,25 @@ def test_errors_name_the_option_and_the_way_out(make: Any, error: type[Exception
 
 
 def test_too_little_text_warns() -> None:
-    with pytest.warns(TrainingWarning, match="leave no pair to merge"):
+    with pytest.warns(TrainingWarning, match="^max_words=4 and forbid=.* leave no pair to merge"):
         tokenizer = learned(["ab\n"], start=257, vocab_size=300)
     assert tokenizer.vocab_size == 258
+
+
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [
+        ({}, "no pair is left to merge: "),
+        ({"min_count": 2}, "min_count=2 leaves no pair to merge: "),
+        ({"forbid": ["x"]}, r"forbid=\['x'\] leaves no pair to merge: "),
+        ({"max_token_bytes": 9, "max_words": 2}, "max_token_bytes=9 and max_words=2 leave no pair to merge: "),
+    ],
+)
+def test_warning_of_few_merges_names_the_limits_of_the_run(options: dict[str, Any], cause: str) -> None:
+    with pytest.warns(
+        TrainingWarning, match=f"^{cause}the vocabulary has 25[68] entries, not the 300 asked for; "
+    ):
+        learned(["ab\n"], start=257, vocab_size=300, **{"max_words": None, "forbid": (), **options})
 
 
 def test_the_command_learns_superwords(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
