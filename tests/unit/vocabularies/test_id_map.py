@@ -69,6 +69,11 @@ def test_composition_keeps_the_rows_that_both_keep(first: IdMap, data: st.DataOb
         assert list(ids) == [old for middle in second.init_from[new] for old in first.init_from[middle]]
 
 
+def test_composition_leaves_out_ids_without_a_start() -> None:
+    first, second = IdMap(2, [0, -1, -1]), IdMap(3, [-1, -1], {0: [0, 1, 0], 1: [1, 2]})
+    assert first.then(second).init_from == ((0, 0), ())
+
+
 @pytest.mark.daily
 @given(id_maps())
 def test_resizing_equals_slow_twin(id_map: IdMap) -> None:
