@@ -42,6 +42,16 @@ def test_release_memory_frees_caches_of_all_tokenizers(tokenizer: Tokenizer) -> 
     assert [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)] == expected
 
 
+def test_release_memory_counts_copies_of_ids_behind_a_new_piece(tokenizer: Tokenizer) -> None:
+    pytest.importorskip("numpy")
+    fastbpe.release_memory()
+    n_bytes = []
+    for text in (TEXT, "zq " + TEXT):  # the pieces of TEXT are known then
+        ids = [tokenizer.encode_to_numpy(one, num_threads=1) for one in (TEXT, text)]
+        n_bytes.append(fastbpe.release_memory())
+    assert n_bytes[1] - n_bytes[0] > 3 * len(ids[0])
+
+
 def test_release_memory_ignores_dropped_tokenizers() -> None:
     """Drop them in several orders: the first, the last, one in between, until none is left."""
     fastbpe.release_memory()

@@ -283,6 +283,10 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         ids_free(&scratch.ids)
     if scratch.other_ids.capacity > MAX_KEPT_IDS:
         ids_free(&scratch.other_ids)
+    if scratch.cache.aside.capacity > MAX_KEPT_IDS:
+        ids_free(&scratch.cache.aside)
+    if scratch.tracing.aside.capacity > MAX_KEPT_IDS:
+        ids_free(&scratch.tracing.aside)
     if scratch.ends.capacity > MAX_KEPT_ENDS:
         ends_free(&scratch.ends)
     if scratch.word_ends.capacity > MAX_KEPT_ENDS:
@@ -336,6 +340,7 @@ cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
     if scratch.normalized.offsets != NULL:
         n_bytes += (scratch.normalized.capacity + 1) * sizeof(uint32_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
+    n_bytes += (scratch.cache.aside.capacity + scratch.tracing.aside.capacity) * sizeof(uint32_t)
     return n_bytes + _staged_bytes(scratch) + cache_bytes(&scratch.cache) + cache_bytes(&scratch.tracing)
 
 
