@@ -53,7 +53,7 @@ def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, *
 def limit(seconds: int, max_bytes: int) -> None:
     """Limit this process: seconds of processor time from now on, bytes of memory.
 
-    Windows has no such limits, and macOS refuses the limit of memory. With a lower hard limit, nothing changes.
+    Windows has no such limits, and macOS refuses the limit of memory. Lower limits of the caller stay.
     """
     try:
         import resource
@@ -61,8 +61,18 @@ def limit(seconds: int, max_bytes: int) -> None:
         return
     until = math.ceil(time.process_time()) + seconds  # the system takes whole seconds
     for what, most in ((resource.RLIMIT_CPU, until), (resource.RLIMIT_AS, max_bytes)):
+        first = _first_limit(what)
         with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
+            soft = most if first == resource.RLIM_INFINITY else min(most, first)
+            resource.setrlimit(what, (soft, resource.getrlimit(what)[1]))
+
+
+@functools.cache
+def _first_limit(what: int) -> int:
+    """Return the soft limit with which this process started."""
+    import resource
+
+    return resource.getrlimit(what)[0]
 
 
 def compiled(template: str) -> jinja2.Template:

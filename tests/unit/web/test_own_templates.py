@@ -25,6 +25,7 @@ from fastbpe.web.guard import Guard
 from fastbpe.web.own_templates import OwnTemplate, find_template, render
 from fastbpe.web.shelf import Shelf
 from fastbpe.web.template_messages import Message
+from helpers.child_processes import run_python
 
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' "
@@ -190,6 +191,24 @@ def test_limit_that_the_system_refuses_leaves_the_other(monkeypatch: pytest.Monk
     monkeypatch.setattr(rendering.time, "process_time", lambda: 5.5)  # of the runs before
     rendering.limit(2, 1 << 29)
     assert limits == {resource.RLIMIT_CPU: (8, resource.getrlimit(resource.RLIMIT_CPU)[1])}
+
+
+def test_limits_that_the_caller_has_set_are_not_raised(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    program = (
+        "import resource as r\n"
+        "for what, most in ((r.RLIMIT_CPU, 50), (r.RLIMIT_AS, 1 << 31)):\n"
+        "    r.setrlimit(what, (most, r.getrlimit(what)[1]))\n"
+        "from fastbpe.chats import rendering\n"
+        "rendering.limit(900, 1 << 32)\n"
+        "higher = [r.getrlimit(what)[0] for what in (r.RLIMIT_CPU, r.RLIMIT_AS)]\n"
+        "for n in (7, 9):  # own limits, of two runs\n"
+        "    rendering.limit(n, 1 << 30)\n"
+        "print(higher, r.getrlimit(r.RLIMIT_CPU)[0] - rendering.math.ceil(rendering.time.process_time()))\n"
+    )
+    told = run_python(program).split()
+    assert (told[0], told[2]) == ("[50,", "9")
+    assert int(told[1][:-1]) in (1 << 31, resource.RLIM_INFINITY)  # macOS refuses the limit of memory
 
 
 def test_frozen_program_does_not_start_itself_as_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
