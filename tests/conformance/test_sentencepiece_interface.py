@@ -316,7 +316,7 @@ def test_nbest_encode_raises_as_in_sentencepiece() -> None:
 
 
 def test_threads_give_the_same_ids() -> None:
-    ours, _ = both_processors()
+    ours, theirs = both_processors()
     texts = [f"Some text {i} " * (i % 7) for i in range(3000)]
     expected = [ours.encode(text) for text in texts]
     assert ours.encode(texts, num_threads=1) == ours.encode(texts, num_threads=8) == expected
@@ -324,6 +324,14 @@ def test_threads_give_the_same_ids() -> None:
     assert plain(ours.encode(texts, out_type="numpy", num_threads=2)) == expected
     with pytest.raises(TypeError, match="thread_pool must be a ThreadPool, not int"):
         ours.encode(["a"], thread_pool=3)
+    ids = expected[1]
+    for kind in (str, bytes, "serialized_proto", "offset_mapping", "proto"):  # sentencepiece checks it for batches
+        with pytest.raises(RuntimeError, match="Unable to cast"):
+            theirs.decode([ids], thread_pool=3, return_type=kind)
+        with pytest.raises(TypeError, match="thread_pool must be a ThreadPool, not int"):
+            ours.decode([ids], thread_pool=3, return_type=kind)
+    assert ours.decode([ids], thread_pool=drop_in.ThreadPool(2)) == theirs.decode([ids])
+    assert ours.decode(ids, thread_pool=3) == theirs.decode(ids, thread_pool=3)
 
 
 # Decoding: arguments.

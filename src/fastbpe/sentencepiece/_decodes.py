@@ -10,7 +10,7 @@ from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ArgumentTypeError, MissingItemError, out_of_range
 from fastbpe.sentencepiece._messages import mapping, serialize
 from fastbpe.sentencepiece._processor_methods import Methods
-from fastbpe.sentencepiece._threads import ThreadPool
+from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Decodes(Base):
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
         self._threads(num_threads)
         if return_type == "proto":
-            serialized = self.Decode(input, return_type="serialized_proto")
+            serialized = self.Decode(input, return_type="serialized_proto", thread_pool=thread_pool)
             is_batch = isinstance(serialized, list)
             return list(map(_texts.parse, serialized)) if is_batch else _texts.parse(serialized)
         if input is None or (isinstance(input, (str, bytes)) and not input):
@@ -55,6 +55,8 @@ class Decodes(Base):
         first: Any = next((item for item in input if _is_sequence(item) and len(item)), ())
         are_pieces = _are_pieces(first)
         _check_return_type(return_type)
+        if thread_pool is not None:
+            pool_threads(thread_pool)  # checks the type
         if not are_pieces and return_type is str and self._model is not None:
             return self._model.texts([checked_ids(ids) for ids in input])
         as_bytes = bool(return_bytes) or (are_pieces and isinstance(first[0], bytes))

@@ -111,7 +111,7 @@ class Methods:
             return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
                 offsets), "serialized_proto", "proto".
             num_threads: as for `encode`.
-            thread_pool: has no effect.
+            thread_pool: has no effect; its type is checked for a batch.
             return_bytes: for an offset mapping: return text and pieces as bytes, and offsets in bytes.
 
         Raises:
