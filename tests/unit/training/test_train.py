@@ -621,6 +621,14 @@ def test_invalid_options_are_refused_before_reading(
         fastbpe.train(documents(), **{"vocab_size": 300, "progress": False, **options})
 
 
+@pytest.mark.parametrize("superwords", ["words", "boundless"])
+def test_base_special_with_superwords_of_whole_words_is_refused(superwords: str) -> None:
+    base = fastbpe.train(["ab ab abc"], vocab_size=258, progress=False)
+    message = f"base_special='end' has no effect with superwords='{superwords}', where special tokens cannot move"
+    with pytest.raises(TrainingError, match=message):
+        fastbpe.train(["a b"], vocab_size=259, base=base, base_special="end", superwords=superwords)
+
+
 def test_base_special_without_effect_is_refused() -> None:
     base = fastbpe.train(["ab ab abc"], vocab_size=8, mode="codepoint", progress=False)
     message = 'no effect with mode="codepoint", where special tokens cannot move; leave base_special= out'
