@@ -111,7 +111,7 @@ def _show_places(args: argparse.Namespace) -> None:
     rows: list[dict[str, Any]] = []
     for given in args.names:
         name = find.known_spelling(given)
-        places = [{"path": path, "exists": os.path.exists(path)} for path in find.places(name)]
+        places = [{"path": path, "exists": os.path.exists(path)} for path in find.places(given)]
         rows.append({"name": given, "places": places})
         if args.json:
             continue

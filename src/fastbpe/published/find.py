@@ -154,7 +154,8 @@ def places(name: str) -> list[str]:
     """List the files and folders where `read` looks for a name, in its order."""
     vocabulary = vocabulary_of(name)
     if vocabulary is None:
-        return [*_own_paths(name), _repository(name)]
+        spelled = known_spelling(name)
+        return [*_own_paths(name), _repository(name), *(places(spelled) if spelled != name else ())]
     gpt2_paths = _gpt2_paths() if vocabulary.name == "gpt2" else []
     return [*_published_paths(vocabulary.file), *gpt2_paths, *_own_paths(vocabulary.name)]
 

@@ -169,6 +169,13 @@ def test_not_found_error_tells_hash_and_command_and_counts_places(
     ]
 
 
+def test_places_of_another_spelling_include_those_of_the_known_name(here: Path) -> None:
+    found = find.places("SMALL")
+    own = [str(here / "user" / name) for name in ("SMALL.fbpe", "SMALL")]
+    assert (found[:2], found[3:]) == (own, find.places("small"))  # read tries the own files first
+    assert found[2].endswith("models--SMALL")
+
+
 def test_unknown_name_error_lists_the_known_names(here: Path) -> None:
     with pytest.raises(VocabularyNotFoundError) as error:
         fastbpe.load("llama2")
