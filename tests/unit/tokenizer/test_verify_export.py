@@ -18,6 +18,7 @@ from fastbpe.formats import gpt2
 from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.tokenizer.export import export, verify_export
+from fastbpe.tokenizer.export.verify_vocabulary import verify_conversion
 from helpers.segmented_models import tokenizer_json
 from helpers.shared_data import BYTES, published
 
@@ -299,3 +300,12 @@ def test_texts_without_ids_do_not_keep_a_model_from_being_saved(tmp_path: Path) 
     other = fastbpe.load(tokenizer_json({**made, "unk_id": 1}))
     with pytest.raises(fastbpe.VocabularyError, match="has no token"):
         verify_export.differ(tokenizer._remake(), other._remake())
+    for one, two in ((tokenizer, other), (other, tokenizer)):
+        said = (
+            r"^x: differs from the original: only one of both has ids for the text '▁': .* has no token, .*again$"
+        )
+        with pytest.raises(FormatError, match=said):
+            verify_conversion(one, two, "x")
+    verified = tokenizer.export(tmp_path / "y.json", verify_text="abc\nab")
+    assert verified is not None
+    assert verified.owner == "tokenizers"

@@ -154,6 +154,8 @@ def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = 
     owner = owner_of(one, files, format)
     if owner is not None:
         for line in lines:
+            if _refuse_both(one, again, line, frozenset()):
+                continue
             difference = Difference(line, one.encode_ordinary(line), owner.encode(line))
             if difference.expected != difference.found and not excused.excuses(difference):
                 where = f"in {owner.name} with the new {format} file"
@@ -184,7 +186,8 @@ def compare_all(
         Number of texts that were compared.
 
     Raises:
-        FormatError: the tokenizers differ; the message contains the token, or the text with both lists of ids.
+        FormatError: the tokenizers differ; the message contains the token, or the text with both lists of ids, or
+            the text for which only one has ids.
     """
     if changed := _changed_token(one, other):
         raise FormatError(f"{changed} {where}; {way_out}")
@@ -195,7 +198,10 @@ def compare_all(
         (lines, frozenset()),
     ]
     for texts, allowed in plans:
-        n, difference = compare(one, other, texts, allowed, excused)
+        try:
+            n, difference = compare(one, other, texts, allowed, excused)
+        except VocabularyError as error:
+            raise FormatError(f"{error}; {way_out}") from error
         n_texts += n
         if difference is not None:
             raise FormatError(f"{describe(one, difference, where)}; {way_out}")
@@ -246,7 +252,12 @@ def compare(
         for text in batch:
             if _refuse_both(one, other, text, allowed):
                 continue
-            ids = [each.encode(text, allowed_special=allowed, disallowed_special=()) for each in (one, other)]
+            try:
+                ids = [each.encode(text, allowed_special=allowed, disallowed_special=()) for each in (one, other)]
+            except VocabularyError as error:
+                raise VocabularyError(
+                    f"only one of both has ids for the text {shown_text(text)}: {error}"
+                ) from error
             if ids[0] != ids[1]:
                 difference = Difference(text, *ids)
                 if excused is None or not excused(difference):
