@@ -200,6 +200,42 @@ def test_later_calls_do_not_change_earlier_encodings() -> None:
     assert not difference(*kept)
 
 
+LATER: dict[str, Call] = {
+    "dropout": lambda t: setattr(t._tokenizer.model, "dropout", 0.9),
+    "suffix": lambda t: setattr(t._tokenizer.model, "end_of_word_suffix", "l"),
+    "prefix": lambda t: setattr(
+        t._tokenizer.model, "continuing_subword_prefix", "##"
+    ),  # rebuilding merges needs it
+    "training": lambda t: t._tokenizer.train_from_iterator(["zz zz yy yy x"] * 9),
+}
+
+
+@pytest.mark.parametrize("change", LATER)
+@pytest.mark.parametrize("is_read", [False, True])
+def test_changes_of_the_model_do_not_change_earlier_encodings(change: str, is_read: bool) -> None:
+    kept = []
+    for tokenizer in (accelerate(make("small_bytes")), make("small_bytes")):
+        before, made = (tokenizer(TEXTS) for _ in range(2))
+        if is_read:  # then a copy exists before the change
+            assert before.encodings
+        LATER[change](tokenizer)
+        kept.append(made)
+    assert not difference(*kept)
+
+
+def test_words_that_a_program_changes_later_do_not_change_encodings() -> None:
+    kept = []
+    for tokenizer in (accelerate(make("small_bytes")), make("small_bytes")):
+        rows = [["Hello", "world"], ["a", "b"]]
+        pairs = [(row, [*row]) for row in rows]
+        made = tokenizer(rows, is_split_into_words=True), tokenizer(pairs, is_split_into_words=True)
+        rows[0][0] = pairs[1][1][0] = "changed"
+        rows[1].append("more")
+        kept.append(made)
+    for ours, stock in zip(*kept, strict=True):
+        assert not difference(ours, stock)
+
+
 def test_saved_files_equal_the_files_of_the_stock_tokenizer(tmp_path: Path) -> None:
     ours, stock = accelerate(make("small_bytes")), make("small_bytes")
     for name, tokenizer in (("ours", ours), ("stock", stock)):

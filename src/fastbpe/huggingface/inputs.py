@@ -15,7 +15,7 @@ class Inputs(NamedTuple):
 
     firsts: first text of each row, or its words.
     seconds: second text of each row, or its words; None: there are no second texts.
-    batch: the same inputs in the form that `encode_batch` of tokenizers accepts.
+    batch: the same inputs in the form that `encode_batch` of tokenizers accepts; no list of them is the caller's.
     is_batched: the caller passed a batch, not a single row.
     """
 
@@ -72,9 +72,11 @@ def _sort_words(text: Any, text_pair: Any) -> Inputs | None:
             return None
         rows = [*zip(rows, pairs, strict=True)]
     if all(map(_are_words, rows)):
-        return Inputs([*map(list, rows)], None, rows, is_batched)
+        firsts = [*map(list, rows)]
+        return Inputs(firsts, None, firsts, is_batched)
     if all(map(_is_pair_of_words, rows)):
-        return Inputs([list(row[0]) for row in rows], [list(row[1]) for row in rows], rows, is_batched)
+        firsts, seconds = ([list(row[number]) for row in rows] for number in (0, 1))
+        return Inputs(firsts, seconds, [*zip(firsts, seconds, strict=True)], is_batched)
     return None
 
 

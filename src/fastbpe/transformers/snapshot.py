@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -26,6 +27,10 @@ MODEL_OPTIONS = {
 COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
 
 _NO_TOKENS: dict[str, Any] = {"type": "BPE", "vocab": {}, "merges": []}
+
+
+#: All copies that exist.
+TWINS: weakref.WeakSet[Twin] = weakref.WeakSet()
 
 
 class State(NamedTuple):
@@ -139,6 +144,8 @@ def has_old_forms(tokenizer: Any) -> bool:
 class Twin:
     """Copy of a tokenizer's present state. It shares the vocabulary, but later changes do not affect it.
 
+    Before a program trains the original, and after it changes an option of the model, its vocabulary is copied.
+
     It is created at the first use, because most programs read only the ids of a batch.
 
     Args:
@@ -148,10 +155,13 @@ class Twin:
     def __init__(self, tokenizer: Any) -> None:
         names = (*COMPONENTS, "post_processor")
         self._model = tokenizer.model
+        self._options = _options(self._model)
+        self._source = weakref.ref(tokenizer)
         self._components = {name: component_state(getattr(tokenizer, name)) for name in names}
         self._added = tokenizer.get_added_tokens_decoder()
         self._remembered = remembered_specials(tokenizer, self._added)
         self._made: Any = None
+        TWINS.add(self)
 
     def get(self) -> Any:
         """Return the copy. Raises ValueError if its added tokens would not be the same."""
@@ -170,4 +180,24 @@ class Twin:
             }:
                 raise ValueError("the tokenizer cannot be rebuilt: its added tokens would get other ids")
             self._made = made
+        if _options(self._model) != self._options:  # a program has changed them in place
+            self._copy_model()
         return self._made
+
+    def before_training(self, tokenizer: Any) -> None:
+        """Copy the model if training is about to change it in place. tokenizer: the tokenizer that will learn."""
+        if self._source() is tokenizer:
+            self._copy_model()
+
+    def _copy_model(self) -> None:
+        """Stop to share the model; the copy has the options that it had first."""
+        options = dict(zip(MODEL_OPTIONS[type(self._model).__name__], self._options, strict=True))
+        state = json.loads(self._model.__getstate__())
+        state |= {name: value for name, value in options.items() if name in state}
+        copied = type(self._model)()
+        copied.__setstate__(json.dumps(state).encode())
+        for name, value in options.items():
+            setattr(copied, name, value)
+        self._model = copied
+        if self._made is not None:
+            self._made.model = copied

@@ -17,9 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fastbpe.transformers._original import tokenizers
+from fastbpe.transformers.snapshot import TWINS
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
+TRAINING = ("train", "train_from_iterator")  # methods of these that change the vocabulary in place
 SET = ("model", "decoder")  # properties whose setters count a change, too
 EPOCH = [object()]  # another object after each change of a watched tokenizer, or of any component
 
@@ -60,7 +62,7 @@ def stop_watching(is_used: Callable[[Any], bool]) -> None:
 
 def _replace_methods() -> None:
     for name in CHANGING:
-        _replace(_Class, name, _counting)
+        _replace(_Class, name, _training if name in TRAINING else _counting)
     for name in SET:
         _replace_setter(_Class, name, _counting)
     for name in _COMPONENTS:
@@ -99,6 +101,19 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
             EPOCH[0] = object()  # last: a thread that sees it sees the change
 
     return counting
+
+
+def _training(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that trains: earlier copies of the tokenizer stop to share its vocabulary."""
+    counting = _counting(method)
+
+    @functools.wraps(method)
+    def training(tokenizer: Any, *args: Any, **options: Any) -> Any:
+        for twin in list(TWINS):
+            twin.before_training(tokenizer)
+        return counting(tokenizer, *args, **options)
+
+    return training
 
 
 def _noting(method: Callable[..., Any]) -> Callable[..., Any]:
