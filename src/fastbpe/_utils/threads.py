@@ -53,6 +53,25 @@ def usable_threads(num_threads: int | None) -> int:
     return min(num_threads, _MAX_THREADS)
 
 
+class CallerNeeded(Exception):
+    """Work that may need more stack than a thread of this module has: the caller's thread must do it.
+
+    Threads of musl have 128 KiB, and only the program may choose another size for all threads to come.
+    """
+
+
+class _Local(_thread._local):
+    is_helper = False  # the thread is one of this module
+
+
+_local = _Local()
+
+
+def is_helper() -> bool:
+    """Tell whether the current thread is one that this module has started."""
+    return _local.is_helper
+
+
 class ForkSafeLock:
     """Reentrant lock that is free in a forked child, even if another thread of the parent holds it at the fork.
 
@@ -147,6 +166,7 @@ class _KeptThreads:
 
     def _serve(self, worker: _Worker) -> None:
         """Run work and wait for more, until dismissed; the body of each thread."""
+        _local.is_helper = True
         while not worker.is_dismissed:
             if worker.work is not None:
                 try:

@@ -27,7 +27,7 @@ from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
 from fastbpe._core.text.utf8_text import utf8_size
 from fastbpe._utils.progress import Phase, Reporter
-from fastbpe._utils.threads import CallPool, Future
+from fastbpe._utils.threads import CallerNeeded, CallPool, Future
 from fastbpe.corpus.dividing import is_divisible
 from fastbpe.corpus.file_parts import FilePart
 from fastbpe.corpus.json_documents import Lines
@@ -247,7 +247,10 @@ class Run:
     def _write_first(
         self, waiting: deque[tuple[Batch, Future]], pool: CallPool, phase: Phase, writer: CallPool
     ) -> None:
-        encoded = pool.result(waiting[0][1])
+        try:
+            encoded = pool.result(waiting[0][1])
+        except CallerNeeded:
+            encoded = waiting[0][0].encode(self._encoder, 1)
         batch, _ = waiting.popleft()
         self._write(batch, encoded, phase)
         self._write_out(writer)

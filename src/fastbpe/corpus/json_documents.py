@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import cast
 
 from fastbpe._core.text.json_lines import texts_of_lines
+from fastbpe._utils.threads import CallerNeeded, is_helper
 from fastbpe.corpus.source_kinds import CONVERT, OTHER_FIELD, Document, Skip, field_of
 from fastbpe.errors import FormatError
+
+MAX_HELPED_DEPTH = 100  # levels that helping threads parse; 900 need more than 64 KiB of stack
+_NO_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^][{}"]+')  # strings, and all between brackets
+_STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class Lines:
@@ -46,11 +53,16 @@ class Lines:
         self._n_lines, self._where, self._errors, self._advice = n_lines, where, errors, advice
 
     def texts(self) -> Sequence[Document]:
-        """Parse the lines; blank and skipped ones have no text in the result."""
+        """Parse the lines; blank and skipped ones have no text in the result.
+
+        Raises CallerNeeded in a helping thread, before it calls `skip`, if a line is nested deeply.
+        """
         # The text is None for a line that the fast reader does not understand; `others` has its index and bytes.
         texts, others = texts_of_lines(self.load(), self.field)
         if not others:
             return cast("Sequence[Document]", texts)
+        if is_helper() and any(_is_deep(line) for _, line in others):
+            raise CallerNeeded
         found: list[Document | None] = list(texts)
         n_earlier: int | None = None
         for i, line in others:
@@ -94,3 +106,12 @@ class Lines:
             found = f"its fields are {', '.join(map(repr, record))}" if record else "it is empty"
             return f"no object with a field {self.field!r}; {found}; {OTHER_FIELD}"
         return f"the line is not an object, so it has no field {self.field!r}{self._advice}"
+
+
+def _is_deep(line: bytes) -> bool:
+    """Tell whether objects and arrays of a line are nested more than MAX_HELPED_DEPTH levels."""
+    if line.count(b"[") + line.count(b"{") <= MAX_HELPED_DEPTH:
+        return False
+    brackets = _NO_BRACKETS.sub(b"", line)
+    depths = accumulate(_STEPS.get(bracket, 0) for bracket in brackets)
+    return max(depths, default=0) > MAX_HELPED_DEPTH

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, nullcontext
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe._utils.threads import clear_frames, start_beside, wait_for
+from fastbpe._utils.threads import CallerNeeded, clear_frames, start_beside, wait_for
 from fastbpe.corpus.source_kinds import Document
 from fastbpe.corpus.sources import Block
 from fastbpe.training.spill import Spill
@@ -139,6 +139,7 @@ class CountingThreads(Generic[C]):
         self._queue: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more batches
         self._working: deque[None] = deque()  # one item for each thread at work
         self._errors: list[tuple[int, Exception]] = []  # (number of the batch, its error)
+        self._left: list[Batch] = []  # batches that need the caller's thread
         self._abandoned = False
 
     @property
@@ -173,6 +174,11 @@ class CountingThreads(Generic[C]):
                 report(self.n_bytes)
             while self._count_next(own):
                 report(self.n_bytes)
+            self._wait()
+            if self._left:
+                own = self._new_counter()  # the first one may have counted later batches
+            for batch in sorted(self._left, key=attrgetter("number")):
+                self._count(own, batch)
         except BaseException:
             self._abandon()
             raise
@@ -229,6 +235,8 @@ class CountingThreads(Generic[C]):
             return
         try:
             self._add(counter, batch)
+        except CallerNeeded:
+            self._left.append(batch)
         except Exception as error:
             self._errors.append((batch.number, error))
             clear_frames(error)
