@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -44,10 +45,13 @@ def here(model: Path, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("encode -m words.fbpe text.txt -x", "there is no option -x; `fastbpe encode --help` lists them"),
         ("train text.txt -o a.fbpe --vocab-size 300 --num-threads two", "--num-threads: 'two' is not an integer"),
         ("train text.txt -o", "-o/--output: needs a value"),
+        ("encode -m words.fbpe text.txt ''", "FILE is empty; pass a name, or . for this folder"),
+        ("train text.txt --vocab-size 300 -o ''", "-o/--output is empty; pass a name, or . for this folder"),
+        ("compare -m words.fbpe -m '' text.txt", "-m/--model is empty; pass a name, or . for this folder"),
     ],
 )
 def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here: Path) -> None:
-    done = run(*line.split())
+    done = run(*shlex.split(line))
     assert (done.status, done.out) == (2, b"")
     error, usage = done.err.splitlines()
     assert error.startswith(f"fastbpe: error: {answer}")
@@ -85,8 +89,6 @@ def test_wrong_usage_is_answered_in_two_lines(line: str, answer: str, run, here:
     ],
 )
 def test_other_mistakes_are_answered_in_one_line(line: str, answers: list[str], run, here: Path) -> None:
-    import shlex
-
     assert run(*shlex.split(line)).failed_with(*answers)
 
 

@@ -38,6 +38,7 @@ _UNKNOWN_INTEGER = re.compile(r"invalid int value: (.*)")
 _UNKNOWN_NUMBER = re.compile(r"invalid float value: (.*)")
 _BOTH = re.compile(r"(.*): not allowed with argument (.*)")
 _VALUE_OF_FLAG = re.compile(r"ignored explicit argument (.*)")
+_PATHS = ("FILE", "FOLDER", "MODEL", "OUT", "PAGE", "PATH", "PICTURE", "RUN")  # metavars
 _IDS = re.compile(r"[\[\],\d]+")
 
 
@@ -94,6 +95,13 @@ class Parser(argparse.ArgumentParser):
             usage = self.format_usage().strip()
             print(f"{usage}  (more: {self.prog} --help)", file=sys.stderr)
         self.exit(WRONG_USAGE)
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Convert a value. Raises ArgumentError for an empty path: a shell's unset variable is not this folder."""
+        if not arg_string and action.metavar in _PATHS:
+            name = "/".join(action.option_strings) or action.metavar
+            raise argparse.ArgumentError(None, f"{name} is empty; pass a name, or . for this folder")
+        return super()._get_value(action, arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Raise ArgumentError for a value outside the choices."""
