@@ -302,6 +302,15 @@ def test_refusals_of_built_in_formats() -> None:
     for tokenizer in (harmony(), openai("o200k_base")):
         with pytest.raises(ChatError, match=r"\[0\] is 'image_url', not text: .* add its tokens yourself"):
             tokenizer.count_messages(image)
+        for calls, told in (
+            (5, r'messages\[0\]\["tool_calls"\] must be a list of calls, not int'),
+            (
+                [{"function": {"name": "f", "arguments": {1, 2}}}],
+                "the arguments of a call must be text, or JSON: O",
+            ),
+        ):
+            with pytest.raises(ChatError, match=told):
+                tokenizer.count_messages([{"role": "assistant", "tool_calls": calls}])
     with pytest.raises(
         ChatError, match=r"fastbpe writes harmony without tools: load the folder of a gpt-oss model"
     ):

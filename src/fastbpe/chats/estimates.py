@@ -6,12 +6,11 @@ where they were measured with the API and are called an estimate.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.chats.messages import text_of
+from fastbpe.chats.messages import arguments_of, calls_of, text_of
 from fastbpe.errors import ChatError
 
 Count = Callable[[str], int]
@@ -73,7 +72,7 @@ def estimate(
             n_tokens += count(text_of(message["content"], f'{where}["content"]'))
         if "name" in message:
             n_tokens += PER_NAME + count(str(message["name"]))
-        for call in message.get("tool_calls", ()):
+        for call in calls_of(message, where):
             n_tokens += _count_call(call, f'{where}["tool_calls"]', count)
         if isinstance(message.get("refusal"), str):
             n_tokens += count(message["refusal"])
@@ -87,10 +86,7 @@ def _count_call(call: Any, where: str, count: Count) -> int:
     function = call.get("function") if isinstance(call, Mapping) else None
     if not isinstance(function, Mapping):
         raise ChatError(f'{where}: a call must be {{"function": {{"name": …, "arguments": …}}}}, not {call!r:.80}')
-    arguments = function.get("arguments", "")
-    return count(str(function.get("name", ""))) + count(
-        arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    )
+    return count(str(function.get("name", ""))) + count(arguments_of(function, where))
 
 
 def _count_tool(tool: Mapping[str, Any], number: int, costs: _ToolCosts, count: Count) -> int:

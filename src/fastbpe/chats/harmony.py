@@ -5,12 +5,11 @@ The text equals that of the library openai-harmony with its default system messa
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from fastbpe.chats.messages import text_of
+from fastbpe.chats.messages import arguments_of, calls_of, text_of
 from fastbpe.errors import ChatError
 
 NAME = "harmony"
@@ -63,7 +62,7 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
                     if isinstance(message.get(key), str):
                         parts += _message("assistant<|channel|>analysis", message[key])
                         break
-            calls = message.get("tool_calls", ())
+            calls = calls_of(message, f"messages[{number}]")
             if text:
                 parts += _message(f"assistant<|channel|>{'commentary' if calls else 'final'}", text)
             for call in calls:
@@ -88,13 +87,10 @@ def _call(call: Any, number: int, names: dict[str, str]) -> Parts:
     if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
         raise ChatError(f'messages[{number}]["tool_calls"]: a call must be {{"function": {{"name": …}}}}')
     names[str(call.get("id"))] = function["name"]
-    arguments = function.get("arguments", "")
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments, ensure_ascii=False)
     return [
         ("<|start|>assistant<|channel|>", True),
         (f"commentary to=functions.{function['name']} ", False),
         ("<|constrain|>json<|message|>", True),
-        (arguments, False),
+        (arguments_of(function, f'messages[{number}]["tool_calls"]'), False),
         ("<|call|>", True),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -75,6 +76,25 @@ def text_of(content: Any, where: str) -> str:
             )
         texts.append(text)
     return "".join(texts)
+
+
+def calls_of(message: Message, where: str) -> Sequence[Any]:
+    """Return the calls of functions in a message. Raises ChatError if they are not a list. where: the message."""
+    calls = message.get("tool_calls", ())
+    if not isinstance(calls, (list, tuple)):
+        raise ChatError(f'{where}["tool_calls"] must be a list of calls, not {type(calls).__name__}')
+    return calls
+
+
+def arguments_of(function: Mapping[Any, Any], where: str) -> str:
+    """Return the arguments of a call as text. Raises ChatError if they are not JSON. where: the calls."""
+    arguments = function.get("arguments", "")
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return json.dumps(arguments, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ChatError(f"{where}: the arguments of a call must be text, or JSON: {error}") from None
 
 
 def with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
