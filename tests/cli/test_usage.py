@@ -92,6 +92,15 @@ def test_other_mistakes_are_answered_in_one_line(line: str, answers: list[str], 
     assert run(*shlex.split(line)).failed_with(*answers)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege")
+def test_link_without_a_file_is_not_suggested_itself(run, here: Path) -> None:
+    for name, said in (("circle", "Too many levels of symbolic links"), ("nowhere", "No such file or directory")):
+        Path(name).symlink_to("circle" if name == "circle" else "gone")
+        done = run("count", "-m", "words.fbpe", name)
+        assert done.failed_with(f"{name}: {said}")
+        assert "did you mean" not in done.err
+
+
 def test_advice_is_only_what_the_command_has(run, model, tmp_path) -> None:
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"x\xff")

@@ -127,6 +127,8 @@ def _check_exists(name: str, args: argparse.Namespace) -> None:
     path = as_path(name)
     if isinstance(path, RemotePath) or not name or path.exists() or glob.has_magic(name):
         return
+    if path.is_symlink():
+        path.stat()  # raises the error of the link: it is broken, or in a circle
     there = {str(one) for one in path.parent.iterdir()} if path.parent.is_dir() else ()
     way_out = did_you_mean(name, there)
     if not way_out and not path.suffix:
