@@ -280,7 +280,7 @@ def _growth(chosen: argparse.Namespace) -> int:
             place, chosen.text, chosen.n_bytes or 1_000_000_000, chosen.rounds, chosen.minutes, rows
         ):
             rows = measured
-            chosen.json.write_text(json.dumps({"run": facts, "rows": rows}, indent=1), encoding="utf-8")
+            report.write_json(chosen.json, facts, rows)
     return 0 if print_growth(rows) else 1
 
 
@@ -371,8 +371,7 @@ def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[
     print(what)
     results = measure()
     if chosen.json:
-        facts |= {"vocabulary": what, "text": chosen.text}
-        chosen.json.write_text(json.dumps({"run": facts, "rows": results}, indent=1), encoding="utf-8")
+        report.write_json(chosen.json, facts | {"vocabulary": what, "text": chosen.text}, results)
     if chosen.plot:
         report.plot(chosen.plot, f"{chosen.workload}, {chosen.text}", results)
     return 0

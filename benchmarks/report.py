@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import statistics
@@ -26,9 +27,8 @@ def machine(threads: int) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": threads,
-        "load": os.getloadavg()[0]
-        if hasattr(os, "getloadavg")
-        else None,  # the load that other processes make; the "cores" of a row tell more precisely
+        # The load that other processes make; the "cores" of a row tell more precisely.
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": peers.versions(),
@@ -111,6 +111,13 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
             for name, timing in outcome.timings.items()
         },
     }
+
+
+def write_json(path: Path, run: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the facts of a run and its rows, each fact and each row on a line of its own."""
+    facts = ",\n".join(f"{json.dumps(name)}: {json.dumps(fact)}" for name, fact in run.items())
+    lines = ",\n".join(map(json.dumps, rows))
+    path.write_text(f'{{"run": {{\n{facts}\n}},\n"rows": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 def need_matplotlib() -> None:
