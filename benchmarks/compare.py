@@ -31,7 +31,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=HELP[name])
         _add_vocabulary(command)
         _add_text(command, rounds=5)
-        command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
+        _add_peers(command)
         command.add_argument(
             "--environment",
             type=elsewhere.environment,
@@ -116,7 +116,9 @@ def _parser() -> argparse.ArgumentParser:
         "--pattern", default="gpt2", choices=_single_patterns(), help="split pattern; all trainers support gpt2"
     )
     train.add_argument("--mode", choices=["byte", "codepoint"], default="byte")
-    train.add_argument("--peers", type=_trainers, help="trainers, joined by semicolons; default: all of the mode")
+    train.add_argument(
+        "--peers", type=_some_of(TRAINERS, ";"), help="trainers, joined by semicolons; default: all of the mode"
+    )
     _add_text(train, rounds=3)
     train.set_defaults(run=_train, workload="train")
     growth = commands.add_parser(
@@ -135,40 +137,31 @@ def _parser() -> argparse.ArgumentParser:
     growth.add_argument("--minutes", type=float, default=25, help="begin no point after this time; default: 25")
     growth.add_argument("--verdict", action="store_true", help="only say which curves of --json rise")
     _add_threads(growth)
-    growth.set_defaults(run=_growth, workload="growth", plot=None)
-    dropins = commands.add_parser(
-        "dropins", help="compare all methods of the drop-ins with fastbpe's own and with the originals"
+    growth.set_defaults(run=_growth)
+    one: dict[str, argparse.ArgumentParser] = {}
+    for name, run, rounds, help in (
+        ("dropins", _dropins, 5, "compare all methods of the drop-ins with fastbpe's own and with the originals"),
+        ("transformers", _calls, 5, "compare calls of transformers by backend"),
+        ("zoo", _zoo, 5, "compare character-level tokenizers with the library tokenizers"),
+        ("tokens", _tokens, 9, "compare methods that work on tokens with plain encode"),
+        ("cores", _cores, 5, "run on 1, 2, 4 … threads, and tell what bounds the speed"),
+        ("tails", _tails, 5, "measure latencies of calls from 1, 4 and 16 Python threads"),
+    ):
+        one[name] = commands.add_parser(name, help=help)
+        _add_text(one[name], rounds)
+        one[name].set_defaults(run=run, workload=name)
+        if name != "zoo":
+            _add_vocabulary(one[name])
+    one["zoo"].add_argument(
+        "--files", type=Path, nargs="*", default=[], help="files beside the four that are made"
     )
-    _add_vocabulary(dropins)
-    _add_text(dropins, rounds=5)
-    dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
-    calls = commands.add_parser("transformers", help="compare calls of transformers by backend")
-    _add_vocabulary(calls)
-    _add_text(calls, rounds=5)
-    calls.set_defaults(run=_calls, workload="transformers", plot=None)
-    zoo = commands.add_parser("zoo", help="compare character-level tokenizers with the library tokenizers")
-    zoo.add_argument("--files", type=Path, nargs="*", default=[], help="files beside the four that are made")
-    _add_text(zoo, rounds=5)
-    zoo.set_defaults(run=_zoo, workload="zoo", plot=None)
-    tokens = commands.add_parser("tokens", help="compare methods that work on tokens with plain encode")
-    _add_vocabulary(tokens)
-    _add_text(tokens, rounds=9)
-    tokens.set_defaults(run=_tokens, workload="tokens", plot=None)
-    cores = commands.add_parser("cores", help="run on 1, 2, 4 … threads, and tell what bounds the speed")
-    _add_vocabulary(cores)
-    _add_text(cores, rounds=5)
-    cores.set_defaults(run=_cores, workload="cores", plot=None)
-    tails = commands.add_parser("tails", help="measure latencies of calls from 1, 4 and 16 Python threads")
-    _add_vocabulary(tails)
-    _add_text(tails, rounds=5)
-    tails.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
-    tails.set_defaults(run=_tails, workload="tails", plot=None)
+    _add_peers(one["tails"])
     load = commands.add_parser(
         "load", help="load a vocabulary in each format, compared with the library of the format"
     )
     load.add_argument(
         "--formats",
-        type=_formats,
+        type=_some_of(FILES),
         default=list(FILES),
         help=f"formats, joined by commas: {', '.join(FILES)}; default: all",
     )
@@ -176,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     load.set_defaults(run=_load, workload="load", text=None, plot=None, threads=1)
     imports = commands.add_parser("import", help="import each library, each time in a new process")
-    imports.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
+    _add_peers(imports)
     imports.add_argument("--rounds", type=_at_least_one, default=9, help=ROUNDS)
     imports.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     imports.set_defaults(run=_import, workload="import", text=None, plot=None, threads=1)
@@ -222,6 +215,11 @@ def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
 def _add_vocabulary(command: argparse.ArgumentParser) -> None:
     command.add_argument("--vocab", default="cl100k", help=f"{', '.join(VOCABULARIES)}, or a file")
     command.add_argument("--pattern", default="cl100k", help="the split pattern for a .tiktoken file")
+
+
+def _add_peers(command: argparse.ArgumentParser) -> None:
+    known = peers.ENCODERS
+    command.add_argument("--peers", type=_some_of(known), default=list(known), help="peers, joined by commas")
 
 
 def _add_threads(command: argparse.ArgumentParser) -> None:
@@ -442,25 +440,16 @@ def _n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _names(joined: str) -> list[str]:
-    names = joined.split(",")
-    if unknown := [name for name in names if name not in peers.ENCODERS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(peers.ENCODERS)}")
-    return names if "fastbpe" in names else ["fastbpe", *names]
+def _some_of(known: Collection[str], separator: str = ",") -> Callable[[str], list[str]]:
+    """Return a function that reads names, joined by a separator, and puts fastbpe before other encoders."""
 
+    def read(joined: str) -> list[str]:
+        names = joined.split(separator)
+        if unknown := [name for name in names if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {f'{separator} '.join(known)}")
+        return names if known is not peers.ENCODERS or "fastbpe" in names else ["fastbpe", *names]
 
-def _trainers(joined: str) -> list[str]:
-    names = joined.split(";")
-    if unknown := [name for name in names if name not in TRAINERS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {'; '.join(TRAINERS)}")
-    return names
-
-
-def _formats(joined: str) -> list[str]:
-    names = joined.split(",")
-    if unknown := [name for name in names if name not in FILES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(FILES)}")
-    return names
+    return read
 
 
 def _at_least_one(text: str) -> int:

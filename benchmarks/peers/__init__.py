@@ -150,6 +150,19 @@ def pool_size() -> int:
     return int(os.environ.get("RAYON_NUM_THREADS") or os.cpu_count() or 1)
 
 
+def on_all_cores(threads: int) -> bool:
+    """Tell whether to use all cores, not one thread. Raises Unsupported for another number of threads."""
+    if threads not in (1, pool_size()):
+        raise Unsupported("works on one thread or on all cores")
+    return threads > 1
+
+
+def need_all_cores(threads: int) -> None:
+    """Raise Unsupported unless all cores are wanted."""
+    if threads != pool_size():
+        raise Unsupported("takes all cores; --threads 1 holds it to one")
+
+
 def flat_of_bytes(ids: bytes, offsets: bytes) -> tuple[Any, Any]:
     """Return arrays over the bytes in which splintr and fastokens return ids and offsets."""
     import numpy

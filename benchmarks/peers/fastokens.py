@@ -50,14 +50,12 @@ class Adapter(peers.Peer):
         raise Unsupported("works on one thread or on all cores")
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        if threads != peers.pool_size():
-            raise Unsupported("takes all cores; --threads 1 holds it to one")
+        peers.need_all_cores(threads)
         return peers.flat_of_bytes(*self.tokenizer.encode_batch_flat(documents))
 
     def ids_to_text(self, ids: Ids) -> str:
         return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
-        if threads != peers.pool_size():
-            raise Unsupported("takes all cores; --threads 1 holds it to one")
+        peers.need_all_cores(threads)
         return self.tokenizer.decode_batch(batch)

@@ -9,7 +9,7 @@ from typing import Any
 import gigatoken
 
 import peers
-from peers import Ids, Unsupported
+from peers import Ids, Unsupported, on_all_cores
 from vocabularies import Vocabulary
 
 # Its names of the patterns that it knows by name.
@@ -46,10 +46,10 @@ class Adapter(peers.Peer):
         return lambda text: encode(text).tolist()
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
-        return self.tokenizer.encode_batch_list(documents, parallel=_parallel(threads))
+        return self.tokenizer.encode_batch_list(documents, parallel=on_all_cores(threads))
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        return _flat(self.tokenizer.encode_batch(documents, parallel=_parallel(threads)))
+        return _flat(self.tokenizer.encode_batch(documents, parallel=on_all_cores(threads)))
 
     def ids_to_text(self, ids: Ids) -> str:
         return self.tokenizer.decode(ids).decode("utf-8", "replace")
@@ -61,16 +61,10 @@ class Adapter(peers.Peer):
 
     def files_to_bin(self, source: Path, out: Path, threads: int) -> None:
         kind = gigatoken.JsonlFileSource if source.suffix == ".jsonl" else gigatoken.TextFileSource
-        ids, _ = _flat(self.tokenizer.encode_files(kind([source]), parallel=_parallel(threads)))
+        ids, _ = _flat(self.tokenizer.encode_files(kind([source]), parallel=on_all_cores(threads)))
         ids.tofile(out)
 
 
 def _flat(array: Any) -> tuple[Any, Any]:
     """Return the two numpy arrays inside an awkward array of lists, without a copy."""
     return array.layout.content.data, array.layout.offsets.data
-
-
-def _parallel(threads: int) -> bool:
-    if threads not in (1, peers.pool_size()):
-        raise Unsupported("works on one thread or on all cores")
-    return threads > 1

@@ -8,7 +8,7 @@ from typing import Any
 import nanotoken
 
 import peers
-from peers import Ids, Unsupported
+from peers import Ids, Unsupported, on_all_cores
 from vocabularies import Vocabulary
 
 
@@ -29,13 +29,9 @@ class Adapter(peers.Peer):
         return lambda text: encode(text, add_special_tokens=False).tolist()
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
-        return self.tokenizer.encode_batch_list(documents, add_special_tokens=False, parallel=_parallel(threads))
+        return self.tokenizer.encode_batch_list(
+            documents, add_special_tokens=False, parallel=on_all_cores(threads)
+        )
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        return self.tokenizer.encode_batch(documents, add_special_tokens=False, parallel=_parallel(threads))
-
-
-def _parallel(threads: int) -> bool:
-    if threads not in (1, peers.pool_size()):
-        raise Unsupported("works on one thread or on all cores")
-    return threads > 1
+        return self.tokenizer.encode_batch(documents, add_special_tokens=False, parallel=on_all_cores(threads))

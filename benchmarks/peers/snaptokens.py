@@ -9,7 +9,7 @@ import numpy
 import snaptokens
 
 import peers
-from peers import Ids, Unsupported
+from peers import Ids
 from vocabularies import Vocabulary
 
 
@@ -28,25 +28,20 @@ class Adapter(peers.Peer):
         return lambda text: encode(text).ids
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return [encoding.ids for encoding in self.tokenizer.encode_batch(documents)]
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return _flat(self.tokenizer.encode_batch_flat(documents))
 
     def ids_to_text(self, ids: Ids) -> str:
         return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return self.tokenizer.decode_batch(batch)
 
 
 def _flat(output: tuple[Any, Any]) -> tuple[Any, Any]:
     return numpy.asarray(output[0]), numpy.asarray(output[1])
-
-
-def _all_cores_only(threads: int) -> None:
-    if threads != peers.pool_size():
-        raise Unsupported("takes all cores; --threads 1 holds it to one")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import tokenizers
 
 import peers
-from peers import Ids, Unsupported
+from peers import Ids
 from vocabularies import Vocabulary
 
 
@@ -33,13 +33,9 @@ class Adapter(peers.Peer):
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
-        self._all_cores_only(threads)
+        peers.need_all_cores(threads)
         return self.tokenizer.decode_batch(batch, skip_special_tokens=False)
 
     def _encode_batch(self, documents: list[str], threads: int) -> list[tokenizers.Encoding]:
-        self._all_cores_only(threads)
+        peers.need_all_cores(threads)
         return self.tokenizer.encode_batch_fast(documents, add_special_tokens=False)
-
-    def _all_cores_only(self, threads: int) -> None:
-        if threads != peers.pool_size():
-            raise Unsupported("takes all cores; --threads 1 holds it to one")

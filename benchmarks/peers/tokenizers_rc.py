@@ -45,6 +45,5 @@ class Adapter(peers.Peer):
         return text
 
     def _encode_batch(self, documents: list[str], threads: int) -> Any:
-        if threads != peers.pool_size():
-            raise Unsupported("takes all cores; --threads 1 holds it to one")
+        peers.need_all_cores(threads)
         return self.tokenizer.encode_batch(documents, **_PLAIN)

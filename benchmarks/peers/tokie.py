@@ -9,7 +9,7 @@ import numpy
 import tokie
 
 import peers
-from peers import Ids, Unsupported
+from peers import Ids
 from vocabularies import Vocabulary
 
 
@@ -28,15 +28,15 @@ class Adapter(peers.Peer):
         return lambda text: encode(text, add_special_tokens=False).ids
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return [one.ids for one in self.tokenizer.encode_batch(documents, add_special_tokens=False)]
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return _flat(self.tokenizer.encode_batch_flat(documents, add_special_tokens=False))
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
-        _all_cores_only(threads)
+        peers.need_all_cores(threads)
         return self.tokenizer.count_tokens_batch(documents)
 
     def ids_to_text(self, ids: Ids) -> str:
@@ -47,8 +47,3 @@ def _flat(output: tuple[Any, Any]) -> tuple[Any, Any]:
     """Convert (ids, lengths) to (ids, offsets)."""
     ids, lengths = output
     return ids, numpy.concatenate(([0], numpy.cumsum(lengths, dtype=numpy.int64)))
-
-
-def _all_cores_only(threads: int) -> None:
-    if threads != peers.pool_size():
-        raise Unsupported("takes all cores; --threads 1 holds it to one")
