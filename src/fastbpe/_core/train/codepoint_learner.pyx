@@ -129,10 +129,7 @@ cdef class CodePointLearner(MergeLearner):
             for i, piece in enumerate(base):
                 self._add_base_piece(self._n_alphabet + i, piece)
             with nogil:
-                if n_parts:
-                    self._lay_out_parts(words, symbols, parts, n_parts)
-                else:
-                    self._lay_out(words, symbols)
+                self._lay_out(words, symbols, parts, n_parts)
                 self._first_pairs()
         finally:
             free(symbols)
@@ -207,18 +204,19 @@ cdef class CodePointLearner(MergeLearner):
             at = (at + 1) & self._mask
         return at
 
-    cdef int _lay_out_parts(
+    cdef int _lay_out(
         self, PieceTable words, const uint32_t* symbols, const uint32_t* cuts, size_t n_cuts
     ) except -1 nogil:
         """Write every word as symbols and base pieces: id in the first cell, id | TAIL in the last, DEAD between.
 
         symbols: array of N_CODE_POINTS – symbol of each code point; NONE: outside the alphabet.
-        cuts, n_cuts: the lengths of the parts, and their number; ValueError if they do not fit the words.
+        cuts, n_cuts: the lengths of the parts, and their number; ValueError if they do not fit the words. No cuts:
+            every part is a character, and at one outside the alphabet another word begins.
         """
         cdef Cell* cell = self._state.cells
         cdef PieceCount* word
         cdef size_t w, at, k, n_weights = 0, next_cut = 0, n_parts
-        cdef uint32_t id, n
+        cdef uint32_t id, n = 1
         cdef uint32_t* text
         cdef Cell* begin
         cell.symbol = NONE
@@ -230,22 +228,25 @@ cdef class CodePointLearner(MergeLearner):
                 begin = cell
                 n_parts = 0
                 while at < word.n_bytes:
-                    if next_cut == n_cuts:
-                        with gil:
-                            raise ValueError("cuts end before the words do")
-                    n = cuts[next_cut]
-                    next_cut += 1
-                    self._reserve_text(n)
-                    text = self._text + self._n_text  # space after the last text
+                    if n_cuts:
+                        if next_cut == n_cuts:
+                            with gil:
+                                raise ValueError("cuts end before the words do")
+                        n = cuts[next_cut]
+                        next_cut += 1
                     if n == 0:
                         next_code_point(words.arena + word.start, word.n_bytes, &at)
                         break
+                    self._reserve_text(n)
+                    text = self._text + self._n_text  # space after the last text
                     for k in range(n):
                         if at == word.n_bytes:
                             with gil:
                                 raise ValueError("cuts reach beyond a word")
                         text[k] = symbols[next_code_point(words.arena + word.start, word.n_bytes, &at)]
                     id = text[0] if n == 1 else self._slots[self._slot_of_text(text, n)]
+                    if id == NONE and not n_cuts:
+                        break
                     if id == NONE or id >= self._n_base:
                         with gil:
                             raise ValueError("cuts contain a part that is not a base piece")
@@ -270,41 +271,6 @@ cdef class CodePointLearner(MergeLearner):
     cdef int _reserve_text(self, size_t n) except -1 nogil:
         """Make space for n more symbols of text."""
         return reserve(<void**> &self._text, &self._text_capacity, self._n_text + n, sizeof(uint32_t), 4096)
-
-    cdef int _lay_out(self, PieceTable words, const uint32_t* symbols) except -1 nogil:
-        """Write every word as symbols; at a character outside the alphabet, another word begins.
-
-        symbols: array of N_CODE_POINTS – symbol of each code point; NONE: outside the alphabet.
-        """
-        cdef Cell* cell = self._state.cells
-        cdef PieceCount* word
-        cdef size_t w, at, n_weights = 0
-        cdef uint32_t symbol
-        cdef Cell* begin
-        cell.symbol = NONE
-        cell += 1
-        for w in range(words.n_pieces):
-            word = &words.pieces[w]
-            at = 0
-            while at < word.n_bytes:
-                begin = cell
-                while at < word.n_bytes:
-                    symbol = symbols[next_code_point(words.arena + word.start, word.n_bytes, &at)]
-                    if symbol == NONE:
-                        break
-                    cell.symbol = symbol
-                    cell += 1
-                if cell - begin < 2:  # no pair
-                    cell = begin
-                    continue
-                self._state.weights[n_weights] = word.count
-                n_weights += 1
-                cell.symbol = NONE
-                cell += 1
-            self._note_work(word.n_bytes)
-        cell.symbol = NONE
-        self._n_cells = cell - self._state.cells + 1
-        return 0
 
     # Choosing
 
@@ -371,7 +337,7 @@ cdef class CodePointLearner(MergeLearner):
         """Tell whether no id has the text of a pair; if so, fill the tables' row of the next id."""
         cdef const Pair* pair = &self._state.pairs[index]
         cdef size_t slot = self._slot(pair)
-        cdef uint32_t token = self._n_ids, i, n = self._state.length[pair.left] + self._state.length[pair.right]
+        cdef uint32_t token = self._n_ids
         cdef uint8_t script = self._shape[pair.left].script
         if self._slots[slot] != NONE:
             return False
@@ -385,34 +351,20 @@ cdef class CodePointLearner(MergeLearner):
         self._shape[token].has_metaspace = (
             self._shape[pair.left].has_metaspace or self._shape[pair.right].has_metaspace
         )
-        self._reserve_text(n)
-        for i in range(n):
-            self._text[self._n_text + i] = self._symbol(pair, i)
-        self._n_text += n
+        self._n_text += self._state.length[pair.left] + self._state.length[pair.right]
         self._start[token + 1] = self._n_text
         return True
 
-    cdef size_t _slot(self, const Pair* pair) noexcept nogil:
-        """Return the slot of the id with the text of a pair, or the empty slot for it."""
-        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
-        cdef uint64_t hash = n
-        cdef size_t at
-        for i in range(n):
-            hash = (hash ^ self._symbol(pair, i)) * HASH_FACTOR
-        at = <size_t> mix(hash) & self._mask
-        while self._slots[at] != NONE and not self._has_text(self._slots[at], pair, n):
-            at = (at + 1) & self._mask
-        return at
+    cdef size_t _slot(self, const Pair* pair) except? <size_t> -1 nogil:
+        """Return the slot of the id with the text of a pair, or the empty slot for it.
 
-    cdef bint _has_text(self, uint32_t token, const Pair* pair, uint32_t n) noexcept nogil:
-        """Tell whether a token has the text of a pair, of n symbols."""
-        cdef uint32_t i
-        if self._state.length[token] != n:
-            return False
+        Ensures: the text is after the last one, where it is not counted in _n_text.
+        """
+        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
+        self._reserve_text(n)
         for i in range(n):
-            if self._text[self._start[token] + i] != self._symbol(pair, i):
-                return False
-        return True
+            self._text[self._n_text + i] = self._symbol(pair, i)
+        return self._slot_of_text(self._text + self._n_text, n)
 
     # Learning
 
