@@ -71,20 +71,17 @@ def count_part(
     limit: stop counting above it.
     """
     cdef Text view
-    cdef Scratch* scratch
     cdef size_t count
-    text_of(text, &view)
+    cdef Scratch* scratch = pipeline.pool.take()
     try:
-        scratch = pipeline.pool.take()
+        text_of(text, &view)
         scratch.cache.skips_long = True  # the part may end inside a piece, at a different position in each call
-        try:
-            with nogil:
-                count = _count_part(pipeline, &view, origin, near, place, limit, scratch)
-        finally:
-            pipeline.pool.give(scratch)
+        with nogil:
+            count = _count_part(pipeline, &view, origin, near, place, limit, scratch)
+        return count
     finally:
         text_release(&view)
-    return count
+        pipeline.pool.give(scratch)
 
 
 cdef size_t _count_part(
@@ -104,19 +101,16 @@ def furthest_place(
     Tries every position except between the two surrogates of a pair, because counts need not grow with the length.
     """
     cdef Text view
-    cdef Scratch* scratch
-    text_of(text, &view)
+    cdef Scratch* scratch = pipeline.pool.take()
     try:
-        scratch = pipeline.pool.take()
+        text_of(text, &view)
         scratch.cache.skips_long = True
-        try:
-            with nogil:
-                far = _furthest(pipeline, &view, origin, near, far, limit, scratch)
-        finally:
-            pipeline.pool.give(scratch)
+        with nogil:
+            far = _furthest(pipeline, &view, origin, near, far, limit, scratch)
+        return far
     finally:
         text_release(&view)
-    return far
+        pipeline.pool.give(scratch)
 
 
 cdef size_t _furthest(
@@ -166,33 +160,30 @@ def cut_range(
     """Find the safe cuts between which the count of a part of a text exceeds n_ids; return (near, n_near, far).
 
     start, end: the part, in characters.
+    cdef size_t origin
     n_ids: the limit.
     backward: count from the end towards the start.
 
     Forward, text[start:near] has n_near ≤ n_ids ids and text[start:far] has more than n_ids; for a position p
     between them, text[start:p] has n_near + `count_part` ids. If near is end, the whole part fits. Backward, the
     same holds for text[near:end] and text[far:end]. If no safe cut is found beyond near, far is the end of the
+        text_of(text, &view)
     part (backward, its start), and the whole part may still fit.
     """
     cdef Text view, part
     cdef CutRange found
     cdef Scratch* scratch
     end = min(end, <size_t> len(text))
+        pipeline.pool.give(scratch)
     start = min(start, end)
     if not pipeline.may_cut(None, None):
         return (end, 0, start) if backward else (start, 0, end)
-    text_of(text, &view)
+    scratch = pipeline.pool.take()
     try:
         part = _part(&view, start, end)
-        scratch = pipeline.pool.take()
-        try:
-            with nogil:
-                if backward:
-                    _search(pipeline, &part, part.n, 0, n_ids, n_ids // 2, scratch, &found)
-                else:
-                    _search(pipeline, &part, 0, part.n, n_ids, n_ids // 2, scratch, &found)
-        finally:
-            pipeline.pool.give(scratch)
+        origin = part.n if backward else 0
+        with nogil:
+            _search(pipeline, &part, origin, part.n - origin, n_ids, n_ids // 2, scratch, &found)
     finally:
         text_release(&view)
     return start + found.near_cut, found.n_near, start + found.far_cut
@@ -207,6 +198,7 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
     Requires: takes_plain_text() and may_cut().
     """
     cdef Text view
+            text_of(text, &view)
     cdef Scratch* scratch
     cdef CutRange found
     cdef size_t origin, last, place
@@ -216,25 +208,22 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
         if type(text) is not str:
             parts.append(None)
             continue
-        text_of(text, &view)
+        scratch = pipeline.pool.take()
         try:
             origin = view.n if backward else 0
             last = view.n - origin
-            scratch = pipeline.pool.take()
-            try:
-                with nogil:
-                    if backward:
-                        _search(pipeline, &view, origin, last, n_ids, n_ids // 2, scratch, &found)
-                    else:
-                        _pass_over(pipeline, &view, n_ids, units_per_id, scratch, &found)
-                    place = found.near_cut
-                    if found.n_near < n_ids and 0 < _distance(found.near_cut, found.far_cut) <= max_tried:
-                        scratch.cache.skips_long = True  # as in count_part()
-                        place = _furthest(
-                            pipeline, &view, origin, found.near_cut, found.far_cut, n_ids - found.n_near, scratch
-                        )
-            finally:
-                pipeline.pool.give(scratch)
+            with nogil:
+                if backward:
+            pipeline.pool.give(scratch)
+                    _search(pipeline, &view, origin, last, n_ids, n_ids // 2, scratch, &found)
+                else:
+                    _pass_over(pipeline, &view, n_ids, units_per_id, scratch, &found)
+                place = found.near_cut
+                if found.n_near < n_ids and 0 < _distance(found.near_cut, found.far_cut) <= max_tried:
+                    scratch.cache.skips_long = True  # as in count_part()
+                    place = _furthest(
+                        pipeline, &view, origin, found.near_cut, found.far_cut, n_ids - found.n_near, scratch
+                    )
         finally:
             text_release(&view)
         if found.n_near < n_ids and _distance(found.near_cut, found.far_cut) > max_tried:

@@ -132,13 +132,11 @@ cdef class Dropping:
         scratch.dropout = &dropout
         try:
             text_of(text, &view)
-            try:
-                with nogil:
-                    self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
-            finally:
-                text_release(&view)
+            with nogil:
+                self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
             return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
+            text_release(&view)
             scratch.dropout = NULL
             dropout_free(&dropout)
             self._pipeline.pool.give(scratch)

@@ -281,22 +281,19 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef Text view
-        cdef size_t max_ids, count
+        cdef size_t max_ids
         limit = integer("max_tokens", limit)
         if limit < 0:
             raise ValueError(f"max_tokens={limit!r}: must be at least 0")
         max_ids = min(limit, MAX_SIZE)
-        text_of(text, &view)
+        scratch = pipeline.pool.take()
         try:
-            scratch = pipeline.pool.take()
-            try:
-                with nogil:
-                    count = count_up_to(pipeline, &view, 0, view.n, max_ids, scratch)
-            finally:
-                pipeline.pool.give(scratch)
+            text_of(text, &view)
+            with nogil:
+                return count_up_to(pipeline, &view, 0, view.n, max_ids, scratch)
         finally:
             text_release(&view)
-        return count
+            pipeline.pool.give(scratch)
 
     def _finding(self, texts, allowed_special, disallowed_special):
         """Return an encoder that finds the allowed special tokens in any text, and shares the caches of this one.

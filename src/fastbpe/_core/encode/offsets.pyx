@@ -203,31 +203,28 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
 
     Byte mode only.
     """
-    cdef Scratch* scratch
+    cdef Scratch* scratch = pipeline.pool.take()
     cdef Text view
     cdef Utf8 utf8
     cdef Spans spans = Spans(NULL, 0, 0)
     cdef Array sizes
     cdef int64_t* items
     cdef size_t i
-    scratch = pipeline.pool.take()
     try:
-        text_of(text, &view)
         utf8_of(text, &utf8)
-        try:
-            with nogil:
-                encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, NULL, NULL)
-                to_characters(&view, &spans)
-            sizes = int64_array(spans.n + 1)
-            items = <int64_t*> sizes._items
-            for i in range(spans.n):
-                items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
-            items[spans.n] = view.n
-            return memoryview(sizes)
-        finally:
-            spans_free(&spans)
-            utf8_release(&utf8)
+        text_of(text, &view)  # a str owns its view
+        with nogil:
+            encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, NULL, NULL)
+            to_characters(&view, &spans)
+        sizes = int64_array(spans.n + 1)
+        items = <int64_t*> sizes._items
+        for i in range(spans.n):
+            items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
+        items[spans.n] = view.n
+        return memoryview(sizes)
     finally:
+        spans_free(&spans)
+        utf8_release(&utf8)
         pipeline.pool.give(scratch)
 
 
@@ -247,14 +244,14 @@ def word_ends(Pipeline pipeline not None, str text not None, SpecialMatcher allo
     scratch.ids.n = 0
     try:
         utf8_of(text, &utf8)
-        try:
-            with nogil:
-                encode_spans(pipeline, utf8.data, utf8.n, allowed, None, scratch, &spans, <PyObject*> found, <PyObject*> words)
-            return words, found
-        finally:
-            spans_free(&spans)
-            utf8_release(&utf8)
+        with nogil:
+            encode_spans(
+                pipeline, utf8.data, utf8.n, allowed, None, scratch, &spans, <PyObject*> found, <PyObject*> words
+            )
+        return words, found
     finally:
+        spans_free(&spans)
+        utf8_release(&utf8)
         pipeline.pool.give(scratch)
 
 
@@ -284,28 +281,26 @@ def traced_piece(Pipeline pipeline not None, str piece not None):
     cdef list out = []
     try:
         utf8_of(piece, &utf8)
-        try:
-            if utf8.n:
-                scratch.ends.n = trace.n = 0
-                ends_add(&scratch.ends, utf8.n)
-                start_tracing(scratch)
-                with nogil:
-                    encode_pieces(
-                        &scratch.tracing, &pipeline.pieces.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
-                    )
-                while i < trace.n:
-                    token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False
+        if utf8.n:
+            scratch.ends.n = trace.n = 0
+            ends_add(&scratch.ends, utf8.n)
+            start_tracing(scratch)
+            with nogil:
+                encode_pieces(
+                    &scratch.tracing, &pipeline.pieces.traced, utf8.data, utf8.n, 0, scratch.ends.items, 1, trace
+                )
+            while i < trace.n:
+                token, length, is_shared = trace.items[i] & 0xFFFFFF, trace.items[i] >> 24, False
+                i += 1
+                if length == 255:
+                    length, is_shared = trace.items[i] & ~SHARED, trace.items[i] & SHARED
                     i += 1
-                    if length == 255:
-                        length, is_shared = trace.items[i] & ~SHARED, trace.items[i] & SHARED
-                        i += 1
-                    out.append((token, start, start + length))
-                    if not is_shared:
-                        start += length
-            return out
-        finally:
-            utf8_release(&utf8)
+                out.append((token, start, start + length))
+                if not is_shared:
+                    start += length
+        return out
     finally:
+        utf8_release(&utf8)
         pipeline.pool.give(scratch)
 
 
@@ -317,20 +312,17 @@ def pieces(Splitter splitter not None, text):
     cdef size_t at = 0
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)  # read twice below: both views must see the same bytes
-    text_of(text, &view)
     try:
         utf8_of(text, &utf8)
+        text_of(text, &view)  # owns nothing: the text is a str or bytes
         ends.text = utf8.data
-        try:
-            with nogil:
-                while at < utf8.n:
-                    at = splitter.split(utf8.data, utf8.n, at, &ends)
-            return _pieces_list(&view, &ends)
-        finally:
-            utf8_release(&utf8)
-            ends_free(&ends)
+        with nogil:
+            while at < utf8.n:
+                at = splitter.split(utf8.data, utf8.n, at, &ends)
+        return _pieces_list(&view, &ends)
     finally:
-        text_release(&view)
+        utf8_release(&utf8)
+        ends_free(&ends)
 
 
 def staged_pieces(Splitter splitter not None, Stage stages not None, text):
@@ -344,32 +336,29 @@ def staged_pieces(Splitter splitter not None, Stage stages not None, text):
     memset(&staged, 0, sizeof(staged))
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)  # read twice below: both views must see the same bytes
-    text_of(text, &view)
     try:
         utf8_of(text, &utf8)
-        try:
-            with nogil:
-                while at < utf8.n:
-                    start, ends.n, ends.text = at, 0, utf8.data
-                    at = splitter.split(utf8.data, utf8.n, at, &ends)
-                    staged.traces = True
-                    staged.n_first = 0 if start else fb_char_bytes(utf8.data[0])
-                    stages.run(utf8.data, NULL, start, &ends, &staged)
-                    begin, first = 0, spans.n
-                    for i in range(ends.n):
-                        if not ends.items[i] & UNMATCHED:
-                            add_span_of_id(&spans, begin, ends.items[i])
-                        begin = ends.items[i] & ~UNMATCHED
-                    spans_at_places(&spans, first, &staged.places)
-                to_characters(&view, &spans)
-            return [(spans.items[i].start, spans.items[i].end) for i in range(spans.n)]
-        finally:
-            utf8_release(&utf8)
-            ends_free(&ends)
-            staged_free(&staged)
-            spans_free(&spans)
+        text_of(text, &view)  # owns nothing: the text is a str or bytes
+        with nogil:
+            while at < utf8.n:
+                start, ends.n, ends.text = at, 0, utf8.data
+                at = splitter.split(utf8.data, utf8.n, at, &ends)
+                staged.traces = True
+                staged.n_first = 0 if start else fb_char_bytes(utf8.data[0])
+                stages.run(utf8.data, NULL, start, &ends, &staged)
+                begin, first = 0, spans.n
+                for i in range(ends.n):
+                    if not ends.items[i] & UNMATCHED:
+                        add_span_of_id(&spans, begin, ends.items[i])
+                    begin = ends.items[i] & ~UNMATCHED
+                spans_at_places(&spans, first, &staged.places)
+            to_characters(&view, &spans)
+        return [(spans.items[i].start, spans.items[i].end) for i in range(spans.n)]
     finally:
-        text_release(&view)
+        utf8_release(&utf8)
+        ends_free(&ends)
+        staged_free(&staged)
+        spans_free(&spans)
 
 
 def changed_pieces(Splitter splitter not None, Stage stages not None, str text not None, bint is_first):
@@ -428,14 +417,12 @@ def piece_texts(Pipeline pipeline not None, str text not None, SpecialMatcher to
     cdef list out = []
     try:
         utf8_of(text, &utf8)
-        try:
-            scratch.spans, scratch.found, scratch.words, scratch.notes_texts = &spans, NULL, <PyObject*> out, True
-            with nogil:
-                pipeline.encode_utf8(utf8.data, utf8.n, tokens, None, True, True, scratch)
-            return out
-        finally:
-            utf8_release(&utf8)
+        scratch.spans, scratch.found, scratch.words, scratch.notes_texts = &spans, NULL, <PyObject*> out, True
+        with nogil:
+            pipeline.encode_utf8(utf8.data, utf8.n, tokens, None, True, True, scratch)
+        return out
     finally:
+        utf8_release(&utf8)
         pipeline.pool.give(scratch)
 
 

@@ -44,22 +44,19 @@ def encode_part(
     Returns (ids, after_fused): after_fused tells whether the last id is `Normalizing.fused`.
     """
     cdef Text view
-    cdef Scratch* scratch
+    cdef Scratch* scratch = pipeline.pool.take()
     cdef bint fuses = pipeline.normalizing is not None and pipeline.normalizing.fused != NONE
-    text_of(text, &view)
     try:
+        text_of(text, &view)
         end = min(end, view.n)
-        scratch = pipeline.pool.take()
-        try:
-            scratch.after_fused = after_fused and fuses
-            if end < start + NOGIL_UNITS:
+        scratch.after_fused = after_fused and fuses
+        if end < start + NOGIL_UNITS:
+            pipeline.encode(&view, start, end, allowed, None, scratch)
+        else:
+            with nogil:
                 pipeline.encode(&view, start, end, allowed, None, scratch)
-            else:
-                with nogil:
-                    pipeline.encode(&view, start, end, allowed, None, scratch)
-            return ids_list(scratch.ids.items, scratch.ids.n), bool(scratch.after_fused)
-        finally:
-            scratch.after_fused = False
-            pipeline.pool.give(scratch)
+        return ids_list(scratch.ids.items, scratch.ids.n), bool(scratch.after_fused)
     finally:
         text_release(&view)
+        scratch.after_fused = False
+        pipeline.pool.give(scratch)

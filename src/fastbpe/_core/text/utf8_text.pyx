@@ -141,8 +141,10 @@ cdef int utf8_of(object text, Utf8* view) except -1:
     """Fill a view of a text's UTF-8, transcoding a str that is not ASCII.
 
     Requires: the caller keeps `text` alive while it uses the view, and then calls utf8_release().
+    Ensures: on an error the view owns nothing.
     """
     cdef Text units
+    view.owned = NULL
     text_of(text, &units)
     view.data, view.n, view.owned = <const uint8_t*> units.data, units.n, units.owned
     if not units.is_utf8:
