@@ -60,3 +60,8 @@ cdef inline uint8_t* put_char(uint8_t* out, uint32_t c) noexcept nogil:
     out[2] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
     out[3] = <uint8_t> (0x80 | (c & 0x3F))
     return out + 4
+
+
+cdef inline bint is_metaspace(const uint8_t* text, size_t n) noexcept nogil:
+    """Tell whether a text of n bytes, at least one, begins with U+2581."""
+    return text[0] == 0xE2 and n > 2 and text[1] == 0x96 and text[2] == 0x81

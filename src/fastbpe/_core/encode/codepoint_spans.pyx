@@ -14,7 +14,7 @@ from libc.string cimport memchr
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.common.places cimport FB_NOWHERE, Places
-from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.common.utf8 cimport fb_char_bytes, is_metaspace
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
 from fastbpe._core.encode.sentence_totals cimport encode_words
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id
@@ -22,9 +22,6 @@ from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
-
-
-cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 
 
 cdef int merge_characters_with_spans(
@@ -150,10 +147,10 @@ cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil:
     cdef const uint8_t* found = text
     cdef const uint8_t* end = text + n
     while end - found >= 3:
-        found = <const uint8_t*> memchr(found, METASPACE_UTF8[0], end - found - 2)
+        found = <const uint8_t*> memchr(found, 0xE2, end - found - 2)
         if found == NULL:
             return False
-        if found[1] == METASPACE_UTF8[1] and found[2] == METASPACE_UTF8[2]:
+        if is_metaspace(found, 3):
             return True
         found += 1
     return False

@@ -4,20 +4,15 @@ cut_range() finds two neighbouring safe cuts around the end of that part: betwee
 added. Between these two, the caller tries positions one by one.
 """
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.python cimport PyErr_CheckSignals
 from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.merge.vocabulary cimport token_length
-from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
+from fastbpe._core.text.utf8_text cimport Text, text_of, text_release, text_unit
 from fastbpe._core.common.interrupts cimport check_signals
-
-cdef fused Wide:
-    uint16_t
-    uint32_t
-
 
 cdef enum:
     MAX_STRETCH_UNITS = 1 << 16  # units counted between two checks of the limit
@@ -137,13 +132,7 @@ def inside(str text not None, size_t place):
 cdef bint _is_inside(const Text* text, size_t place) noexcept nogil:
     if place == 0 or place >= text.n:
         return False
-    if text.unit == 2:
-        return _is_pair(<const uint16_t*> text.data + place)
-    return text.unit == 4 and _is_pair(<const uint32_t*> text.data + place)
-
-
-cdef inline bint _is_pair(const Wide* second) noexcept nogil:
-    return second[0] >> 10 == 0x37 and (second - 1)[0] >> 10 == 0x36
+    return text_unit(text, place) >> 10 == 0x37 and text_unit(text, place - 1) >> 10 == 0x36
 
 
 cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
@@ -160,32 +149,32 @@ def cut_range(
     """Find the safe cuts between which the count of a part of a text exceeds n_ids; return (near, n_near, far).
 
     start, end: the part, in characters.
-    cdef size_t origin
     n_ids: the limit.
     backward: count from the end towards the start.
 
     Forward, text[start:near] has n_near ≤ n_ids ids and text[start:far] has more than n_ids; for a position p
     between them, text[start:p] has n_near + `count_part` ids. If near is end, the whole part fits. Backward, the
     same holds for text[near:end] and text[far:end]. If no safe cut is found beyond near, far is the end of the
-        text_of(text, &view)
     part (backward, its start), and the whole part may still fit.
     """
     cdef Text view, part
     cdef CutRange found
     cdef Scratch* scratch
+    cdef size_t origin
     end = min(end, <size_t> len(text))
-        pipeline.pool.give(scratch)
     start = min(start, end)
     if not pipeline.may_cut(None, None):
         return (end, 0, start) if backward else (start, 0, end)
     scratch = pipeline.pool.take()
     try:
+        text_of(text, &view)
         part = _part(&view, start, end)
         origin = part.n if backward else 0
         with nogil:
             _search(pipeline, &part, origin, part.n - origin, n_ids, n_ids // 2, scratch, &found)
     finally:
         text_release(&view)
+        pipeline.pool.give(scratch)
     return start + found.near_cut, found.n_near, start + found.far_cut
 
 
@@ -198,7 +187,6 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
     Requires: takes_plain_text() and may_cut().
     """
     cdef Text view
-            text_of(text, &view)
     cdef Scratch* scratch
     cdef CutRange found
     cdef size_t origin, last, place
@@ -210,11 +198,11 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
             continue
         scratch = pipeline.pool.take()
         try:
+            text_of(text, &view)
             origin = view.n if backward else 0
             last = view.n - origin
             with nogil:
                 if backward:
-            pipeline.pool.give(scratch)
                     _search(pipeline, &view, origin, last, n_ids, n_ids // 2, scratch, &found)
                 else:
                     _pass_over(pipeline, &view, n_ids, units_per_id, scratch, &found)
@@ -226,6 +214,7 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
                     )
         finally:
             text_release(&view)
+            pipeline.pool.give(scratch)
         if found.n_near < n_ids and _distance(found.near_cut, found.far_cut) > max_tried:
             parts.append(None)
         elif place == last:
@@ -335,13 +324,7 @@ cdef size_t _place_of_byte(const Text* text, size_t start, size_t end, size_t n_
 
 cdef inline size_t _character_bytes(const Text* text, size_t place, size_t* behind) noexcept nogil:
     """Return the bytes of the character at a position, and set *behind to the position after it."""
-    cdef uint32_t c
-    if text.unit == 1:
-        c = (<const uint8_t*> text.data)[place]
-    elif text.unit == 2:
-        c = (<const uint16_t*> text.data)[place]
-    else:
-        c = (<const uint32_t*> text.data)[place]
+    cdef uint32_t c = text_unit(text, place)
     behind[0] = place + 1
     if c < 0x80:
         return 1

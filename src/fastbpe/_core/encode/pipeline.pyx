@@ -25,14 +25,14 @@ files like Llama 2's) they are code points, and the pipeline has a `Normalizing`
 
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t
-from libc.string cimport memcmp, memset
+from libc.string cimport memset
 
 from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect, ids_reserve
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.common.places cimport Places
-from fastbpe._core.common.utf8 cimport fb_char_bytes
+from fastbpe._core.common.utf8 cimport fb_char_bytes, is_metaspace
 from fastbpe._core.encode.codepoint_spans cimport spans_at_offsets, spans_at_sources
 from fastbpe._core.encode.piece_spans cimport (
     add_found, n_spans, shift_spans, spans_at_places, spans_without_prefix,
@@ -41,7 +41,7 @@ from fastbpe._core.encode.piece_steps cimport PieceSteps
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, note_token, put_space_before
 from fastbpe._core.encode.table_ids cimport take_code
 from fastbpe._core.ids.id_lists cimport expect_items
-from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizing, no_memory, normalized_free
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, no_memory, normalized_free
 from fastbpe._core.normalize.text_steps cimport Front
 from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, border_of, safe_cut, safe_cut_near
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
@@ -52,8 +52,6 @@ from fastbpe.errors import SpecialTokenError
 cdef enum:
     STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next stretch
     GROUP_IDS = 1 << 12  # ids that the last group of pieces may reserve in addition to one per byte
-
-cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 
 
 @cython.final
@@ -448,5 +446,5 @@ cdef class Pipeline:
             return False
         if not (self.normalizing.prefix_always or self.normalizing.prefix_first and scratch.at_start):
             return False
-        return data[0] != 0x20 and not (n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0)
+        return data[0] != 0x20 and not is_metaspace(data, n)
 

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
-from fastbpe._core.common.bits cimport eight_bytes
+from fastbpe._core.common.bits cimport HIGH, ONES, eight_bytes
 from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.encode.spans cimport Span, Spans
 from fastbpe._core.text.utf8_text cimport Text
@@ -13,13 +13,6 @@ cdef enum:
     MIN_ASCII_BYTES = 64  # shortest stretch of ASCII whose characters are not counted token by token
 
 cdef object _CHARACTER = "char"
-cdef extern from *:
-    """
-    #define FASTBPE_HIGH_BITS 0x8080808080808080ULL
-    #define FASTBPE_LOW_BITS 0x0101010101010101ULL
-    """
-    const uint64_t HIGH_BITS "FASTBPE_HIGH_BITS"
-    const uint64_t LOW_BITS "FASTBPE_LOW_BITS"
 
 cdef fused Unit:
     uint8_t
@@ -129,7 +122,7 @@ cdef bint is_ascii(const uint8_t* data, size_t n) noexcept nogil:
     """Tell whether UTF-8 is ASCII, so that its bytes, characters and UTF-16 units are the same."""
     cdef size_t i = 0
     while n - i >= 32:
-        if (load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)) & HIGH_BITS:
+        if (load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)) & HIGH:
             return False
         i += 32
     while i < n and data[i] < 0x80:
@@ -163,7 +156,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
         n_bytes = end - start
         if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
             word = eight_bytes(data + start)
-            kept = LOW_BITS >> (64 - 8 * n_bytes)
+            kept = ONES >> (64 - 8 * n_bytes)
             spans.items[i].start = counted - (word & 0xC0 == 0x80)
             if unit == UTF16:
                 if word & 0xC0 == 0x80:
@@ -186,7 +179,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
         at = end
         if at >= next_scan:
             ascii_end = at
-            while n - ascii_end >= 8 and not load64(data + ascii_end) & HIGH_BITS:
+            while n - ascii_end >= 8 and not load64(data + ascii_end) & HIGH:
                 ascii_end += 8
             next_scan = ascii_end
             if ascii_end < at + MIN_ASCII_BYTES:  # branches would be mispredicted
@@ -200,7 +193,7 @@ cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t 
     while start < end and start + 8 <= n:
         word = eight_bytes(data + start)
         if end - start < 8:  # set the bytes after `end` to 0x80, which begins no character
-            word = word & ~(<uint64_t> -1 << 8 * (end - start)) | HIGH_BITS << 8 * (end - start)
+            word = word & ~(<uint64_t> -1 << 8 * (end - start)) | HIGH << 8 * (end - start)
         count += 8 - _sum_of_bytes(word >> 7 & ~(word >> 6))
         if unit == UTF16:
             count += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4)
@@ -214,7 +207,7 @@ cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t 
 
 cdef inline uint64_t _sum_of_bytes(uint64_t word) noexcept nogil:
     """Sum up the lowest bits of the eight bytes."""
-    return (word & LOW_BITS) * LOW_BITS >> 56
+    return (word & ONES) * ONES >> 56
 
 
 cdef inline size_t _width_around(const uint8_t* data, size_t at, int unit) noexcept nogil:

@@ -17,7 +17,7 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from fastbpe._core.common.utf8 cimport char_bytes
+from fastbpe._core.common.utf8 cimport char_bytes, is_metaspace
 
 from fastbpe.errors import VocabularyError
 
@@ -359,7 +359,7 @@ def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types 
                 n_bytes += 1
         elif kinds[i] != CONTROL:
             while at < end:
-                if end - at > 2 and data[at] == 0xE2 and data[at + 1] == 0x96 and data[at + 2] == 0x81:
+                if is_metaspace(data + at, end - at):
                     to[n_bytes] = SPACE
                     at += 3
                 else:
@@ -422,8 +422,6 @@ cdef bint _has_metaspace(const Pieces* pieces, const uint8_t* types) noexcept no
     cdef size_t i, at
     for i in range(pieces.n):
         at = _begin(pieces, i)
-        if pieces.ends[pieces.order[i]] - at == 3 and types[pieces.order[i]] != UNUSED and (
-            pieces.data[at] == 0xE2 and pieces.data[at + 1] == 0x96 and pieces.data[at + 2] == 0x81
-        ):
+        if pieces.ends[pieces.order[i]] - at == 3 and types[pieces.order[i]] != UNUSED and is_metaspace(pieces.data + at, 3):
             return True
     return False

@@ -10,6 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, strlen
 
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from fastbpe._core.common.utf8 cimport is_metaspace
 from fastbpe._core.text.utf8_text cimport first_invalid
 
 from fastbpe.errors import FormatError
@@ -284,7 +285,7 @@ cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) no
 cdef inline bint _ends_in_blank(const uint8_t* text) noexcept nogil:
     """Tell whether a text is empty or ends in white space, or in U+2581, which stands for white space."""
     cdef size_t n = strlen(<const char*> text)
-    if n == 0 or n >= 3 and text[n - 3] == 0xE2 and text[n - 2] == 0x96 and text[n - 1] == 0x81:
+    if n == 0 or n >= 3 and is_metaspace(text + n - 3, 3):
         return True
     return _last_class(text, n, FB_BLANKS)
 

@@ -10,12 +10,12 @@ from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
-from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
+from fastbpe._core.common.bits cimport HIGH, ONES, eight_bytes, lowest_bit
 from fastbpe._core.common.gil_yield cimport yield_gil_at
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from fastbpe._core.common.utf8 cimport char_bytes
+from fastbpe._core.common.utf8 cimport char_bytes, is_metaspace
 from fastbpe._core.normalize.charsmap_rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.text.utf8_text cimport first_invalid
@@ -31,13 +31,6 @@ cdef enum:
 cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 cdef const uint8_t* REPLACEMENT_UTF8 = b"\xef\xbf\xbd"  # U+FFFD, for a byte that is not UTF-8
 
-cdef extern from *:
-    """
-    #define FASTBPE_ONES 0x0101010101010101ull
-    #define FASTBPE_HIGH 0x8080808080808080ull
-    """
-    const uint64_t ONES "FASTBPE_ONES"  # 1 in each byte
-    const uint64_t HIGH "FASTBPE_HIGH"  # the top bit of each byte
 
 
 cdef void normalized_free(Normalized* out) noexcept nogil:
@@ -212,7 +205,7 @@ cdef class Normalizer:
             i = 1
             if data[0] == 32:
                 self._write_space(out, out.at)
-            elif self._metaspace_to_space and n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0:
+            elif self._metaspace_to_space and is_metaspace(data, n):
                 _write(out, b" ", 1, out.at)
                 i = 3
             else:

@@ -10,7 +10,7 @@ from fastbpe._core.common.hashing cimport load64
 from fastbpe._core.common.places cimport Places, places_free
 from fastbpe._core.normalize.class_pages cimport class_of, fill_pages
 from fastbpe._core.normalize.text_steps cimport Mapped, TextStep, keep_text, put_changed
-from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
+from fastbpe._core.text.utf8_text cimport Text, Utf8, text_unit, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char_within
 
 import unicodedata
@@ -174,12 +174,8 @@ cdef class Form(TextStep):
             while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
                 i -= 1
             c = fb_char_within(<const uint8_t*> text.data + i, at - i, &n_bytes)
-        elif text.unit == 1:
-            c = (<const uint8_t*> text.data)[i]
-        elif text.unit == 2:
-            c = (<const uint16_t*> text.data)[i]
         else:
-            c = (<const uint32_t*> text.data)[i]
+            c = text_unit(text, i)
         return c > 0x10FFFF or not self._class(c) & (NO | ORDER)
 
     def normalize(self, text):

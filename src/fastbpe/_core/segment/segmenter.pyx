@@ -10,7 +10,7 @@ from libc.stdint cimport uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.bits cimport head_of, lowest_bit
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -139,7 +139,7 @@ cdef class Trie:
         cdef const float[::1] given = memoryview(scores).cast("B").cast("f")
         cdef size_t n = <size_t> ends.shape[0], n_keys = 0, i, k
         cdef uint32_t start = 0, length
-        cdef uint64_t head
+        cdef const uint8_t* data
         cdef Key* keys
         if <size_t> numbers.shape[0] != n or <size_t> given.shape[0] != n:
             raise VocabularyError(f"{n} tokens do not match {numbers.shape[0]} ids and {given.shape[0]} scores")
@@ -152,10 +152,8 @@ cdef class Trie:
                     raise VocabularyError("the ends of tokens are not ascending, or exceed the number of bytes")
                 length = ends[i] - start
                 if length and numbers[i] != NONE:
-                    head = 0
-                    for k in range(8):
-                        head = head << 8 | (token_bytes[start + k] if k < length else 0)
-                    keys[n_keys] = Key(head, &token_bytes[start], length, <uint32_t> i)
+                    data = &token_bytes[start]
+                    keys[n_keys] = Key(head_of(data, length), data, length, <uint32_t> i)
                     n_keys += 1
                 start = ends[i]
             with nogil:

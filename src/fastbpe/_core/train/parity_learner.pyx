@@ -12,6 +12,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
+from fastbpe._core.common.bits cimport head_of
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.ids.sequences cimport Sequences
@@ -315,7 +316,6 @@ cdef class Corpus(Learner):
 
 
 cdef enum:
-    HEAD_BYTES = 8
     FIRST_BYTES = 1 << 12
     FIRST_TEXTS = 1 << 9
 
@@ -362,13 +362,10 @@ cdef class TokenTexts:
 
     cdef int _append(self, size_t n_bytes) except -1 nogil:
         """Append the text that was written after the last one."""
-        cdef size_t start = self._ends[self.n], i
-        cdef uint64_t head = 0
+        cdef size_t start = self._ends[self.n]
         reserve(<void**> &self._ends, &self._ends_capacity, self.n + 2, sizeof(size_t), FIRST_TEXTS)
         reserve(<void**> &self.heads, &self._heads_capacity, self.n + 1, sizeof(uint64_t), FIRST_TEXTS)
-        for i in range(HEAD_BYTES):
-            head = (head << 8) | (self._bytes[start + i] if i < n_bytes else 0)
-        self.heads[self.n] = head
+        self.heads[self.n] = head_of(self._bytes + start, n_bytes)
         self.n += 1
         self._ends[self.n] = start + n_bytes
         return 0

@@ -15,6 +15,7 @@ from libc.string cimport memcmp
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.common.growing cimport grow
+from fastbpe._core.common.utf8 cimport is_metaspace
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
 from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
@@ -156,10 +157,10 @@ cdef class SentenceStore:
         cdef bint is_space, was_space
         if not self._split_by_whitespace:
             return end
-        was_space = _is_space(text, at, end)
+        was_space = is_metaspace(text + at, end - at)
         at += 3 if was_space else 1
         while at < end:
-            is_space = _is_space(text, at, end)
+            is_space = is_metaspace(text + at, end - at)
             if self._treat_whitespace_as_suffix:
                 # A word ends after a space, but not between spaces that are kept together.
                 if was_space and not (is_space and self._allow_whitespace_only_pieces):
@@ -358,11 +359,6 @@ def sorted_words(PieceTable words not None):
         return out
     finally:
         free(order)
-
-
-cdef inline bint _is_space(const uint8_t* text, size_t at, size_t end) noexcept nogil:
-    """Tell whether U+2581 is at a position."""
-    return text[at] == 0xE2 and end - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81
 
 
 cdef const uint8_t* WITHIN = b"\xe2"  # after a word: the first byte of U+2581, with which the next word begins

@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
+from fastbpe._core.common.bits cimport head_of
 from fastbpe._core.common.growing cimport reserve
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -97,12 +98,7 @@ cdef class TokenLimits:
 
     cdef uint64_t head(self, uint32_t token) noexcept nogil:
         """First eight bytes of a token as a number: if two numbers differ, they are in the order of the tokens."""
-        cdef const TokenFacts* facts = &self._facts[token]
-        cdef uint64_t head = 0
-        cdef size_t i
-        for i in range(8):
-            head = head << 8 | (self._bytes[facts.start + i] if i < facts.n_bytes else 0)
-        return head
+        return head_of(self._bytes + self._facts[token].start, self._facts[token].n_bytes)
 
     cdef int compare(self, uint32_t left, uint32_t right) noexcept nogil:
         """Compare two tokens as bytes: below 0, 0, or above 0."""

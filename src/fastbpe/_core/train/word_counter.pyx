@@ -14,9 +14,10 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe._core.common.bits cimport eight_bytes, lowest_bit
+from fastbpe._core.common.bits cimport HIGH, ONES, eight_bytes, lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.common.python cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from fastbpe._core.common.utf8 cimport is_metaspace
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
@@ -30,14 +31,6 @@ from fastbpe._core.text.utf8_text cimport Text, utf8_capacity, text_utf8
 from fastbpe._core.common.interrupts cimport check_signals
 
 from fastbpe.errors import SpecError
-
-cdef extern from *:
-    """
-    #define FASTBPE_ONES 0x0101010101010101ull
-    #define FASTBPE_HIGH 0x8080808080808080ull
-    """
-    const uint64_t ONES "FASTBPE_ONES"  # 1 in each byte
-    const uint64_t HIGH "FASTBPE_HIGH"  # the top bit of each byte
 
 cdef enum:
     FLUSH_BYTES = 1 << 15  # size of the block, in bytes, at which its words are counted: it fits into the L1 cache
@@ -401,7 +394,7 @@ cdef class WordCounter:
             if is_letter(text[at]) and self._letters:
                 class_ = self._letters
                 at = min(at + n_letters(text + at), n)
-            elif text[at] == 0xE2 and n - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81:  # U+2581
+            elif is_metaspace(text + at, n - at):
                 class_ = METASPACE_CLASS
                 at += 3
             else:
