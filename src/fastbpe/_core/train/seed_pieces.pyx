@@ -29,7 +29,7 @@ from fastbpe._core.train.scripts cimport (
     ANY, N_CODE_POINTS, PieceCheck, PieceRules, is_valid_end, may_follow, next_code_point,
 )
 from fastbpe._core.train.sentence_store cimport NO_SENTENCE
-from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
+from fastbpe._core.train.sorting cimport Keyed, sort_keyed, sort_pieces
 
 cdef enum:
     UNIT_END = 0xFF  # after each unit; UTF-8 never has this byte
@@ -314,30 +314,27 @@ cdef class SeedFinder:
 
     # The best
 
-    cdef size_t _order(self, Keyed* order, size_t n_best) noexcept nogil:
+    cdef Keyed* _ordered(self, size_t* n_best) except NULL:
         """Order the strings: best score first, of equal scores the one with more bytes first, then by these bytes.
 
-        order: space for all strings; `at` receives their indices.
+        n_best: how many to order, at most; receives the number of ordered strings.
 
-        Returns the number of ordered strings, at most n_best. The others are unordered.
+        Returns an array whose `at` is the index of each string, which the caller frees.
         """
         cdef const PieceCount* piece
-        cdef size_t i, run, n = self._found.n_pieces
-        for i in range(n):
-            piece = &self._found.pieces[i]
-            order[i] = Keyed(
-                <uint64_t> ~_bits(self._score(i)) << 32 | <uint32_t> ~piece.n_bytes, <uint32_t> i, 0
-            )
-        sort_keyed(order, n)
-        n_best = min(n_best, n)
-        i = 0
-        while i < n_best:
-            run = i + 1
-            while run < n and order[run].key == order[i].key:
-                run += 1
-            sort_by_bytes(self._found.arena, self._found.pieces, order + i, run - i, 0)
-            i = run
-        return n_best
+        cdef size_t i, n = self._found.n_pieces
+        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
+        if order == NULL:
+            raise MemoryError(f"no memory to sort {n} strings")
+        n_best[0] = min(n_best[0], n)
+        with nogil:
+            for i in range(n):
+                piece = &self._found.pieces[i]
+                order[i] = Keyed(
+                    <uint64_t> ~_bits(self._score(i)) << 32 | <uint32_t> ~piece.n_bytes, <uint32_t> i, 0
+                )
+            sort_pieces(self._found.arena, self._found.pieces, order, n, n_best[0], 0)
+        return order
 
     cdef float _score(self, size_t i) noexcept nogil:
         """Return the score of a string: its count times its characters."""
@@ -352,13 +349,10 @@ cdef class SeedFinder:
         """Keep the KEPT_AFTER * n_kept best strings."""
         cdef PieceTable kept = PieceTable()
         cdef const PieceCount* piece
-        cdef size_t n = self._found.n_pieces, i
-        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
-        if order == NULL:
-            raise MemoryError(f"no memory to sort {n} strings")
+        cdef size_t n = KEPT_AFTER * self._n_kept, i
+        cdef Keyed* order = self._ordered(&n)
         try:
             with nogil:
-                n = self._order(order, KEPT_AFTER * self._n_kept)
                 for i in range(n):
                     if i % GROUP_PIECES == 0:
                         kept.reserve_group()
@@ -373,14 +367,10 @@ cdef class SeedFinder:
     def best(self):
         """Return (pieces, their scores) of the n_kept best, best first."""
         cdef const PieceCount* piece
-        cdef size_t n = self._found.n_pieces, i
+        cdef size_t n = self._n_kept, i
         cdef list pieces = [], scores = []
-        cdef Keyed* order = <Keyed*> malloc((n + 1) * sizeof(Keyed))
-        if order == NULL:
-            raise MemoryError(f"no memory to sort {n} strings")
+        cdef Keyed* order = self._ordered(&n)
         try:
-            with nogil:
-                n = self._order(order, self._n_kept)
             for i in range(n):
                 piece = &self._found.pieces[order[i].at]
                 pieces.append((<const char*> self._found.arena + piece.start)[:piece.n_bytes])

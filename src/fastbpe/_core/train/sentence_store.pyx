@@ -18,9 +18,7 @@ from fastbpe._core.common.growing cimport grow
 from fastbpe._core.common.utf8 cimport is_metaspace
 from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.train.scripts cimport N_CODE_POINTS, next_code_point
-from fastbpe._core.train.sorting cimport Keyed, sort_by_bytes, sort_keyed
-
-
+from fastbpe._core.train.sorting cimport Keyed, sort_pieces
 
 cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for a character outside the alphabet
 
@@ -334,7 +332,7 @@ def sorted_words(PieceTable words not None):
     """Return words as sentences of a SentenceStore: most frequent first, then by their bytes."""
     cdef SentenceStore out = SentenceStore()
     cdef const PieceCount* word
-    cdef size_t i, run, n
+    cdef size_t i, n
     cdef Keyed* order
     words.settle()
     n = words.n_pieces
@@ -345,14 +343,7 @@ def sorted_words(PieceTable words not None):
         with nogil:
             for i in range(n):
                 order[i] = Keyed(~<uint64_t> words.pieces[i].count, <uint32_t> i, 0)
-            sort_keyed(order, n)
-            i = 0
-            while i < n:
-                run = i + 1
-                while run < n and order[run].key == order[i].key:
-                    run += 1
-                sort_by_bytes(words.arena, words.pieces, order + i, run - i, 0)
-                i = run
+            sort_pieces(words.arena, words.pieces, order, n, n, 0)
             for i in range(n):
                 word = &words.pieces[order[i].at]
                 out.add(words.arena + word.start, word.n_bytes, word.count)

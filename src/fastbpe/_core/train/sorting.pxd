@@ -16,7 +16,7 @@ cdef struct Keyed:
 
 
 cdef void sort_keyed(Keyed* items, size_t n) noexcept nogil
-cdef void sort_by_bytes(
-    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
+cdef void sort_pieces(
+    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t n_first, size_t depth
 ) noexcept nogil
 cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -1 nogil

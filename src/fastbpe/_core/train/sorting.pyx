@@ -6,6 +6,7 @@ Many keys are equal, so a three-way quicksort (less, equal, greater) sorts them.
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from fastbpe._core.common.bits cimport head_of
 from fastbpe._core.common.growing cimport resize
 from fastbpe._core.common.memory cimport resized
 
@@ -78,40 +79,40 @@ cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -
     return 0
 
 
-cdef void sort_by_bytes(
+cdef void _sort_by_bytes(
     const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
 ) noexcept nogil:
-    """Sort pieces, given by their indices `at`, that share their first `depth` bytes.
-
-    Requires: no piece equals another one followed by zeros.
-    """
+    """Sort pieces that share their first `depth` bytes by the others. Requires: as for sort_pieces()."""
     cdef const PieceCount* piece
-    cdef size_t i, run, longest = 0
+    cdef size_t i, longest = 0
     if n < 2:
         return
     for i in range(n):
         piece = &pieces[order[i].at]
         longest = max(longest, <size_t> piece.n_bytes)
-        order[i].key = _big_endian(arena + piece.start + depth, piece.n_bytes - min(depth, <size_t> piece.n_bytes))
-    if longest <= depth:
-        return
+        order[i].key = head_of(arena + piece.start + depth, piece.n_bytes - min(depth, <size_t> piece.n_bytes))
+    if longest > depth:
+        sort_pieces(arena, pieces, order, n, n, depth + 8)
+
+
+cdef void sort_pieces(
+    const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t n_first, size_t depth
+) noexcept nogil:
+    """Sort pieces, given by their indices `at`, by their keys, and pieces with equal keys by their bytes.
+
+    n_first: number of pieces to order by their bytes; the pieces behind them are ordered by their keys alone.
+    depth: pieces with equal keys share so many bytes.
+
+    Requires: no piece equals another one followed by zeros.
+    """
+    cdef size_t i = 0, run
     sort_keyed(order, n)
-    i = 0
-    while i < n:
+    while i < n_first:
         run = i + 1
         while run < n and order[run].key == order[i].key:
             run += 1
-        sort_by_bytes(arena, pieces, order + i, run - i, depth + 8)
+        _sort_by_bytes(arena, pieces, order + i, run - i, depth)
         i = run
-
-
-cdef inline uint64_t _big_endian(const uint8_t* data, size_t n) noexcept nogil:
-    """Return the first eight of n bytes, padded with zeros at the end, as a number that sorts like them."""
-    cdef uint64_t key = 0
-    cdef size_t i
-    for i in range(8):
-        key = key << 8 | (data[i] if i < n else 0)
-    return key
 
 
 cdef void _insertion_sort(Keyed* items, size_t n) noexcept nogil:
