@@ -27,7 +27,7 @@ from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE
 from fastbpe._core.text.utf8_text cimport first_invalid
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, token_length, token_start
 from fastbpe._core.common.interrupts cimport Watch, check_signals
 
 from array import array
@@ -171,9 +171,8 @@ cdef class Completions:
 
 
 cdef inline const uint8_t* _token(const Tables* t, uint32_t token_id, size_t* n) noexcept nogil:
-    cdef uint32_t start = t.token_ends[token_id - 1] if token_id else 0
-    n[0] = t.token_ends[token_id] - start
-    return t.token_bytes + start
+    n[0] = token_length(t, token_id)
+    return t.token_bytes + token_start(t, token_id)
 
 
 cdef bint _is_below(const Tables* t, uint32_t token_id, const uint8_t* bytes_, size_t n) noexcept nogil:
@@ -373,7 +372,7 @@ cdef class _Trial:
             while kept and n_back < step:
                 kept -= 1
                 n_back += 1
-                at -= _n_bytes(t, merged.ids.items[kept])
+                at -= token_length(t, merged.ids.items[kept])
             self._again.n = 0
             merge_piece(t, self._text.items + at, end - at, NONE, &self._again)
             if not kept or self._side_by_side(merged.ids.items[kept - 1], self._again.items[0], at):
@@ -386,9 +385,9 @@ cdef class _Trial:
         """Tell whether the bytes of two ids, which meet at a border in the text, merge to these two ids."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef Ids ids = Ids(NULL, 0, 0)
-        cdef size_t n_left = _n_bytes(t, left)
+        cdef size_t n_left = token_length(t, left)
         try:
-            merge_piece(t, self._text.items + border - n_left, n_left + _n_bytes(t, right), NONE, &ids)
+            merge_piece(t, self._text.items + border - n_left, n_left + token_length(t, right), NONE, &ids)
             return ids.n == 2 and ids.items[0] == left and ids.items[1] == right
         finally:
             ids_free(&ids)
@@ -399,7 +398,7 @@ cdef class _Trial:
         cdef size_t covered = 0
         self.n_ids = 0
         while self.n_ids < self.ids.n and covered < self._n_tail:
-            covered += _n_bytes(t, self.ids.items[self.n_ids])
+            covered += token_length(t, self.ids.items[self.n_ids])
             self.n_ids += 1
         return 0
 
@@ -410,7 +409,3 @@ cdef int _extend(Ids* ids, const Ids* others, size_t n) except -1:
     memcpy(ids.items + ids.n, others.items, n * sizeof(uint32_t))
     ids.n += n
     return 0
-
-
-cdef inline size_t _n_bytes(const Tables* t, uint32_t token_id) noexcept nogil:
-    return t.token_ends[token_id] - (t.token_ends[token_id - 1] if token_id else 0)

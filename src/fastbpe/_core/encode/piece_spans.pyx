@@ -17,7 +17,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, start_tracing
 from fastbpe._core.encode.superwords cimport encode_byte_pieces
 from fastbpe._core.encode.spans cimport Span, Spans, add_span_of_id, spans_grow
 from fastbpe._core.merge.segmented cimport SHARED
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.merge.vocabulary cimport Tables, token_length, token_start
 from fastbpe._core.segment.segmenter cimport UNIGRAM
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends
 from fastbpe._core.text.special_tokens cimport Match
@@ -213,7 +213,7 @@ cdef int _note_words(
             n_over -= length
             while n_left and i < ids.n:
                 token = ids.items[i]
-                length = tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
+                length = token_length(tables, token)
                 n_over = length - min(n_left, length)
                 n_left -= min(n_left, length)
                 i += 1
@@ -239,8 +239,7 @@ cdef int _add_spans_of_ids(
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1
-            token_end = begin + tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
-            token_end = min(token_end, end)  # with a malformed vocabulary spans are wrong, but nothing worse
+            token_end = min(begin + token_length(tables, token), end)  # with a malformed vocabulary spans are wrong, but nothing worse
             add_span_of_id(spans, begin, token_end)
             begin = token_end
         begin = end
@@ -259,15 +258,13 @@ cdef bint _add_spans_end_to_end(
     malformed.
     """
     cdef size_t n = ids.n - i, k
-    cdef uint32_t token
     cdef Span* out
     while spans.n + n > spans.capacity:
         spans_grow(spans)
     out = spans.items + spans.n
     for k in range(n):
-        token = ids.items[i + k]
         out[k].start = begin
-        begin += tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
+        begin += token_length(tables, ids.items[i + k])
         out[k].end = begin
     if begin != end:
         return False
@@ -321,7 +318,7 @@ cdef int _add_spans_by_characters(
     cdef uint32_t token
     for i in range(i, ids.n):
         token = ids.items[i]
-        token_at = tables.token_ends[token - 1] if token else 0
+        token_at = token_start(tables, token)
         token_end = tables.token_ends[token]
         n = 0
         while token_at < token_end:
