@@ -225,15 +225,7 @@ cdef Array ids_array(Ids* ids, size_t n_units=0):
 
     n_units: length of the text that has these ids, for take_spare(); 0: do not reuse the memory.
     """
-    cdef Array array = Array.__new__(Array)
-    cdef void* items
-    array._items, array._capacity, array._n_units = ids.items, ids.capacity, n_units
-    if not n_units or not ids.capacity or ids.capacity > ids.n + ids.n // 4:
-        # Keep an eighth more capacity, if the memory may be reused for a similar text.
-        array._capacity = ids.n + ids.n // 8 if n_units else ids.n
-        items = realloc(ids.items, max(array._capacity, <size_t> 1) * sizeof(uint32_t))
-        array._items = ids.items if items == NULL else items  # failure to shrink is not an error
-    array._n, array._item_size, array._format = ids.n, sizeof(uint32_t), b"I"
+    cdef Array array = _array_of(ids.items, ids.n, ids.capacity, n_units, sizeof(uint32_t), b"I")
     ids.items = NULL
     ids.n = ids.capacity = 0
     return array
@@ -255,14 +247,20 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
     capacity: integers that fit into the memory; 0: unknown.
     n_units: length of the text, for take_spare_int64s(); 0: do not reuse the memory.
     """
+    return _array_of(items, n, capacity, n_units, sizeof(int64_t), b"q")
+
+
+cdef Array _array_of(void* items, size_t n, size_t capacity, size_t n_units, size_t item_size, const char* format):
+    """Do the work of int64_array_of() for items of any size, whose format is that of the module struct."""
     cdef Array array = Array.__new__(Array)
     cdef void* fitting
     array._items, array._capacity, array._n_units = items, capacity, n_units
     if not n_units or not capacity or capacity > n + n // 4:
-        array._capacity = n + n // 8 if n_units else 0
-        fitting = realloc(items, max(n, array._capacity, <size_t> 1) * sizeof(int64_t))
+        # Keep an eighth more capacity, if the memory may be reused for a similar text.
+        array._capacity = n + n // 8 if n_units else n
+        fitting = realloc(items, max(array._capacity, <size_t> 1) * item_size)
         array._items = items if fitting == NULL else fitting  # failure to shrink is not an error
-    array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
+    array._n, array._item_size, array._format = n, item_size, format
     return array
 
 

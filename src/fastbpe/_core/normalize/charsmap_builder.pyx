@@ -171,6 +171,14 @@ cdef void _count_parents(Nodes* nodes) noexcept nogil:
             nodes.n_parents[to] = min(nodes.n_parents[to] + 1, 2)
 
 
+cdef void* _grown(void* items, size_t n_bytes) except NULL:
+    """Reallocate an array; raise MemoryError on failure, which leaves it unchanged."""
+    cdef void* grown = realloc(items, n_bytes)
+    if grown == NULL:
+        raise MemoryError("no memory for a trie")
+    return grown
+
+
 cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
     """Hash the edges of a node by their labels and targets."""
     cdef uint64_t h = n
@@ -184,7 +192,6 @@ cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
 cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
     """Return the node with these edges; append it if it does not exist yet."""
     cdef size_t i, at
-    cdef void* grown
     edges[n - 1].is_last = True
     at = <size_t> _hash_edges(edges, n) & nodes.mask
     while nodes.seen[at]:
@@ -192,10 +199,7 @@ cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
             return nodes.seen[at]
         at = (at + 1) & nodes.mask
     if nodes.n + n > nodes.capacity:
-        grown = realloc(nodes.edges, (nodes.n + n) * 2 * sizeof(Edge))
-        if grown == NULL:
-            raise MemoryError("no memory for a trie")
-        nodes.edges = <Edge*> grown
+        nodes.edges = <Edge*> _grown(nodes.edges, (nodes.n + n) * 2 * sizeof(Edge))
         nodes.capacity = (nodes.n + n) * 2
     for i in range(n):
         nodes.edges[nodes.n + i] = edges[i]
@@ -242,7 +246,6 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
     cdef size_t n_todo = 0, capacity = 1024, at, base, k, first
     cdef uint64_t* todo = <uint64_t*> malloc(capacity * sizeof(uint64_t))  # stack of (unit << 32 | node)
     cdef uint32_t* bases = <uint32_t*> calloc(nodes.n, sizeof(uint32_t))  # base of each node laid out; 0: not yet
-    cdef void* grown
     try:
         if todo == NULL or bases == NULL:
             raise MemoryError("no memory for a trie")
@@ -269,10 +272,7 @@ cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
                 k += 1
             if n_todo + k - first + 1 > capacity:
                 capacity = (n_todo + k - first + 1) * 2
-                grown = realloc(todo, capacity * sizeof(uint64_t))
-                if grown == NULL:
-                    raise MemoryError("no memory for a trie")
-                todo = <uint64_t*> grown
+                todo = <uint64_t*> _grown(todo, capacity * sizeof(uint64_t))
             while k >= first:  # last child first, so that the first one and all below it come off the stack first
                 if nodes.edges[k].label:
                     todo[n_todo] = <uint64_t> (base ^ nodes.edges[k].label) << 32 | nodes.edges[k].to
@@ -363,15 +363,11 @@ cdef int _take(Layout* layout, size_t at) except -1:
 cdef int _add_block(Layout* layout) except -1:
     """Append a block of free units; close the block that is no longer in the last N_OPEN units."""
     cdef size_t start = layout.n, end = start + BLOCK_UNITS, i
-    cdef void* grown
     if end > N_OPEN:
         _close_block(layout, end - BLOCK_UNITS - N_OPEN)
     if end > layout.capacity:
         layout.capacity = end * 2
-        grown = realloc(layout.units, layout.capacity * sizeof(uint32_t))
-        if grown == NULL:
-            raise MemoryError("no memory for a trie")
-        layout.units = <uint32_t*> grown
+        layout.units = <uint32_t*> _grown(layout.units, layout.capacity * sizeof(uint32_t))
     memset(layout.units + start, 0, BLOCK_UNITS * sizeof(uint32_t))
     layout.n = end
     for i in range(start, end):
