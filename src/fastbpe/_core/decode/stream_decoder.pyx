@@ -150,7 +150,7 @@ cdef class StreamDecoder:
         """
         cdef str text
         if self._steps is not None:
-            return self._finish_steps()
+            return self._steps.finish()
         if self._byte_ids is not None:
             text = self._first(REPLACEMENT * self._state.n_kept)
         else:
@@ -189,9 +189,6 @@ cdef class StreamDecoder:
         """Return the text that an id or a sequence of ids completes, using `steps`."""
         token_id = _as_id(ids)
         return self._steps.push(ids if token_id is None else [token_id])
-
-    cdef str _finish_steps(self):
-        return self._steps.finish()
 
     cdef str _push_one(self, object token_id):
         """Return the text that one id completes."""

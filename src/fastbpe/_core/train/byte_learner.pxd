@@ -10,12 +10,12 @@ from fastbpe._core.train.token_limits cimport TokenLimits
 
 
 cdef class Learner(MergeLearner):
-    cdef int64_t _n_pieces  # number of pieces in the text: the sum of the counts
+    cdef readonly int64_t n_pieces  # number of pieces in the text: the sum of the counts
     cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_length
     cdef bint _ties_first, _ties_bytes, _stops_at_known
     cdef list _shares  # negated counts of other merges
-    cdef tuple _known_pair  # see known_pair
+    cdef readonly tuple known_pair  # (left id, right id, count) of the pair that ended learning; None: none did
     cdef size_t _shared_ids  # number of ids of the base, the learned merges and the merges of _shares
     cdef list _tokens  # bytes of each id with a base of bytes, limits or names, otherwise None
     cdef set _known  # the bytes of _tokens and of names that no merge may form

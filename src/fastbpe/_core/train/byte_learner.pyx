@@ -164,7 +164,7 @@ cdef class Learner(MergeLearner):
                 cell += 1
                 piece = &counter.pieces[w]
                 self._state.weights[w] = piece.count
-                self._n_pieces += piece.count
+                self.n_pieces += piece.count
                 p = counter.arena + piece.start
                 if base == NULL:
                     for i in range(piece.n_bytes):
@@ -193,7 +193,7 @@ cdef class Learner(MergeLearner):
                 cell.symbol = NONE
                 cell += 1
                 self._state.weights[i] = sequences.counts[i]
-                self._n_pieces += sequences.counts[i]
+                self.n_pieces += sequences.counts[i]
                 n = sequences.ends[i] - sequence_start(sequences, i)
                 if base == NULL:
                     for k in range(n):
@@ -272,7 +272,7 @@ cdef class Learner(MergeLearner):
                 self._max_ids = self._n_ids + 1
             if token in self._known:
                 if self._stops_at_known:
-                    self._known_pair = it.left, it.right, self._state.counts[pair]
+                    self.known_pair = it.left, it.right, self._state.counts[pair]
                     self._max_ids = self._n_ids
                 return False
             self._known.add(token)
@@ -339,16 +339,6 @@ cdef class Learner(MergeLearner):
                     both = both or (is_rare and is_long)
         both = both and not rare and not long
         return rare or both, long or both
-
-    @property
-    def known_pair(self):
-        """(left id, right id, count) of the pair that ended learning because it makes a token; None: none did."""
-        return self._known_pair
-
-    @property
-    def n_pieces(self):
-        """Number of pieces in the text: the sum of the counts."""
-        return self._n_pieces
 
 
 cdef int check_counts(PieceTable counter) except -1:

@@ -11,7 +11,7 @@ cimport cython
 from cpython cimport array
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from fastbpe._core.common.atomics cimport set_flag
@@ -26,6 +26,7 @@ from fastbpe._core.train.log_scores cimport digamma
 from fastbpe._core.train.sentence_store cimport SentenceStore
 
 import array
+from operator import itemgetter
 
 cdef array.array DOUBLES = array.array("d"), INTS = array.array("I")
 cdef bytes NOTHING = bytes(4)
@@ -315,7 +316,7 @@ cdef class DoubleUnigramLearner:
                     losses.append((found[i] / all_words * (log(found[i]) - log_total - theirs), i))
                 at += n_words
                 i += 1
-        losses.sort(key=_first, reverse=True)  # keeps the order of equal ones
+        losses.sort(key=itemgetter(0), reverse=True)  # keeps the order of equal ones
         kept += [k for _, k in losses[:max(n_wanted, <size_t> len(kept)) - <size_t> len(kept)]]
         scores = array.array("d", [self._scores[k] for k in kept])
         self._use([self._pieces[k] for k in kept], scores)
@@ -402,10 +403,6 @@ def add_doubles(array.array total not None, array.array part not None):
         raise ValueError(f"cannot add an array of length {len(part)} to an array of length {n}")
     for i in range(n):
         total.data.as_doubles[i] += part.data.as_doubles[i]
-
-
-def _first(pair):
-    return pair[0]
 
 
 cdef inline uint32_t _id_of(const Node* node) noexcept nogil:

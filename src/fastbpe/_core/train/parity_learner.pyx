@@ -114,7 +114,7 @@ cdef class ParityLearner:
         cdef uint32_t pair
         while self._n_merges < self._n_wanted and self._choice.n_exhausted < self._choice.n_languages:
             if self._n_merges < self._n_global:
-                pair = self._whole.take()
+                pair = self._whole._take_best()
                 if pair == NONE:
                     break
                 self._merge(self._whole, pair, GLOBAL)
@@ -123,7 +123,7 @@ cdef class ParityLearner:
                 with gil:
                     self._whole = None
             language = self._choice.choose()
-            pair = (<Corpus> self._items[language]).take()
+            pair = (<Corpus> self._items[language])._take_best()
             if pair == NONE:
                 self._choice.exhaust(language)
             else:
@@ -135,9 +135,9 @@ cdef class ParityLearner:
         cdef ParityMerge* merge = &self._merges[self._n_merges]
         cdef uint32_t merged = self._n_base + self._n_merges
         cdef size_t i, first_judged = self._n_items - self._choice.n_languages
-        merge.left = corpus.left(pair)
-        merge.right = corpus.right(pair)
-        merge.count = corpus.count(pair)
+        merge.left = corpus._state.pairs[pair].left
+        merge.right = corpus._state.pairs[pair].right
+        merge.count = corpus._state.counts[pair]
         merge.language = language
         self._texts.append_joined(merge.left, merge.right)
         self._n_merges += 1
@@ -257,19 +257,6 @@ cdef class Corpus(Learner):
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
         return self._chooses and Learner._is_valid(self, pair)
 
-    cdef uint32_t take(self) except? 0xFFFFFFFF nogil:
-        """Take the best pair; return NONE if no pair is left."""
-        return self._take_best()
-
-    cdef uint32_t left(self, uint32_t pair) noexcept nogil:
-        return self._state.pairs[pair].left
-
-    cdef uint32_t right(self, uint32_t pair) noexcept nogil:
-        return self._state.pairs[pair].right
-
-    cdef int64_t count(self, uint32_t pair) noexcept nogil:
-        return self._state.counts[pair]
-
     # Merging
 
     cdef int apply(self, uint32_t left, uint32_t right, uint32_t merged) except -1 nogil:
@@ -303,6 +290,7 @@ cdef class Corpus(Learner):
     cdef int _add_to_index(self, uint32_t first) except -1 nogil:
         """Add the pairs from index `first` on to the index."""
         cdef size_t n_slots = SLOTS_PER_PAIR * <size_t> self._state.n_pairs
+        cdef const Pair* pairs = self._state.pairs
         cdef uint32_t i
         if self._index.slots == NULL or n_slots > self._index.mask + 1:
             n_slots = max(2 * n_slots, <size_t> MIN_INDEX_SLOTS)
@@ -311,7 +299,7 @@ cdef class Corpus(Learner):
             index_grow(&self._index, &self._state, n_slots)
         else:
             for i in range(first, self._state.n_pairs):
-                self._index.slots[index_slot(&self._index, &self._state, self.left(i), self.right(i))] = i
+                self._index.slots[index_slot(&self._index, &self._state, pairs[i].left, pairs[i].right)] = i
         return 0
 
 
