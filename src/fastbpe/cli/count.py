@@ -16,6 +16,7 @@ from fastbpe.display.visible import visible_text
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _N_CHATS = 200  # chats that one worker renders; starting a worker takes as long as rendering hundreds
+_Rows = list[tuple[list[int], str]]  # the counts of each file or chat, one per tokenizer, and its name
 SUMMARY = "count the tokens of files"
 DETAILS = f"""
 
@@ -77,10 +78,31 @@ def run(args: argparse.Namespace) -> int:
         args.wrong("--template needs --messages")
     documents.separator_of(args)
     models = load_models(args)
-    if args.messages:
-        return _run_messages(args, models)
-    rows: list[tuple[list[int], str]] = []
-    complaints, n_names = Complaints(args), 0
+    complaints = Complaints(args)
+    rows, n_inputs = (_count_messages if args.messages else _count_files)(args, models, complaints)
+    if args.json:
+        found: list[dict[str, object]] = []
+        for counts, name in rows:
+            for model, n_tokens in zip(models, counts, strict=True):
+                found.append({"file": streams.name_of(name), "model": model.name, "n_tokens": int(n_tokens)})
+                if args.messages:
+                    found[-1]["is_estimate"] = isinstance(n_tokens, EstimatedCount)
+        streams.say_json(found)
+        return complaints.status
+    if rows and n_inputs > 1:
+        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
+    if rows:
+        _print(rows, [visible_text(model.name) for model in models], named=bool(args.files) or n_inputs > 1)
+    for i, model in enumerate(models):
+        if any(isinstance(counts[i], EstimatedCount) for counts, _ in rows):
+            streams.note(f"{model.name}: its chat format is not published, so the counts are estimates")
+    return complaints.status
+
+
+def _count_files(args: argparse.Namespace, models: list[Named], complaints: Complaints) -> tuple[_Rows, int]:
+    """Return the counts and the name of each file, and the number of inputs."""
+    rows: _Rows = []
+    n_names = 0
     with Reporter(None).phase("counting", None, unit="B", unit_scale=True) as phase:
         for argument in args.files or [streams.STDIN]:
             names: list[str] = []
@@ -90,26 +112,13 @@ def run(args: argparse.Namespace) -> int:
                 with complaints.reported():
                     rows.append((_count(models, name, args, phase), name))
             n_names += len(names)
-    if args.json:
-        found = [
-            {"file": streams.name_of(name), "model": model.name, "n_tokens": n_tokens}
-            for counts, name in rows
-            for model, n_tokens in zip(models, counts, strict=True)
-        ]
-        streams.say_json(found)
-        return complaints.status
-    if rows and max(len(args.files), n_names) > 1:
-        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
-    if rows:
-        _print(rows, [visible_text(model.name) for model in models], named=bool(args.files))
-    return complaints.status
+    return rows, max(len(args.files), n_names)
 
 
-def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
-    """Count chats and print. Returns the exit status."""
+def _count_messages(args: argparse.Namespace, models: list[Named], complaints: Complaints) -> tuple[_Rows, int]:
+    """Return the counts and the place of each chat, and the number of chats."""
     template = None if args.template is None else chat_messages.template_of(args.template)
-    rows: list[tuple[list[int], str]] = []
-    complaints = Complaints(args)
+    rows: _Rows = []
     for argument in args.files or [streams.STDIN]:
         requests: list[chat_messages.Request] = []
         with complaints.reported():
@@ -120,32 +129,10 @@ def _run_messages(args: argparse.Namespace, models: list[Named]) -> int:
             for request, *counts in zip(some, *columns, strict=True):
                 with complaints.reported(), chat_messages.placed(request):
                     rows.append(([chat_messages.counted(count) for count in counts], request.where))
-    estimates = [any(isinstance(counts[i], EstimatedCount) for counts, _ in rows) for i in range(len(models))]
-    if args.json:
-        found = [
-            {
-                "file": where,
-                "model": model.name,
-                "n_tokens": int(n_tokens),
-                "is_estimate": isinstance(n_tokens, EstimatedCount),
-            }
-            for counts, where in rows
-            for model, n_tokens in zip(models, counts, strict=True)
-        ]
-        streams.say_json(found)
-        return complaints.status
-    is_named = bool(args.files) or len(rows) > 1
-    if len(rows) > 1:
-        rows.append(([sum(column) for column in zip(*(counts for counts, _ in rows), strict=True)], "total"))
-    if rows:
-        _print(rows, [visible_text(model.name) for model in models], named=is_named)
-    for model, is_estimate in zip(models, estimates, strict=True):
-        if is_estimate:
-            streams.note(f"{model.name}: its chat format is not published, so the counts are estimates")
-    return complaints.status
+    return rows, len(rows)
 
 
-def _print(rows: list[tuple[list[int], str]], models: list[str], *, named: bool) -> None:
+def _print(rows: _Rows, models: list[str], *, named: bool) -> None:
     """Print a row for each file; for several tokenizers, with column headings. named: include file names."""
     heads = [models] if len(models) > 1 else []
     lines = [*heads, *([str(n_tokens) for n_tokens in counts] for counts, _ in rows)]

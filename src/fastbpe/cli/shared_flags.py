@@ -94,24 +94,24 @@ def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | froz
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """Load the tokenizer given by the flags of `add_model`."""
-    return _load(args.model, args)
+    return load_text_model(args.model, *flags_of(args))
 
 
 def load_models(args: argparse.Namespace) -> list[Named]:
     """Load the tokenizers given by the flags of `add_model(several=True)`, in order."""
-    return [Named(name, _load(name, args)) for name in args.model]
+    return [Named(name, load_text_model(name, *flags_of(args))) for name in args.model]
 
 
 def load_any(args: argparse.Namespace) -> Tokenizer | SequenceTokenizer:
     """Load the tokenizer given by the flags of `add_model`: for text or for sequences of integers."""
-    special = None if args.special is None else dict(args.special)
-    tokenizer: Tokenizer | SequenceTokenizer = load(args.model, pattern=args.pattern, special_tokens=special)
+    pattern, special = flags_of(args)
+    tokenizer: Tokenizer | SequenceTokenizer = load(args.model, pattern=pattern, special_tokens=special)
     return tokenizer
 
 
-def _load(name: str, args: argparse.Namespace) -> Tokenizer:
-    special = None if args.special is None else dict(args.special)
-    return load_text_model(name, args.pattern, special)
+def flags_of(args: argparse.Namespace) -> tuple[str | None, dict[str, int] | None]:
+    """Return the pattern and the special tokens given by the flags of `add_model`; None: not given."""
+    return args.pattern, None if args.special is None else dict(args.special)
 
 
 def load_text_model(

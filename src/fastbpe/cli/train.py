@@ -191,9 +191,7 @@ def run(args: argparse.Namespace) -> None:
     options |= counting_flags.reading_of(args, separator) | {"mode": args.mode}
     options["roles"] = roles_of(args)
     options |= source_flags.options_of(args)
-    if (
-        base is not None
-    ):  # the base has the pattern: a .tiktoken file, which stores none, was loaded with --pattern
+    if base is not None:  # it has the pattern: a .tiktoken file, which stores none, was loaded with --pattern
         options |= {"base": base, "pattern": None}
     if of_pieces:
         options |= counting_flags.code_point_options(args)

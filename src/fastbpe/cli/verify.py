@@ -10,7 +10,7 @@ from typing import Any
 from fastbpe._utils.plurals import counted
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe, in_words_of_shell
-from fastbpe.cli.shared_flags import add_model, load_text_model
+from fastbpe.cli.shared_flags import add_model, flags_of, load_text_model
 from fastbpe.corpus.sinks import SUFFIXES
 from fastbpe.errors import FormatError
 from fastbpe.id_files.parts import READABLE, shard_of
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
                 args.wrong(f"--{flag} is only for files of ids, not for vocabularies; leave --{flag} out")
     if args.text is not None and all(_holds_ids(Path(path)) for path in args.paths):
         args.wrong("--text is only for vocabularies, not for files of ids; leave --text out")
-    pattern, special = _flags(args)
+    pattern, special = flags_of(args)
     model: Any = None
     if args.model is not None:
         flags = (pattern, special) if _lacking_format(Path(args.model)) else ()
@@ -137,7 +137,7 @@ def _verify_vocabulary(
         raise FormatError(
             f"{args.model}: this tokenizer encodes sequences of integers, but {path} is not a file of ids"
         )
-    pattern, special = _flags(args)
+    pattern, special = flags_of(args)
     if model is not None and (format := _lacking_format(Path(path))):  # take the missing parts from the original
         needed = arguments(format, model.pattern, model.special_tokens)
         pattern = needed.get("pattern") if pattern is None else pattern
@@ -151,10 +151,6 @@ def _verify_vocabulary(
     lines = () if args.text is None else streams.read(args.text).decode().splitlines(keepends=True)
     n_texts = verify_conversion(model, tokenizer, path, lines)
     return {**facts, "n_texts": n_texts}, f"{n_texts:,} texts have the ids of {args.model}", ()
-
-
-def _flags(args: argparse.Namespace) -> tuple[str | None, dict[str, int] | None]:
-    return args.pattern, None if args.special is None else dict(args.special)
 
 
 def _lacking_format(path: Path) -> str:
