@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import report
-from rounds import Outcome, Timing
+from rounds import Outcome, Timing, turned
 
 
 class Row(NamedTuple):
@@ -46,7 +46,7 @@ def compare(row: Row, tokenizers: dict[str, Any], parts: list[str], stock: Any) 
                 outcome.notes[name] = "its answers differ from stock's"
     names = [*outcome.timings]
     for number, part in enumerate(parts[1:]):
-        for name in names[number % len(names) :] + names[: number % len(names)]:
+        for name in turned(names, number):
             inputs = row.inputs(stock, part)
             gc.collect()
             gc.disable()

@@ -26,6 +26,7 @@ import processes
 from memory import peak_above, reset_peak
 from peers import Peer, Unsupported
 from report import print_notes, verdict
+from rounds import turned
 from texts import cut
 from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES
@@ -91,8 +92,7 @@ def _compare_form(
     found: dict[str, Cold] = {}
     notes: dict[str, str] = {}
     for number in range(rounds):
-        turn = number % len(names)
-        for name in [*names[turn:], *names[:turn]]:
+        for name in turned(names, number):
             if name in notes:
                 continue
             result = processes.run(["cold-worker", name, form, str(path), *options, "--threads", str(threads)])

@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 from peers import Peer, Unsupported
 from workloads import Material, Row
+
+Item = TypeVar("Item")
 
 SLOW_SECONDS = 0.6  # a peer that needs longer for the text gets 1/16 of it
 
@@ -91,12 +93,17 @@ def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material
     gc.collect()
     gc.freeze()
     for number in range(rounds):
-        turn = number % max(1, len(names))
-        for name in names[turn:] + names[:turn]:
+        for name in turned(names, number):
             seconds, cores = _time(row, peers[name], material[name], threads)
             outcome.timings[name].seconds.append(seconds)
             outcome.timings[name].cores.append(cores)
     return outcome
+
+
+def turned(items: Sequence[Item], number: int) -> list[Item]:
+    """Return the items with another one first in each round."""
+    turn = number % max(1, len(items))
+    return [*items[turn:], *items[:turn]]
 
 
 def _difference(row: Row, peer: Peer, material: Material, threads: int) -> str | None:
@@ -106,13 +113,17 @@ def _difference(row: Row, peer: Peer, material: Material, threads: int) -> str |
 
 
 def _time(row: Row, peer: Peer, material: Material, threads: int) -> tuple[float, float]:
-    """Return the seconds of one call, and the cores that it used. Its result is dropped outside the clock."""
     inputs = row.inputs(material)
+    return timed(lambda: row.run(peer, inputs, threads))
+
+
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """Return the seconds of one call, and the cores that it used. Its result is dropped outside the clock."""
     gc.collect()
     gc.disable()  # as timeit does: a collection belongs to no particular call
     try:
         busy, started = time.process_time(), time.perf_counter()
-        output = row.run(peer, inputs, threads)
+        output = call()
         seconds, busy = time.perf_counter() - started, time.process_time() - busy
     finally:
         gc.enable()

@@ -8,12 +8,12 @@ free-threaded Python, PYTHON_GIL=0 and PYTHON_GIL=1 compare the calls of Python 
 
 from __future__ import annotations
 
-import gc
 import statistics
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy
 
 import fastbpe
 import peers
-from rounds import first_difference
+from rounds import first_difference, timed, turned
 from texts import cut, fresh
 from workloads import DOCUMENT_BYTES
 
@@ -125,19 +125,10 @@ def _scaled(title: str, n_bytes: int, run: Run, counts: Sequence[int], rounds: i
     for n in counts:
         run(n)
     for number in range(rounds):
-        turn = number % len(counts)
-        for n in [*counts[turn:], *counts[:turn]]:
-            gc.collect()
-            gc.disable()
-            try:
-                busy, started = time.process_time(), time.perf_counter()
-                made = run(n)
-                elapsed = time.perf_counter() - started
-                cores[n].append((time.process_time() - busy) / elapsed)
-            finally:
-                gc.enable()
-            del made
+        for n in turned(counts, number):
+            elapsed, used = timed(partial(run, n))
             seconds[n].append(elapsed)
+            cores[n].append(used)
     speeds = {n: n_bytes / statistics.median(times) / 1e6 for n, times in seconds.items()}
     return {
         "row": title,
@@ -207,9 +198,7 @@ def compare_tails(loaded: dict[str, peers.Peer], text: str, rounds: int) -> list
                     row["notes"][name] = f"ids differ: {difference}"
         latencies: dict[str, list[float]] = {name: [] for name in encoders}
         for number in range(rounds):
-            names = [*encoders]
-            turn = number % max(1, len(names))
-            for name in names[turn:] + names[:turn]:
+            for name in turned([*encoders], number):
                 latencies[name] += _latencies(encoders[name], documents, n_threads)
         for name, found in latencies.items():
             microseconds = numpy.percentile(numpy.asarray(found) * 1e6, PERCENTILES).tolist()

@@ -21,6 +21,7 @@ from memory import peak_above, reset_peak
 from peers import Unsupported
 from peers.trainers import CODE_POINTS, TRAINERS, documents_of
 from report import print_notes, verdict
+from rounds import turned
 
 DOCUMENT_BYTES = 10_000
 BAR, DREAM = 4, 8  # seconds of the best trainer of the same kind / seconds of fastbpe, at least
@@ -62,8 +63,7 @@ def compare_training(
         path.write_text(text, encoding="utf-8", newline="")
         n_bytes = path.stat().st_size
         for number in range(rounds):
-            turn = number % len(names)
-            for name in [*names[turn:], *names[:turn]]:
+            for name in turned(names, number):
                 if name not in notes:
                     arguments = ["train-worker", name, str(path), str(vocab_size), pattern or "none"]
                     arguments += [] if pattern else ["--from-file"]

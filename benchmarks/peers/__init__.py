@@ -110,11 +110,19 @@ class Peer:
         ids.tofile(out)
 
 
-class OrdinaryPeer(Peer):
+class DecodingPeer(Peer):
+    """A library whose tokenizer has decode, which makes a text of ids."""
+
+    tokenizer: Any
+
+    def ids_to_text(self, ids: Ids) -> str:
+        return self.tokenizer.decode(ids)
+
+
+class OrdinaryPeer(DecodingPeer):
     """A library with bundled vocabularies and tiktoken's names, whose batches become one flat array only."""
 
     bundled: Mapping[str, str] = {}  # short name → the library's name
-    tokenizer: Any
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         if vocabulary.short_name not in self.bundled:
@@ -135,9 +143,6 @@ class OrdinaryPeer(Peer):
             raise Unsupported("batches become one flat array only")
         encode = self.tokenizer.encode_ordinary
         return [encode(document) for document in documents]
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads != 1:

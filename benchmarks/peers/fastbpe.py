@@ -11,7 +11,7 @@ from peers import Ids
 from vocabularies import Vocabulary
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer = vocabulary.load()
 
@@ -32,9 +32,6 @@ class Adapter(peers.Peer):
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
         return self.tokenizer.count_batch(documents, num_threads=threads)
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         return self.tokenizer.decode_batch(batch, num_threads=threads)

@@ -12,7 +12,7 @@ from peers import Ids, Unsupported
 from vocabularies import Vocabulary
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         if vocabulary.is_sentencepiece:
             raise Unsupported("reads no sentencepiece models")
@@ -52,9 +52,6 @@ class Adapter(peers.Peer):
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
         peers.need_all_cores(threads)
         return peers.flat_of_bytes(*self.tokenizer.encode_batch_flat(documents))
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         peers.need_all_cores(threads)

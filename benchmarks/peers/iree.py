@@ -9,12 +9,9 @@ from peers import Ids, Unsupported
 from vocabularies import Vocabulary
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer = Tokenizer.from_file(str(vocabulary.tokenizer_json()))
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads != 1:

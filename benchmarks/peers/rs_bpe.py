@@ -11,7 +11,7 @@ from peers import Ids, Unsupported
 from vocabularies import Vocabulary
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         if vocabulary.short_name not in ("cl100k", "o200k"):
             raise Unsupported("brings only cl100k and o200k")
@@ -33,9 +33,6 @@ class Adapter(peers.Peer):
             raise Unsupported("counts one text at a time, on one thread")
         count = self.tokenizer.count
         return [count(document) for document in documents]
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads == 1:

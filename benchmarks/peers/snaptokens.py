@@ -13,7 +13,7 @@ from peers import Ids
 from vocabularies import Vocabulary
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer = snaptokens.Tokenizer.from_file(str(vocabulary.tokenizer_json()))
 
@@ -34,9 +34,6 @@ class Adapter(peers.Peer):
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
         peers.need_all_cores(threads)
         return _flat(self.tokenizer.encode_batch_flat(documents))
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         peers.need_all_cores(threads)

@@ -17,7 +17,7 @@ from vocabularies import Vocabulary
 _BUNDLED = {"cl100k": "cl100k_base", "o200k": "o200k_base", "llama3": "llama3", "qwen2": "qwen2"}
 
 
-class Adapter(peers.Peer):
+class Adapter(peers.DecodingPeer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer: splintr.Tokenizer | splintr.AnyTokenizer
         if vocabulary.is_sentencepiece or not isinstance(vocabulary.pattern, str):
@@ -55,9 +55,6 @@ class Adapter(peers.Peer):
             offsets = numpy.fromiter(accumulate((len(part) // 4 for part in parts), initial=0), dtype=numpy.int64)
             return numpy.frombuffer(b"".join(parts), dtype=numpy.uint32), offsets
         raise Unsupported("works on one thread or on all cores")
-
-    def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads == peers.pool_size():
