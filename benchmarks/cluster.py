@@ -96,16 +96,8 @@ def write_corpus(folder: Path, args: argparse.Namespace) -> int:
 
 def measured(engine: str, folder: Path, sizes: list[int]) -> tuple[dict[str, Any], int]:
     """Run an engine in a process of its own; returns its seconds and its peak memory in bytes."""
-    command = [
-        sys.executable,
-        __file__,
-        "--run",
-        engine,
-        "--folder",
-        str(folder),
-        "--vocab-size",
-        *map(str, sizes),
-    ]
+    command = [sys.executable, __file__, "--run", engine, "--folder", str(folder)]
+    command += ["--vocab-size", *map(str, sizes)]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdout=out, stderr=log)
         peak = 0

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import fastbpe
 import texts
+from memory import peak_above, reset_peak
 
 DOUBLINGS = 5
 TARGETS = {"1 TB": 1e12, "10 TB": 1e13}
@@ -135,20 +136,13 @@ def made_counts(name: str, n_pieces: int) -> fastbpe.PieceCounts:
     return fastbpe.PieceCounts(dict(islice(counts.items(), n_pieces)), pattern="o200k")
 
 
-def learn(path: Path, vocab_size: int) -> dict[str, float]:
+def learn(path: Path, vocab_size: int) -> dict[str, float | None]:
     fastbpe.train(["low lower"], vocab_size=258, progress=False)  # loads modules that are loaded once
-    Path("/proc/self/clear_refs").write_text("5")  # resets the peak, which is the parent's at first
-    before = peak()
+    resident = reset_peak()
     began = time.perf_counter()
     tokenizer = fastbpe.train(fastbpe.PieceCounts.load(path), vocab_size=vocab_size, progress=False)
     seconds = time.perf_counter() - began
-    return {"seconds": seconds, "bytes": peak() - before, "vocab_size": tokenizer.n_vocab}
-
-
-def peak() -> int:
-    """Return the peak resident set of this process in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+    return {"seconds": seconds, "bytes": peak_above(resident), "vocab_size": tokenizer.n_vocab}
 
 
 if __name__ == "__main__":

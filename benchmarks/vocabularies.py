@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fastbpe
-from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
+from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import PieceType
 from fastbpe.patterns import Pattern
@@ -89,15 +89,13 @@ class Vocabulary:
         if self.is_json:
             return self.path
         path = Path(self._folder.name) / "tokenizer.json"
-        path.write_text(json.dumps(self._as_huggingface(), ensure_ascii=False), encoding="utf-8")
+        made = self._model_as_huggingface() if self.is_sentencepiece else self._ranks_as_huggingface()
+        path.write_text(json.dumps(made, ensure_ascii=False), encoding="utf-8")
         return path
 
     @cache  # noqa: B019 - lives as long as the process
     def _loaded(self) -> fastbpe.Tokenizer:
         return self.load()
-
-    def _as_huggingface(self) -> dict[str, Any]:
-        return self._model_as_huggingface() if self.is_sentencepiece else self._ranks_as_huggingface()
 
     def _model_as_huggingface(self) -> dict[str, Any]:
         """Convert as Llama 2's published file does: any two pieces that make a third are a merge, the best score
@@ -140,9 +138,8 @@ class Vocabulary:
         }
 
     def _ranks_as_huggingface(self) -> dict[str, Any]:
-        byte_characters = _byte_characters()
         tokenizer = self._loaded()
-        shown = [token.decode("latin-1").translate(byte_characters) for token in tokenizer.vocab]
+        shown = [text_of(token) for token in tokenizer.vocab]
         patterns = (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
         splits = [
             {
@@ -179,11 +176,6 @@ class Vocabulary:
                 "merges": [[shown[left], shown[right]] for left, right in tokenizer.merges],
             },
         }
-
-
-def _byte_characters() -> dict[int, str]:
-    """Map each byte to its character in tokenizer.json."""
-    return {byte: character for character, byte in BYTE_OF_CHARACTER.items()}
 
 
 def published_or(vocabulary: Vocabulary, name: str) -> Vocabulary:
