@@ -25,7 +25,6 @@ from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge
 from fastbpe._core.merge.vocabulary cimport Tables, token_of
 
 
-
 cdef enum:
     SIGNALS_EVERY = 1 << 16  # pairs taken between two checks for signals
 

@@ -4,7 +4,7 @@ Three methods give the same result:
 
 - _merge_ranked(), up to 64 bytes of a ranked vocabulary: rank and position of a pair fit into one 32-bit key, so
   the best pair is the minimum of an array, which the compiler vectorizes. A bit mask marks the remaining symbols.
-- _merge_short(), up to 64 bytes of other byte-level vocabularies, or with a limit: arrays that shrink, and a linear
+- merge_short, up to 64 bytes of other byte-level vocabularies, or with a limit: arrays that shrink, and a linear
   search.
 - merge_long, all other pieces: a linked list and a priority queue, because a linear search takes quadratic time.
 """
@@ -57,6 +57,8 @@ cdef int merge_piece(
     limit: merge only pairs whose priority is below it. NONE: merge all pairs; required if `tables.spelling` is
         set, because merge_spelled() has no limit.
     """
+    cdef uint32_t* ids
+    cdef size_t i
     if tables.spelling != NULL:
         return merge_spelled(tables, piece, n_bytes, False, out)
     ids_reserve(out, n_bytes)
@@ -64,7 +66,10 @@ cdef int merge_piece(
         out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
         return 0
     if n_bytes <= MAX_SCAN_BYTES and tables.characters == NULL:
-        out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
+        ids = out.items + out.n
+        for i in range(n_bytes):
+            ids[i] = tables.byte_ids[piece[i]]
+        out.n += merge_in_place(tables, n_bytes, limit, ids, NULL)
         return 0
     return merge_linked(tables, piece, n_bytes, limit, out)
 
@@ -120,19 +125,6 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
     return n_out
 
 
-cdef size_t _merge_short(
-    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, uint32_t* ids
-) noexcept nogil:
-    """Merge a piece of n <= MAX_SCAN_BYTES bytes into `ids`, and return the number of ids.
-
-    limit: as in merge_piece(). Requires: a byte-level vocabulary, and space for n ids in `ids`.
-    """
-    cdef size_t i
-    for i in range(n):
-        ids[i] = tables.byte_ids[piece[i]]
-    return merge_in_place(tables, n, limit, ids, NULL)
-
-
 def merge_alone(Vocabulary vocabulary not None, const uint8_t[::1] piece not None):
     """Return the ids that merging yields for one piece; NONE for a byte without a token.
 
@@ -169,12 +161,10 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
-    cdef Ids ids
+    cdef Ids ids = Ids(NULL, 0, 0)
     cdef dict out = {}
     if limits is not None and <size_t> limits.shape[0] != tables.n_ids:
         raise ValueError(f"{limits.shape[0]} limits for {tables.n_ids} ids")
-    ids.items = NULL
-    ids.n = ids.capacity = 0
     if tables.segmenting != NULL:
         return out
     try:
@@ -260,12 +250,10 @@ def symbol_makers(Vocabulary vocabulary not None):
     cdef uint32_t pair[2]
     cdef size_t n_bytes
     cdef const uint8_t* at
-    cdef Ids symbols
+    cdef Ids symbols = Ids(NULL, 0, 0)
     cdef dict out = {}
     if tables.characters == NULL:
         raise ValueError("this vocabulary is byte-level, not of code points")
-    symbols.items = NULL
-    symbols.n = symbols.capacity = 0
     try:
         for i in range(tables.n_ids):
             yield_gil_at(i)
@@ -319,11 +307,9 @@ def merge_pieces(Vocabulary vocabulary not None, list pieces not None):
 
     Bytes without a token are left out. Pieces of a code-point vocabulary must be valid UTF-8.
     """
-    cdef Ids ids
+    cdef Ids ids = Ids(NULL, 0, 0)
     cdef bytes piece
     cdef list out = []
-    ids.items = NULL
-    ids.n = ids.capacity = 0
     _check_merges(vocabulary)
     try:
         for piece in pieces:

@@ -331,9 +331,7 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
     """Tell whether merging the bytes of each of these tokens leaves three ids or more, so no pair makes it."""
     cdef const Tables* t = &vocabulary.tables
     cdef uint32_t i
-    cdef Ids out
-    out.items = NULL
-    out.n = out.capacity = 0
+    cdef Ids out = Ids(NULL, 0, 0)
     try:
         for token_id in ids:
             i = token_id
