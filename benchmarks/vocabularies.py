@@ -103,7 +103,7 @@ class Vocabulary:
         model = model_file.parse(self.path.read_bytes(), str(self.path))
         pieces = [piece.decode() for piece in model.pieces]
         scores = dict(zip(pieces, memoryview(model.scores).cast("f"), strict=True))
-        known = {piece for piece, kind in zip(pieces, model.types, strict=True) if kind == PieceType.NORMAL}
+        known = {piece: None for piece, kind in zip(pieces, model.types, strict=True) if kind == PieceType.NORMAL}
         merges = [
             [piece[:cut], piece[cut:]]
             for piece in sorted(known, key=lambda piece: -scores[piece])
