@@ -53,6 +53,10 @@ def number(value: Any) -> int:
     return found
 
 
+def number_or_none(value: Any) -> int | None:
+    return None if value is None else number(value)
+
+
 def real(value: Any) -> float:
     """Return a float. Raises TypeError for a str or any other value that is not a number."""
     if isinstance(value, str) or not (hasattr(value, "__float__") or hasattr(value, "__index__")):

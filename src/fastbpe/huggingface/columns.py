@@ -99,11 +99,10 @@ class Layout(NamedTuple):
 
     def ids(self, i: int, texts: Sequence[list[int]]) -> list[int]:
         """Put the ids of row i's texts into the frame, and pad them. A list of ids may be changed in place."""
+        pad = self.padding["pad_id"] if self.padding else 0
         if len(texts) == 1:
-            ids = put_frame(texts[0], self.frame)
-        else:
-            ids = [id for item in self.frame.items for id in _part(item, texts)]
-        return self._pad(i, ids, self.padding["pad_id"] if self.padding else 0)
+            return self._pad(i, put_frame(texts[0], self.frame), pad)
+        return self._place(i, texts, lambda item: item.ids, pad)
 
     def spans(self, i: int, texts: Sequence[list[Span]]) -> list[Span]:
         """Return a span for each id of row i; (0, 0) for an id without text."""
@@ -117,19 +116,12 @@ class Layout(NamedTuple):
         """Return the word number of each id of row i; None for an id outside of words."""
         return self._place(i, texts, lambda item: [None] * len(item.ids), None)
 
-    def start(self, i: int, sequence: int) -> int:
-        """Return the index of the first id of a text of row i."""
-        start = self.n_pads[i] if self.padding is not None and self.padding["direction"] == "left" else 0
-        for item in self.frame.items:
-            if item.sequence == sequence:
-                break
-            start += len(item.ids) if item.sequence is None else self.counts[i][item.sequence]
-        return start
-
     def ranges(self, i: int) -> dict[int, tuple[int, int]]:
         """Return start and end of each text among the ids of row i; empty: all ids belong to one text."""
-        if self.frame.padding_sequence is not None:
-            return {}
+        return {} if self.frame.padding_sequence is not None else self.places(i)
+
+    def places(self, i: int) -> dict[int, tuple[int, int]]:
+        """Return start and end of each text among the ids of row i."""
         found: dict[int, tuple[int, int]] = {}
         at = self.n_pads[i] if self.padding is not None and self.padding["direction"] == "left" else 0
         for item in self.frame.items:
@@ -253,10 +245,6 @@ def put_frame(ids: list[int], frame: Frame) -> list[int]:
     if frame.behind:
         ids += frame.behind
     return ids
-
-
-def _part(item: Item, texts: Sequence[list[int]]) -> Sequence[int]:
-    return item.ids if item.sequence is None else texts[item.sequence]
 
 
 def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:

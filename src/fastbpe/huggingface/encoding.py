@@ -221,9 +221,8 @@ class Encoding:
         values = (pad_id, pad_type_id, pad_token, None, (0, 0), 1, 0)
         for name, value in zip(COLUMNS, values, strict=True):
             column = self.columns[name]
-            column[len(column) if direction == "right" else 0 : len(column) if direction == "right" else 0] = [
-                value
-            ] * n
+            at = len(column) if direction == "right" else 0
+            column[at:at] = [value] * n
         if direction == "left":
             self._ranges = {key: (start + n, end + n) for key, (start, end) in self._ranges.items()}
 

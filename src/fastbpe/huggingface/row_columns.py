@@ -104,10 +104,10 @@ class RowColumns:
     def _find_words(self, sample: int, i: int, ids: list[int]) -> list[tuple[list[int], Words]]:
         texts = [one[sample] for one in self._inputs.texts]
         if self._plan.truncation is None:
-            starts = [self._layout.start(i, sequence) for sequence in range(len(texts))]
-            whole = [ids[start : start + n] for start, n in zip(starts, self._layout.counts[i], strict=True)]
+            places = self._layout.places(i)
+            whole = [ids[slice(*places[sequence])] for sequence in range(len(texts))]
         else:
-            whole = self._encode(texts)
+            whole, _ = encode_ids(self._plan.tokenizer, texts, splits=self._plan.splits_special)
         return [(its, self._words_of(text, its)) for text, its in zip(texts, whole, strict=True)]
 
     def _of_word_lists(self, name: str, sample: int) -> list[list[Any]]:
@@ -124,10 +124,6 @@ class RowColumns:
     def _tokens_of_words(self, words: list[str], ids: list[list[int]]) -> list[str]:
         encoded = zip(words, ids, strict=True)
         return [*chain(*(tokens_of(self._names, its, self._words_of(word, its)) for word, its in encoded))]
-
-    def _encode(self, texts: list[str]) -> list[list[int]]:
-        """Encode texts without truncation."""
-        return encode_ids(self._plan.tokenizer, texts, splits=self._plan.splits_special)[0]
 
 
 def tokens_of(names: Mapping[int, str], ids: list[int], words: Words) -> list[str]:

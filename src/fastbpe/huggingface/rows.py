@@ -109,7 +109,9 @@ def encode_rows(
         if words:
             return _encode_words(encode_texts, rows, by_place=offsets is not None and offsets.by_place, keep=keep)
         if limit is not None:
-            return _encode_beginnings(tokenizer, encode_texts, rows, n_ids=limit, splits=plan.splits_special)
+            return encode_beginnings(
+                encode_texts, _lengths, tokenizer, rows, limit, splits_special=plan.splits_special
+            )
         return encode_texts(rows)
 
     rows = _pair_up(inputs, encode)
@@ -162,13 +164,8 @@ def _pair_up(inputs: Inputs, encode: _Encode) -> list[Encoded]:
     return [*map(Encoded, rows, zip(*spans, strict=True) if spans else repeat(None))]
 
 
-def _encode_beginnings(
-    tokenizer: Tokenizer, encode: _Encode, texts: Sequence[str], *, n_ids: int, splits: bool
-) -> _Lists:
-    """Encode as much of each text as its first n_ids ids need. splits: as in `encode_ids`."""
-    return encode_beginnings(
-        encode, lambda made: [*map(len, made[0])], tokenizer, texts, n_ids, splits_special=splits
-    )
+def _lengths(made: _Lists) -> list[int]:
+    return [*map(len, made[0])]
 
 
 def encode_ids(tokenizer: Tokenizer, texts: Sequence[str], *, splits: bool) -> _Lists:

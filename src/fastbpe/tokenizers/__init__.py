@@ -76,38 +76,18 @@ __all__ = [
     "trainers",
 ]
 
-_CLASSES = (
-    "BertWordPieceTokenizer",
-    "ByteLevelBPETokenizer",
-    "CharBPETokenizer",
-    "SentencePieceBPETokenizer",
-    "SentencePieceUnigramTokenizer",
-)
-_TYPES = (
-    "EncodeInput",
-    "InputSequence",
-    "OffsetReferential",
-    "OffsetType",
-    "Offsets",
-    "PreTokenizedEncodeInput",
-    "PreTokenizedInputSequence",
-    "SplitDelimiterBehavior",
-    "TextEncodeInput",
-    "TextInputSequence",
-)
-# Name → module that defines it. These modules are imported at the first use of a name.
-_LATER = {**dict.fromkeys(_CLASSES, "implementations"), **dict.fromkeys(_TYPES, "type_names")}
-
 if not TYPE_CHECKING:  # type checkers then know the names above, and no others
 
     def __getattr__(name):
+        """Import the module of a name at its first use."""
         from importlib import import_module
 
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         if name in ("implementations", "trainers"):
             return import_module(f"{__name__}.{name}")
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        module = "implementations" if name.endswith("Tokenizer") else "type_names"
+        value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
         return value
 
 

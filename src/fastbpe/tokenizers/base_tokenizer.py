@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from fastbpe.huggingface.encoding import Encoding
@@ -205,12 +205,14 @@ class TrainedTokenizer(BaseTokenizer):
     """Base of the classes whose training takes the options of a trainer."""
 
     _trainer: ClassVar[type[Trainer]] = BpeTrainer
+    _options: ClassVar[tuple[str, ...]] = ()  # names of the values that follow in the methods below
 
-    def _train(self, files: str | Sequence[str], options: Mapping[str, Any]) -> None:
+    def _train(self, files: str | Sequence[str], *values: Any) -> None:
         paths = [files] if isinstance(files, str) else files
-        self._tokenizer.train(paths, trainer=self._trainer(**options))
+        self._tokenizer.train(paths, self._made_trainer(values))
 
-    def _train_from_iterator(
-        self, iterator: Iterable[Any], length: int | None, options: Mapping[str, Any]
-    ) -> None:
-        self._tokenizer.train_from_iterator(iterator, trainer=self._trainer(**options), length=length)
+    def _train_from_iterator(self, iterator: Iterable[Any], length: int | None, *values: Any) -> None:
+        self._tokenizer.train_from_iterator(iterator, self._made_trainer(values), length)
+
+    def _made_trainer(self, values: Sequence[Any]) -> Trainer:
+        return self._trainer(**dict(zip(self._options, values, strict=True)))

@@ -234,8 +234,8 @@ def checked_padding(
 ) -> dict[str, Any]:
     """Return the value of the property `padding`. Accepts the arguments of `enable_padding`."""
     return {
-        "length": None if length is None else arguments.number(length),
-        "pad_to_multiple_of": None if pad_to_multiple_of is None else arguments.number(pad_to_multiple_of),
+        "length": arguments.number_or_none(length),
+        "pad_to_multiple_of": arguments.number_or_none(pad_to_multiple_of),
         "pad_id": arguments.token_id(pad_id),
         "pad_token": arguments.of_type(pad_token, str),
         "pad_type_id": arguments.token_id(pad_type_id),

@@ -65,6 +65,10 @@ class Setup(NamedTuple):
         """The argument `allowed_special` for `Tokenizer.encode`."""
         return frozenset() if self.splits_special else "all"
 
+    def n_added(self, pair: bool, adds_special: bool) -> int:
+        """Return the number of ids that the template adds to a text, or to two."""
+        return self.post.n_added(pair) if self.post is not None and adds_special else 0
+
 
 def text_row(value: Any) -> Row:
     """Return the row for an input: a text, or a tuple or list of two. Raises TypeError for anything else."""
@@ -141,8 +145,7 @@ def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan
         return None
     settings, truncation = setup.truncation, None
     if settings is not None:
-        n_added = setup.post.n_added(pair) if setup.post is not None and adds_special else 0
-        truncation = read_truncation(settings, n_added)
+        truncation = read_truncation(settings, setup.n_added(pair, adds_special))
         if truncation is None:
             return None
     return Plan(setup.native, frame, settings, setup.padding, truncation, setup.splits_special)
@@ -207,14 +210,6 @@ def pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
     encoding.pad(length, **{name: padding[name] for name in ("direction", "pad_id", "pad_type_id", "pad_token")})
 
 
-def _limit(setup: Setup, n_texts: int, adds_special: bool) -> int | None:
-    """Return the maximum number of ids of a row without the template; None (no limit) if it is negative."""
-    assert setup.truncation is not None
-    n_added = setup.post.n_added(n_texts == 2) if setup.post is not None and adds_special else 0
-    limit: int = setup.truncation["max_length"] - n_added
-    return None if limit < 0 else limit
-
-
 def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool) -> Encoding:
     """Encode a row, without padding.
 
@@ -243,7 +238,8 @@ def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool
 def post_process(setup: Setup, encodings: list[Encoding], adds_special: bool) -> Encoding:
     """Truncate the encodings of a text, or of two, in place, and put them into the template."""
     if setup.truncation is not None:
-        _truncate(encodings, setup, adds_special)
+        n_added = setup.n_added(len(encodings) == 2, adds_special)
+        _truncate(encodings, setup.truncation, setup.truncation["max_length"] - n_added)
     return process(setup.post, encodings, adds_special)
 
 
@@ -269,13 +265,11 @@ def _ids_alone(ids: list[int], type_id: int) -> Encoding:
     return of_tokens(ids, [""] * len(ids), [None] * len(ids), [(0, 0)] * len(ids), type_id)
 
 
-def _truncate(encodings: list[Encoding], setup: Setup, adds_special: bool) -> None:
-    settings, limit = setup.truncation, _limit(setup, len(encodings), adds_special)
-    if settings is None or limit is None:
-        return
+def _truncate(encodings: list[Encoding], settings: Mapping[str, Any], limit: int) -> None:
+    """Truncate encodings. limit: maximum number of ids without the template; a negative one is no limit."""
     stride, side = settings["stride"], settings["direction"]
     lengths = [*map(len, encodings)]
-    if limit and sum(lengths) <= limit:
+    if limit < 0 or (limit and sum(lengths) <= limit):
         return
     kept: list[int] | tuple[int, int] | None = [limit] * len(encodings)
     if limit:

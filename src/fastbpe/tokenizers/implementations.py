@@ -56,6 +56,8 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         ValueError: there is no such unicode_normalizer.
     """
 
+    _options = ("vocab_size", "min_frequency", "show_progress", "special_tokens", "initial_alphabet")
+
     def __init__(
         self,
         vocab: _Vocab = None,
@@ -105,7 +107,8 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         special_tokens: list[Any] = _NONE,
     ) -> None:
         """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`."""
-        self._train(files, _byte_options(vocab_size, min_frequency, show_progress, special_tokens))
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        self._train(files, vocab_size, min_frequency, show_progress, special_tokens, alphabet)
 
     def train_from_iterator(
         self,
@@ -117,24 +120,22 @@ class ByteLevelBPETokenizer(TrainedTokenizer):
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
-        options = _byte_options(vocab_size, min_frequency, show_progress, special_tokens)
-        self._train_from_iterator(iterator, length, options)
-
-
-def _byte_options(
-    vocab_size: int, min_frequency: int, show_progress: bool, special_tokens: list[Any]
-) -> dict[str, Any]:
-    return {
-        "vocab_size": vocab_size,
-        "min_frequency": min_frequency,
-        "show_progress": show_progress,
-        "special_tokens": special_tokens,
-        "initial_alphabet": pre_tokenizers.ByteLevel.alphabet(),
-    }
+        first = vocab_size, min_frequency, show_progress, special_tokens
+        self._train_from_iterator(iterator, length, *first, pre_tokenizers.ByteLevel.alphabet())
 
 
 class _OfCharacters(TrainedTokenizer):
     """Base of the classes whose base symbols are characters."""
+
+    _options = (
+        "vocab_size",
+        "min_frequency",
+        "special_tokens",
+        "limit_alphabet",
+        "initial_alphabet",
+        "show_progress",
+        "end_of_word_suffix",
+    )
 
     @staticmethod
     def _make(vocab: _Vocab, merges: _Merges, unk_token: Any, options: Mapping[str, Any]) -> Tokenizer:
@@ -202,7 +203,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
     ) -> None:
         """Train on a file, or on several files. The options are as in `trainers.BpeTrainer`."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
-        self._train(files, dict(zip(_OPTIONS, first, strict=True)))
+        self._train(files, *first, None)
 
     def train_from_iterator(
         self,
@@ -217,18 +218,7 @@ class SentencePieceBPETokenizer(_OfCharacters):
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
-        self._train_from_iterator(iterator, length, dict(zip(_OPTIONS, first, strict=True)))
-
-
-#: Options of training, in the order of the arguments.
-_OPTIONS = (
-    "vocab_size",
-    "min_frequency",
-    "special_tokens",
-    "limit_alphabet",
-    "initial_alphabet",
-    "show_progress",
-)
+        self._train_from_iterator(iterator, length, *first, None)
 
 
 class CharBPETokenizer(_OfCharacters):
@@ -304,7 +294,7 @@ class CharBPETokenizer(_OfCharacters):
         suffix: the trainer's end_of_word_suffix.
         """
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
-        self._train(files, {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix})
+        self._train(files, *first, suffix)
 
     def train_from_iterator(
         self,
@@ -320,5 +310,4 @@ class CharBPETokenizer(_OfCharacters):
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, special_tokens, limit_alphabet, initial_alphabet, show_progress
-        options = {**dict(zip(_OPTIONS, first, strict=True)), "end_of_word_suffix": suffix}
-        self._train_from_iterator(iterator, length, options)
+        self._train_from_iterator(iterator, length, *first, suffix)

@@ -41,6 +41,7 @@ class NormalizedString:
 
     def __init__(self, sequence: str) -> None:
         self._whole: str = of_type(sequence, str)
+        #: The text as it is now, with the position of each character in the whole text.
         self._piece = Piece(self._whole, [(i, i + 1) for i in range(len(self._whole))])
         #: Start and end of the original of this text in the whole text.
         self._span: Span = (0, len(self._whole))
@@ -294,16 +295,6 @@ class NormalizedString:
         pieces = split_piece(self._piece, step, is_first=self._span[0] == 0)
         splits = step.get("split", True) and step.get("use_regex", True)
         return [self.part(piece, None if splits else self._span) for piece in pieces]
-
-    @property
-    def piece(self) -> Piece:
-        """The text as it is now, with the position of each character in the whole text."""
-        return self._piece
-
-    @property
-    def span(self) -> Span:
-        """Start and end of the original in the whole text, in characters."""
-        return self._span
 
     def places(self, parts: Iterable[Span]) -> list[Span]:
         """Convert spans in bytes of the present text into spans in characters of the whole original text."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from fastbpe._utils.progress import Progress
 from fastbpe.huggingface.arguments import character, number, of_type, real, sequence
 from fastbpe.tokenizers import trainer
 from fastbpe.tokenizers.added_token import AddedToken
+from fastbpe.tokenizers.component_texts import plain_digits
 from fastbpe.tokenizers.trainer import option
 
 #: Keys of a state that may be missing.
@@ -192,12 +193,12 @@ class ParityBpeTrainer:
             if not self.window_size:
                 raise RuntimeError("Training error: window_size must be > 0 when variant is Window")
             if not _is_positive(self.alpha):
-                said = f"a positive finite number when variant is Window (got {_shown(self.alpha)})"
+                said = f"a positive finite number when variant is Window (got {plain_digits(self.alpha)})"
                 raise RuntimeError(f"Training error: alpha must be {said}")
         for i, one in enumerate(ratio or ()):
             if not _is_positive(one):
                 raise RuntimeError(
-                    f"Training error: ratio[{i}] must be a positive finite number (got {_shown(one)})"
+                    f"Training error: ratio[{i}] must be a positive finite number (got {plain_digits(one)})"
                 )
 
     def __repr__(self) -> str:
@@ -205,7 +206,7 @@ class ParityBpeTrainer:
         return (
             f'ParityBpeTrainer(num_merges={self.num_merges}, variant="{self.variant}", '
             f"min_frequency={self.min_frequency}, global_merges={self.global_merges}, "
-            f"window_size={self.window_size}, alpha={_shown(self.alpha)}, total_symbols={total})"
+            f"window_size={self.window_size}, alpha={plain_digits(self.alpha)}, total_symbols={total})"
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -228,14 +229,4 @@ class ParityBpeTrainer:
 
 
 def _is_positive(value: float) -> bool:
-    return math.isfinite(value) and value > 0
-
-
-def _shown(value: float) -> str:
-    """Return a number as tokenizers shows it: without an exponent, and without a point if it is whole."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else str(value)
-    from decimal import Decimal  # here: few programs print a trainer
-
-    shown = format(Decimal(repr(value)), "f")
-    return shown.removesuffix(".0")
+    return isfinite(value) and value > 0

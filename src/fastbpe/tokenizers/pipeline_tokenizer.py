@@ -9,7 +9,7 @@ import os
 
 from fastbpe.errors import FastbpeError, NoUnknownTokenError
 from fastbpe.huggingface import arguments
-from fastbpe.huggingface.arguments import number, of_type, sequence, token_id
+from fastbpe.huggingface.arguments import number_or_none, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding
 from fastbpe.tokenizers import (
     component_texts,
@@ -441,8 +441,7 @@ class Tokenizer:
         """
         from fastbpe.tokenizers import training  # here: few programs train
 
-        if length is not None:
-            number(length)
+        number_or_none(length)
         training.train(self._definition, training.texts_of(iterator), trainer)
 
     def _train_languages(self, trainer: trainers.ParityBpeTrainer, *texts: Any) -> None:

@@ -141,7 +141,7 @@ class PreTokenizedString:
         if offset_type not in _UNITS:
             raise ValueError("Wrong value for OffsetType, expected one of `byte, char`")
         if offset_referential == "original":
-            spans = [piece.span for piece, _ in self._splits]
+            spans = [piece._span for piece, _ in self._splits]
             if offset_type == "byte":
                 starts = [*accumulate((len(character.encode()) for character in self._whole), initial=0)]
                 spans = [(starts[start], starts[end]) for start, end in spans]

@@ -15,16 +15,6 @@ from fastbpe.tokenizers.pipeline_tokenizer import Tokenizer
 from fastbpe.tokenizers.trainers import UnigramTrainer, WordPieceTrainer
 
 _SPECIAL: list[Any] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-#: Options of training a WordPiece, in the order of the arguments.
-_OPTIONS = (
-    "vocab_size",
-    "min_frequency",
-    "limit_alphabet",
-    "initial_alphabet",
-    "special_tokens",
-    "show_progress",
-    "continuing_subword_prefix",
-)
 
 
 class BertWordPieceTokenizer(TrainedTokenizer):
@@ -46,6 +36,15 @@ class BertWordPieceTokenizer(TrainedTokenizer):
     """
 
     _trainer = WordPieceTrainer
+    _options = (
+        "vocab_size",
+        "min_frequency",
+        "limit_alphabet",
+        "initial_alphabet",
+        "special_tokens",
+        "show_progress",
+        "continuing_subword_prefix",
+    )
 
     def __init__(
         self,
@@ -115,7 +114,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
         wordpieces_prefix: the trainer's continuing_subword_prefix.
         """
         first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, special_tokens
-        self._train(files, dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True)))
+        self._train(files, *first, show_progress, wordpieces_prefix)
 
     def train_from_iterator(
         self,
@@ -131,8 +130,7 @@ class BertWordPieceTokenizer(TrainedTokenizer):
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
         first = vocab_size, min_frequency, limit_alphabet, initial_alphabet, special_tokens
-        options = dict(zip(_OPTIONS, (*first, show_progress, wordpieces_prefix), strict=True))
-        self._train_from_iterator(iterator, length, options)
+        self._train_from_iterator(iterator, length, *first, show_progress, wordpieces_prefix)
 
 
 class SentencePieceUnigramTokenizer(TrainedTokenizer):
@@ -145,6 +143,7 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
     """
 
     _trainer = UnigramTrainer
+    _options = ("vocab_size", "show_progress", "special_tokens", "initial_alphabet", "unk_token")
 
     def __init__(
         self,
@@ -172,7 +171,8 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         unk_token: str | None = None,
     ) -> None:
         """Train on a file, or on several files. The options are as in `trainers.UnigramTrainer`."""
-        self._train(files, _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token))
+        special, alphabet = _list_of(special_tokens), _list_of(initial_alphabet)
+        self._train(files, vocab_size, show_progress, special, alphabet, unk_token)
 
     def train_from_iterator(
         self,
@@ -185,8 +185,8 @@ class SentencePieceUnigramTokenizer(TrainedTokenizer):
         length: int | None = None,
     ) -> None:
         """Train on an iterator of texts. Accepts the arguments of `train`, except the files."""
-        options = _options(vocab_size, show_progress, special_tokens, initial_alphabet, unk_token)
-        self._train_from_iterator(iterator, length, options)
+        special, alphabet = _list_of(special_tokens), _list_of(initial_alphabet)
+        self._train_from_iterator(iterator, length, vocab_size, show_progress, special, alphabet, unk_token)
 
     @staticmethod
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
@@ -231,17 +231,6 @@ def _put_components(tokenizer: Tokenizer, steps: list[Any], replacement: str, ad
     tokenizer.decoder = decoders.Metaspace(replacement=replacement, prepend_scheme=scheme)
 
 
-def _options(
-    vocab_size: int,
-    show_progress: bool,
-    special_tokens: list[Any] | None,
-    initial_alphabet: Sequence[str] | None,
-    unk_token: str | None,
-) -> dict[str, Any]:
-    return {
-        "vocab_size": vocab_size,
-        "show_progress": show_progress,
-        "special_tokens": [] if special_tokens is None else special_tokens,
-        "initial_alphabet": [] if initial_alphabet is None else initial_alphabet,
-        "unk_token": unk_token,
-    }
+def _list_of(value: Any) -> Any:
+    """Return an argument; an empty list for None."""
+    return [] if value is None else value

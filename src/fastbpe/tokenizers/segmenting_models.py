@@ -6,7 +6,7 @@ from operator import itemgetter
 
 from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError, NoUnknownTokenError
-from fastbpe.huggingface.arguments import ignore, number, of_type, real, sequence
+from fastbpe.huggingface.arguments import ignore, number, number_or_none, of_type, real, sequence
 from fastbpe.tokenizers.base_model import (
     CachingModel,
     Model,
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 def _real(value: Any) -> float | None:
     return None if value is None else real(value)
-
-
-def _number(value: Any) -> int | None:
-    return None if value is None else number(value)
 
 
 def _refuse_flag(value: Any, name: str) -> None:
@@ -91,11 +87,13 @@ class Unigram(CachingModel):
                 raise ValueError("`vocab` and `unk_id` must be both specified")
             vocab, unk_id = [("<unk>", 0.0)], 0
         vocab = [of_type(item, tuple) for item in sequence(vocab)]
-        self._sampling: dict[str, Any] = {"alpha": _real(alpha), "nbest_size": _number(nbest_size)}
+        self._sampling: dict[str, Any] = {"alpha": _real(alpha), "nbest_size": number_or_none(nbest_size)}
         self.take(vocab, unk_id, False if byte_fallback is None else byte_fallback)
 
     alpha = _sampled("alpha", "Smoothing of the scores for random segmentations, or None.", _real)
-    nbest_size = _sampled("nbest_size", "Number of best segmentations from which one is drawn, or None.", _number)
+    nbest_size = _sampled(
+        "nbest_size", "Number of best segmentations from which one is drawn, or None.", number_or_none
+    )
 
     def take(self, vocab: Sequence[tuple[str, float]], unk_id: int | None, byte_fallback: bool) -> None:
         """Check and store a vocabulary."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FormatError
-from fastbpe.huggingface.arguments import character, number, of_type, sequence
+from fastbpe.huggingface.arguments import character, number, number_or_none, of_type, sequence
 from fastbpe.tokenizers.added_token import AddedToken, checked
 from fastbpe.tokenizers.component_texts import REPR, STR, Limits, show_component
 from fastbpe.tokenizers.components import Component
@@ -117,10 +117,6 @@ def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
         self._options[name] = check(value)
 
     return property(lambda self: deepcopy(self._options[name]), set, None, doc)
-
-
-def number_or_none(value: Any) -> int | None:
-    return None if value is None else number(value)
 
 
 def text_or_none(value: Any) -> str | None:

@@ -93,14 +93,14 @@ class WrittenEngine:
         """Yield the added tokens of a text, and the normalized text between them."""
         whole = NormalizedString(text)
         for section in self._first.find(text, allowed):
-            piece = whole.piece.part(section.start, section.end)
+            piece = whole._piece.part(section.start, section.end)
             if section.token is not None:
                 yield piece, [_token(piece, section.token)]
                 continue
             changed = whole.part(piece)
             changed.normalize_by(self._changes)
             for part in self._then.find(changed.normalized, allowed):
-                piece = changed.piece.part(part.start, part.end)
+                piece = changed._piece.part(part.start, part.end)
                 yield piece, None if part.token is None else [_token(piece, part.token)]
 
 
