@@ -197,9 +197,8 @@ def _count(how: Counting, batch: Any) -> Any:
 def _number(at: int, table: Any) -> _Rows:
     """Add up the rows of a table of counts, and set the positions of the pieces in the dataset.
 
-    Args:
-        at: the number of the table in the dataset.
-        table: concatenated results of `_count`, each of which ends with a row of numbers.
+    at: the number of the table in the dataset.
+    table: concatenated results of `_count`, each of which ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []
@@ -271,11 +270,8 @@ def _written(ray: Any, dataset: Any, how: Writing, out: str) -> _Rows:
     The tasks request no CPU, because those that produce the blocks may occupy all CPUs until the last block is
     taken.
 
-    Args:
-        ray: the module.
-        dataset: the texts.
-        how: settings of the tasks.
-        out: name of the output, for errors.
+    how: settings of the tasks.
+    out: name of the output, for errors.
     """
     write = _remote(ray, _write, num_cpus=0)
     waiting: dict[Any, int] = {}
@@ -312,12 +308,10 @@ def _result(ray: Any, reference: Any, what: str) -> Any:
     """Wait for the result of a task.
 
     Args:
-        ray: the module.
         reference: reference to the result.
         what: purpose of the task.
 
-    Raises:
-        WorkerError: Ray gave up the task because its worker died at each try.
+    Raises WorkerError if Ray gave up the task because its worker died at each try.
     """
     try:
         return ray.get(reference)

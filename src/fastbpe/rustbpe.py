@@ -194,9 +194,8 @@ class Tokenizer:
 class _Learned:
     """A pattern and the merges that were learned with it; they never change.
 
-    Args:
-        pattern: regex; "": no pattern, so no piece is found.
-        merges: pairs of ids, in the order of learning.
+    pattern: regex; "": no pattern, so no piece is found.
+    merges: pairs of ids, in the order of learning.
     """
 
     def __init__(self, pattern: str, merges: list[Pair]) -> None:

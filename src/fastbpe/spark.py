@@ -306,8 +306,7 @@ def _naming_dead_workers(what: str) -> Iterator[None]:
     Args:
         what: purpose of the tasks.
 
-    Raises:
-        WorkerError: Spark gave up such a task.
+    Raises WorkerError if Spark gave up such a task.
     """
     try:
         yield

@@ -19,13 +19,12 @@ Special = str | Collection[str]
 class Encoding(NamedTuple):
     """Settings of the tasks that encode a column; they travel to the workers.
 
-    Attributes:
-        column: name of the column of texts.
-        output: name of the column of ids.
-        tokenizer: function that returns the pickled tokenizer in the process of the task.
-        fingerprint: fingerprint of the tokenizer.
-        dtype: integer dtype of the ids.
-        allowed_special, disallowed_special: as in `Tokenizer.encode`.
+    column: name of the column of texts.
+    output: name of the column of ids.
+    tokenizer: function that returns the pickled tokenizer in the process of the task.
+    fingerprint: fingerprint of the tokenizer.
+    dtype: integer dtype of the ids.
+    allowed_special, disallowed_special: as in `Tokenizer.encode`.
     """
 
     column: str
@@ -106,8 +105,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
         tables: Arrow tables or record batches.
         column: name of the column.
 
-    Raises:
-        TypeError: the column does not contain strings.
+    Raises TypeError if the column does not contain strings.
     """
     pyarrow = require_pyarrow_for("a column of texts")
     for table in tables:

@@ -34,12 +34,11 @@ PLACE_BITS = 32  # low bits of a place: number of the piece within its task; the
 class Counting(NamedTuple):
     """Settings of the tasks that count a column; they travel to the workers.
 
-    Attributes:
-        column: name of the column of texts.
-        options: keyword arguments of `count_pieces`.
-        skips: bool – leave out rows without text, and return their number.
-        bits: records are divided into 2**bits parts by hash, so that parts can be added up separately.
-        seed: seed of the hash.
+    column: name of the column of texts.
+    options: keyword arguments of `count_pieces`.
+    skips: bool – leave out rows without text, and return their number.
+    bits: records are divided into 2**bits parts by hash, so that parts can be added up separately.
+    seed: seed of the hash.
     """
 
     column: str
@@ -116,9 +115,7 @@ def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
 def reduce_rows(part: int, data: Iterable[tuple[int, Any]]) -> Iterator[bytes]:
     """Add up the rows of one part from several tasks; rows of numbers and errors are not added up.
 
-    Args:
-        part: the part.
-        data: as for `add_up`.
+    data: as for `add_up`.
     """
     if part == NUMBERS:
         yield from (_numbered(bytes(some), number) for number, some in data)
@@ -142,8 +139,7 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
         rows: (part, records), in any order.
         empty: empty counts with the same options.
 
-    Raises:
-        FastbpeError, TypeError, ValueError, OverflowError: a task returned an error.
+    Raises FastbpeError, TypeError, ValueError or OverflowError if a task returned an error.
     """
     table = PieceCounter(Splitter())
     numbers: dict[str, int] = {"n_bytes": 0, "n_skipped": 0}

@@ -20,9 +20,8 @@ class _Fingerprint(str):
 def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
     """Return a tokenizer that a task needs.
 
-    Args:
-        fingerprint: fingerprint of the tokenizer.
-        pickled: function that returns its pickle; called if this process does not have the tokenizer yet.
+    fingerprint: fingerprint of the tokenizer.
+    pickled: function that returns its pickle; called if this process does not have the tokenizer yet.
 
     >>> import fastbpe
     >>> made = fastbpe.train(["ab ab"], vocab_size=257, progress=False)
@@ -41,9 +40,8 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
     """Add the name of the part to a MemoryError. The engine gets the error, and may run the task again.
 
-    Args:
-        where: name of the part.
-        what: purpose of the memory.
+    where: name of the part.
+    what: purpose of the memory.
     """
     try:
         yield
@@ -57,9 +55,8 @@ def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
 def worker_error(where: str, engine: str) -> WorkerError:
     """Create the error for a task that an engine gave up because its worker died at each try.
 
-    Args:
-        where: description of the task's work.
-        engine: name of the engine.
+    where: description of the task's work.
+    engine: name of the engine.
     """
     return WorkerError(
         f"{where}: its worker died at each try of {engine}, most often because it ran out of memory: give tasks "

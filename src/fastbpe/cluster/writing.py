@@ -39,13 +39,12 @@ _MOVES_AT_ONCE = 16  # shards that are renamed at the same time: each waits seve
 class Writing(NamedTuple):
     """Settings of the tasks that write shards; they travel to the workers.
 
-    Attributes:
-        column: name of the column of texts.
-        tokenizer: function that returns the pickled tokenizer in the process of the task.
-        fingerprint: fingerprint of the tokenizer.
-        out: the output that the shards belong to, as an absolute path or an address.
-        n_shards: number of all shards; None: not known yet, and each shard is treated as the last one.
-        options: keyword arguments of `write_shard`.
+    column: name of the column of texts.
+    tokenizer: function that returns the pickled tokenizer in the process of the task.
+    fingerprint: fingerprint of the tokenizer.
+    out: the output that the shards belong to, as an absolute path or an address.
+    n_shards: number of all shards; None: not known yet, and each shard is treated as the last one.
+    options: keyword arguments of `write_shard`.
     """
 
     column: str
@@ -104,9 +103,8 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[None]:
     """Remove the files that killed tasks left behind, even if the engine gives up.
 
-    Args:
-        out: the output that the shards belong to.
-        n_shards: number of all shards.
+    out: the output that the shards belong to.
+    n_shards: number of all shards.
     """
     target = as_path(out)
     try:

@@ -55,7 +55,6 @@ def cuts_of(lengths: Sequence[int], truncation: Truncation) -> Sequence[tuple[Sp
 
     Args:
         lengths: number of ids of each text.
-        truncation: the settings.
 
     Returns:
         For each part, start and end in each text, the kept part first; None if tokenizers raises an error.
@@ -250,9 +249,8 @@ def put_frame(ids: list[int], frame: Frame) -> list[int]:
 def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
     """Return the length to which rows of these lengths are padded. Longer rows do not change.
 
-    Args:
-        lengths: numbers of ids.
-        padding: value of the property `padding` of a `tokenizers.Tokenizer`.
+    lengths: numbers of ids.
+    padding: value of the property `padding` of a `tokenizers.Tokenizer`.
     """
     length: int = max(lengths) if padding["length"] is None else padding["length"]
     multiple = padding["pad_to_multiple_of"]

@@ -56,9 +56,8 @@ def text_within(tokenizer: Tokenizer, id: int, *, skips: bool) -> str | None:
 class DecodeStream(QuickStream):
     """Stream that decodes ids as they arrive, with the arguments and results of tokenizers' class.
 
-    Args:
-        ids: ids that come before the first step.
-        skip_special_tokens: leave special tokens out.
+    ids: ids that come before the first step.
+    skip_special_tokens: leave special tokens out.
     """
 
     #: Class of the slow stream.

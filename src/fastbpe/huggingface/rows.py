@@ -80,8 +80,6 @@ def encode_rows(
     """Encode the texts of each row, and truncate them.
 
     Args:
-        plan: the settings.
-        inputs: the texts.
         words: texts are lists of words.
         overflowing: return the parts that truncation cuts off as additional rows.
         offsets: source of the spans; None: return no spans.
@@ -90,8 +88,7 @@ def encode_rows(
     Returns:
         The rows, and for each row the number of its input; None: each input is one row.
 
-    Raises:
-        HandOver: the batch cannot be encoded as a whole, or truncating it is an error.
+    Raises HandOver if the batch cannot be encoded as a whole, or truncating it is an error.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
     if offsets is not None:

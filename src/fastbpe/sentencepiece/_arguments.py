@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def whole_number(value: Any) -> int:
     """Convert any number except a float to int, as sentencepiece's binding does.
 
-    Raises:
-        TypeError: the value is a float or not a number.
+    Raises TypeError if the value is a float or not a number.
     """
     try:
         return index(value)

@@ -62,8 +62,7 @@ class LoadedModel(Facts):
 
     `WordModel` overrides the methods that read texts.
 
-    Raises:
-        VocabularyError: the model contradicts itself.
+    Raises VocabularyError if the model contradicts itself.
     """
 
     def __init__(self, model: CodePointModel) -> None:
@@ -122,8 +121,7 @@ class LoadedModel(Facts):
     def best(self, text: Text, n: int, *, offsets: bool = False) -> list[tuple[Tokens, float]]:
         """Return the n best segmentations with their scores.
 
-        Raises:
-            RuntimeError: the model is not of type unigram, or n is too large.
+        Raises RuntimeError if the model is not of type unigram, or n is too large.
         """
         check_nbest(n)
         if self.model.trainer["model_type"] != "unigram":

@@ -29,7 +29,6 @@ class WordTokens:
             normalized: the normalized text.
             places: origin, in bytes of the text, of each byte of `normalized` and of its end; [] if no offsets
                 are needed.
-            ids: the ids.
             ends: end of each token in `normalized`.
             unknown_id: id of the unknown token, whose piece is the part of `normalized` that it covers.
         """
@@ -71,12 +70,7 @@ class WordTokens:
 
 
 class WordEncoder:
-    """Encoder that looks up each word.
-
-    Args:
-        model: a model of type word.
-        normalizer: its normalizer.
-    """
+    """Encoder that looks up each word. model: a model of type word."""
 
     def __init__(self, model: CodePointModel, normalizer: Normalizer) -> None:
         known = (PieceType.NORMAL, PieceType.USER_DEFINED)  # sentencepiece finds no other pieces in text

@@ -137,11 +137,7 @@ class _Message:
         return data
 
     def HasField(self, name: str) -> bool:
-        """Tell whether the file sets a field.
-
-        Raises:
-            ValueError: there is no such field, or it is repeated.
-        """
+        """Tell whether the file sets a field. Raises ValueError if there is no such field, or it is repeated."""
         if name not in self._OPTIONS:
             raise ValueError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._OPTIONS)}")
         if self._OPTIONS[name].kind in _REPEATED:

@@ -19,12 +19,11 @@ _GPT2_MERGES, _GPT2_IDS = str(GPT2_MERGES.url), str(GPT2_IDS.url)
 class Published(NamedTuple):
     """One encoding. Calling it returns the arguments of `Encoding`, as the constructors of plug-ins do.
 
-    Attributes:
-        name: name of the encoding.
-        pattern: name of the split pattern.
-        special_tokens: name → id.
-        file: its .tiktoken file. GPT-2 has the tokens of r50k_base, but tiktoken reads them from two other files.
-        n_vocab: explicit_n_vocab of `Encoding`.
+    name: name of the encoding.
+    pattern: name of the split pattern.
+    special_tokens: name → id.
+    file: its .tiktoken file. GPT-2 has the tokens of r50k_base, but tiktoken reads them from two other files.
+    n_vocab: explicit_n_vocab of `Encoding`.
     """
 
     name: str

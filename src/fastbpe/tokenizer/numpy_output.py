@@ -40,7 +40,6 @@ def encode(
 
     Args:
         caller: name of the method, for an error.
-        encoder: the tokenizer.
         n_vocab: its greatest id + 1.
         template: ids before and after each text; None: no ids.
         texts and others: as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
@@ -72,7 +71,6 @@ def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     """Return the dtype that results from `dtype` and `out`, before anything is encoded.
 
     Args:
-        numpy: the module.
         dtype: integer dtype; None: the dtype of `out`, or uint32.
         out: array to fill; None: a new one.
 
@@ -113,14 +111,12 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
     """Convert ids to a dtype, in a new array or in the first items of `out`.
 
     Args:
-        numpy: the module.
         ids: uint32 array.
         wanted: dtype, from `check_output`.
         out: array to fill, or None.
         n_vocab: greatest id + 1.
 
-    Raises:
-        ValueError: `out` is too small, or the dtype is too small for an id; nothing is written then.
+    Raises ValueError if `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
     if out is not None and len(ids) > len(out):
         raise ValueError(f"out has the length {len(out)}, but needs {len(ids)}: pass a larger array")
@@ -141,7 +137,6 @@ def _around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: S
     """Put ids before and after each text.
 
     Args:
-        numpy: the package.
         ids: uint32 of shape (n_ids,) – ids of all texts, concatenated.
         offsets: int64 of shape (n_texts + 1,) – index of the first id of each text.
         before, behind: the ids to put around.

@@ -104,7 +104,6 @@ def fill_template(
     Args:
         templates: the templates for one text and for two.
         encode: `Tokenizer.encode`.
-        text: the text.
         pair: the second text; None: there is only one.
     """
     texts = {TEXT: text} if pair is None else {TEXT: text, PAIR: pair}

@@ -52,8 +52,7 @@ class SpecialTokens:
             `Tokenizer`.
         python_blanks: the flags lstrip and rstrip count white space as Python does.
 
-    Raises:
-        SpecialTokenError: a token breaks the rules.
+    Raises SpecialTokenError if a token breaks the rules.
     """
 
     def __init__(
@@ -160,9 +159,8 @@ class SpecialTokens:
 
         Each is None if there are no such tokens.
 
-        Args:
-            allowed: special tokens to find: a set, or "all".
-            disallowed: special tokens to refuse: a set, or "all" for all that are not allowed.
+        allowed: special tokens to find: a set, or "all".
+        disallowed: special tokens to refuse: a set, or "all" for all that are not allowed.
         """
         # Fast paths for the arguments of nearly every call.
         if isinstance(disallowed, (str, tuple)) and disallowed in ("all", ()):
@@ -304,7 +302,6 @@ def _finder_of(
 
     Args:
         texts: text by which each token is found.
-        tokens: the tokens.
         allowed: names of the special tokens to find.
         more: further flags of tokens with the flag lstrip or rstrip.
         then: matcher for the normalized text between the found tokens; None: find no tokens there.
@@ -388,8 +385,7 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
         argument: name of the caller's argument, for the error.
         name: name of the token, or None.
 
-    Raises:
-        SpecialTokenError: there is no such special token.
+    Raises SpecialTokenError if there is no such special token.
     """
     if name is None:
         return ()

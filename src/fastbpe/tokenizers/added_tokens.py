@@ -19,9 +19,8 @@ class AddedTokens:
     A token of the vocabulary keeps its id. Each call of `add` gives its other new tokens ids from the
     model's size on, or from one past the greatest added id if that is higher.
 
-    Attributes:
-        tokens: id → token.
-        ids: content → id.
+    tokens: id → token.
+    ids: content → id.
     """
 
     def __init__(self) -> None:
@@ -36,10 +35,8 @@ class AddedTokens:
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
         """Add tokens, and return how many of them are new or changed.
 
-        Args:
-            tokens: the tokens.
-            model: the model, whose tokens keep their ids.
-            normalizer: the present normalizer, or None.
+        model: the model, whose tokens keep their ids.
+        normalizer: the present normalizer, or None.
         """
         n_ignored, n = 0, model.size()
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n

@@ -48,7 +48,6 @@ def build(described: Mapping[str, Any], model: Model, names: dict[int, str], sta
 
     Args:
         described: JSON of the tokenizer with the outline of the model, without settings and post-processor.
-        model: its model.
         names, state: for the result.
 
     Raises:

@@ -57,11 +57,10 @@ class Regex:
 class Component:
     """Base of all components.
 
-    Attributes:
-        kind: "type" in the JSON.
-        defaults: value of each field that a file may leave out.
-        fields: names of the fields and their types, in order.
-        checked: name of a field that accepts only certain values in a file → kind of option; see `is_value`.
+    kind: "type" in the JSON.
+    defaults: value of each field that a file may leave out.
+    fields: names of the fields and their types, in order.
+    checked: name of a field that accepts only certain values in a file → kind of option; see `is_value`.
     """
 
     kind: ClassVar[str] = ""

@@ -273,9 +273,8 @@ Sequence.find = staticmethod(find)
 class _PlainStream:
     """Stream that keeps the latest ids, and decodes all of these at each step.
 
-    Args:
-        ids: ids that come before the first step.
-        skip_special_tokens: leave special tokens out.
+    ids: ids that come before the first step.
+    skip_special_tokens: leave special tokens out.
     """
 
     def __init__(self, ids: SequenceOf[int] | None = None, skip_special_tokens: bool | None = False) -> None:
@@ -288,7 +287,6 @@ class _PlainStream:
         """Add an id, or a list of ids, and return the text that it completes; None if no text is complete.
 
         Args:
-            tokenizer: the tokenizer.
             id: an id, or a list of ids.
 
         Raises:

@@ -66,8 +66,7 @@ class Definition:
     def read(cls, data: bytes) -> Definition:
         """Read a tokenizer.json.
 
-        Raises:
-            FormatError: the bytes are not a tokenizer.json, or a component is invalid or unknown.
+        Raises FormatError if the bytes are not a tokenizer.json, or a component is invalid or unknown.
         """
         read, entries = document.read(data)
         made = cls(models.find(read["model"]))

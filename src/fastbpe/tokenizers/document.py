@@ -35,8 +35,7 @@ def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
         The document, and vocabulary and merges, which are empty in it; or the whole document, and None, if the
         fast reader does not read them.
 
-    Raises:
-        FormatError: it is damaged.
+    Raises FormatError if it is damaged.
     """
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.read import checked_top, read_json
@@ -95,9 +94,8 @@ def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
 
     A Unigram model gets its scores directly: as JSON they could lose a bit, or be infinite.
 
-    Args:
-        described: the tokenizer.json.
-        name: its name in errors.
+    described: the tokenizer.json.
+    name: its name in errors.
     """
     from fastbpe.formats.huggingface import read_characters, read_segmented  # here: few programs need it
 

@@ -16,11 +16,8 @@ Merges = Mapping[tuple[int, int], tuple[int, int]]
 def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout: float) -> list[Token]:
     """Merge the base symbols of a piece.
 
-    Args:
-        tokens: the symbols.
-        merges: the merges.
-        names: token of each id.
-        dropout: probability of skipping a merge when its turn comes.
+    names: token of each id.
+    dropout: probability of skipping a merge when its turn comes.
     """
     ids: list[int | None] = [token.id for token in tokens]
     ends = [token.offsets[1] for token in tokens]

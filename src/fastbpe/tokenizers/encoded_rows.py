@@ -154,8 +154,7 @@ def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan
 def offsets_of(setup: Setup, plan: Plan) -> Offsets:
     """Return the source of a batch's offsets, trimmed as the post-processor demands.
 
-    Raises:
-        HandOver: each row must be encoded by itself.
+    Raises HandOver if each row must be encoded by itself.
     """
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
@@ -214,14 +213,11 @@ def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool
     """Encode a row, without padding.
 
     Args:
-        setup: the settings.
-        row: the texts.
         words: the texts are lists of words.
         adds_special: add the ids of the template.
         fast: omit tokens, words and offsets, as `encode_batch_fast` does.
 
-    Raises:
-        ValueError: the row cannot be truncated with these settings.
+    Raises ValueError if the row cannot be truncated with these settings.
     """
     texts = [one for one in row if one is not None]
     encodings = []

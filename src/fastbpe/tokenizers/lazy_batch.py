@@ -52,9 +52,7 @@ class Batch:
     """Rows of a call, as a source of their encodings.
 
     Args:
-        setup: the settings.
         plan: the plan of the call.
-        rows: the texts.
         layout: origin of the ids of each row.
         words, adds_special, fast: as for `encoded_rows.whole`.
     """

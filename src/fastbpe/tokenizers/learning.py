@@ -32,9 +32,7 @@ class Affixing(Protocol):
 def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str, int], list[list[str]]]:
     """Learn a vocabulary and its merges.
 
-    Args:
-        words: word → count. Characters with a prefix or suffix get ids in the order of the words.
-        trainer: the options.
+    words: word → count. Characters with a prefix or suffix get ids in the order of the words.
 
     >>> learn_words({"abab": 2}, BpeTrainer(vocab_size=4, end_of_word_suffix="."))
     ({'a': 0, 'b': 1, 'b.': 2, 'ab': 3}, [['a', 'b']])
@@ -108,7 +106,6 @@ def _core_merges(
         counts: symbols of a word → count.
         names: token of each id.
         free: tokens that are not a symbol of any word, such as special tokens. A merge may make one of them.
-        trainer: the options.
     """
     # Imported here: few programs train.
     from fastbpe._core.train.byte_learner import Learner
@@ -140,10 +137,8 @@ def _core_merges(
 class _Learner:
     """Learner that reuses an existing token if a merge makes it.
 
-    Args:
-        counts: symbols of a word → count.
-        vocab: token → id; new tokens are added.
-        trainer: the options.
+    counts: symbols of a word → count.
+    vocab: token → id; new tokens are added.
     """
 
     def __init__(self, counts: Mapping[tuple[int, ...], int], vocab: dict[str, int], trainer: BpeTrainer) -> None:
@@ -206,9 +201,8 @@ class _Learner:
 class _Word:
     """Word of symbols.
 
-    Attributes:
-        ids: the symbols.
-        lengths: number of characters of each symbol.
+    ids: the symbols.
+    lengths: number of characters of each symbol.
     """
 
     def __init__(self, ids: Sequence[int]) -> None:

@@ -82,7 +82,6 @@ def learn_languages(
         languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of the
             words.
         dev: the same for the dev texts; empty: no dev texts.
-        trainer: the options.
         ratio: a number for each language, or None.
 
     >>> learn_languages([{"aab": 2}, {"cc": 1}], [{"a": 1}, {"ccc": 1}], ParityBpeTrainer(num_merges=1))
@@ -219,9 +218,8 @@ class _Queue:
 class _Language:
     """Words of one language.
 
-    Attributes:
-        n_symbols: number of symbols in all words together.
-        counts: pair → number of occurrences.
+    n_symbols: number of symbols in all words together.
+    counts: pair → number of occurrences.
     """
 
     def __init__(self, counts: Symbols) -> None:

@@ -35,7 +35,6 @@ def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
 
     Args:
         definition: the tokenizer to train.
-        texts: the texts.
         trainer: the options, as for `chosen`. It stores the words of the texts.
 
     Raises:
@@ -58,7 +57,6 @@ def learn(
 
     Args:
         model: the model, of the kind that the trainer trains.
-        texts: the texts.
         trainer: the options. It stores the words of the texts.
         described: JSON of the tokenizer without its model; components written in Python are included as objects.
         allowed: special tokens that texts may contain; each counts as a word.

@@ -39,13 +39,11 @@ def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[_Sc
 
     Args:
         words: word → count, in the order of summation.
-        trainer: the options.
 
     Returns:
         The tokens, special tokens first; and the id of the unknown token, or None.
 
-    Raises:
-        TrainingError: vocab_size is smaller than the number of characters.
+    Raises TrainingError if vocab_size is smaller than the number of characters.
     """
     characters = sorted({*trainer.initial_alphabet}.union(*words))
     if len(characters) > trainer.vocab_size:

@@ -55,12 +55,7 @@ def is_written(described: Mapping[str, Any]) -> bool:
 
 
 class WrittenEngine:
-    """Encoder of single texts.
-
-    Args:
-        described: JSON of the whole tokenizer, without settings and post-processor.
-        model: its model.
-    """
+    """Encoder of single texts. described: JSON of the whole tokenizer, without settings and post-processor."""
 
     def __init__(self, described: Mapping[str, Any], model: Model) -> None:
         self._changes, self._steps = (_steps_of(described, name) for name in ("normalizer", "pre_tokenizer"))
@@ -109,11 +104,7 @@ def _token(piece: Piece, token: tuple[int, str]) -> Token:
 
 
 class _Finder:
-    """Finder of added tokens.
-
-    Args:
-        tokens: JSON of each token, and the text to search for.
-    """
+    """Finder of added tokens. tokens: JSON of each token, and the text to search for."""
 
     def __init__(self, tokens: Iterable[tuple[Mapping[str, Any], str]]) -> None:
         texts: dict[str, Mapping[str, Any]] = {}

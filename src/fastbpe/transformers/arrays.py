@@ -24,8 +24,7 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
         Columns with transformers' names; None if rows have different lengths, truncating one is an error, or
         offsets are wanted but there are no ids.
 
-    Raises:
-        HandOver: the original must handle the call.
+    Raises HandOver if the original must handle the call.
     """
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
     tokenizer = plan.tokenizer

@@ -105,10 +105,8 @@ def _make(base: Any) -> type:
 def _may_skip(hf: Any, own: list[type], name: str) -> bool:
     """Tell whether a call may bypass a method: neither a subclass nor the object itself overrides it.
 
-    Args:
-        hf: the tokenizer.
-        own: the accelerated class.
-        name: name of the method.
+    own: the accelerated class.
+    name: name of the method.
     """
     return type(hf) is own[0] and name not in hf.__dict__
 

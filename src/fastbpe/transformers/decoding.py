@@ -18,12 +18,10 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
     Args:
         hf: the tokenizer of transformers.
-        engine: its engine.
         token_ids: an id or a list of ids.
         options: keyword arguments of the call.
 
-    Raises:
-        HandOver: the original must handle the call, or raise an error.
+    Raises HandOver if the original must handle the call, or raise an error.
     """
     if isinstance(token_ids, int):
         token_ids = [token_ids]
@@ -50,8 +48,7 @@ def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, A
 def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
     """Decode lists of ids. skips: leave out special tokens.
 
-    Raises:
-        HandOver: the original must handle the call, or raise an error.
+    Raises HandOver if the original must handle the call, or raise an error.
     """
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:

@@ -79,15 +79,13 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
 
     Args:
         hf: the tokenizer of transformers.
-        engine: its engine.
         text, text_pair: as in the call.
         options: keyword arguments of the call.
 
     Returns:
         A BatchEncoding.
 
-    Raises:
-        HandOver: the original must handle the call.
+    Raises HandOver if the original must handle the call.
     """
     given = options
     if _SANITIZE in options:

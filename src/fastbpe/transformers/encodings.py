@@ -27,9 +27,8 @@ def _whole(call: Call | _Texts) -> Call:
 class LazyEncodings(list[Any]):
     """List of `tokenizers.Encoding`, filled at its first use; pickled as a plain list.
 
-    Args:
-        call: the call whose encodings are listed; for single texts, only what `_whole` needs.
-        n: number of encodings.
+    call: the call whose encodings are listed; for single texts, only what `_whole` needs.
+    n: number of encodings.
     """
 
     __slots__ = ("_call", "_n", "_own")

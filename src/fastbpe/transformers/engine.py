@@ -43,11 +43,7 @@ WAITS = "one of the first short calls: fastbpe makes its tables for a fourth cal
 
 
 class Names(dict[int, str]):
-    """Token of each id, as a tokenizer spells it now; filled when a token is first read.
-
-    Args:
-        original: the tokenizer.
-    """
+    """Token of each id, as a tokenizer spells it now; filled when a token is first read."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
@@ -61,9 +57,7 @@ class Names(dict[int, str]):
 class Tokens(Names):
     """Token that a `tokenizers.Encoding` has for an id; KeyError for ids whose text may differ: added and unknown.
 
-    Args:
-        original: the tokenizer.
-        unk_token_id: id of its unknown token, or None.
+    unk_token_id: id of its unknown token, or None.
     """
 
     def __init__(self, original: Any, unk_token_id: int | None) -> None:
@@ -85,10 +79,8 @@ class Engine:
     `ready` compares the tokenizer's state with the state for which the tables were built, and rebuilds them if it
     differs. Threads may share an engine.
 
-    Args:
-        original: the tokenizer.
-        waits: let the original handle the first short calls. Building tables takes as long as loading the
-            tokenizer, and many programs encode only one prompt.
+    waits: let the original handle the first short calls. Building tables takes as long as loading the
+        tokenizer, and many programs encode only one prompt.
 
     Attributes:
         waits: no tables have been built yet, because the calls so far were few and short.
@@ -346,9 +338,8 @@ def has_engine(original: Any) -> bool:
 def with_specials(text: str, ids: set[int]) -> str:
     """Mark added tokens of a tokenizer.json as special.
 
-    Args:
-        text: the text of the file.
-        ids: the ids of the tokens.
+    text: the text of the file.
+    ids: the ids of the tokens.
     """
     if not ids:
         return text

@@ -15,8 +15,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
 
     pair, add_special_tokens: as in `Engine.frame`.
 
-    Raises:
-        HandOver: the original must handle the call, or raise an error.
+    Raises HandOver if the original must handle the call, or raise an error.
     """
     tokenizer, original = engine.ready(), engine.original
     if tokenizer is None:
@@ -41,8 +40,7 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
 def make_offsets(engine: Engine, plan: Plan) -> Offsets:
     """Return the source of offsets for the present state of the original.
 
-    Raises:
-        HandOver: the original must handle the call, or raise an error.
+    Raises HandOver if the original must handle the call, or raise an error.
     """
     tokenizer = tokenizer_for_offsets(engine)
     return Offsets(partial(encode_spans, tokenizer, splits=plan.splits_special), engine.trims_by_place())
@@ -51,8 +49,7 @@ def make_offsets(engine: Engine, plan: Plan) -> Offsets:
 def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
     """Return fastbpe's tokenizer with the offsets of the original's present state.
 
-    Raises:
-        HandOver: the original must handle the call, or raise an error.
+    Raises HandOver if the original must handle the call, or raise an error.
     """
     tokenizer = engine.with_offsets()
     if tokenizer is None:

@@ -51,9 +51,7 @@ class State(NamedTuple):
 def read_state(tokenizer: Any, n_changes: int) -> State:
     """Read the state of a tokenizer, in a few microseconds.
 
-    Args:
-        tokenizer: a `tokenizers.Tokenizer`.
-        n_changes: number of changes counted so far.
+    n_changes: number of changes counted so far.
 
     tokenizers raises an exception if a component is written in Python, because it has no state.
     """
@@ -101,9 +99,7 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
     tokenizers still splits them with `encode_special_tokens`, and still leaves them out of decoded text. No copy
     or file contains this fact.
 
-    Args:
-        tokenizer: a `tokenizers.Tokenizer`.
-        added: its added tokens by id.
+    added: its added tokens by id.
     """
     ids = [i for i, token in added.items() if not token.special]
     rows = [[i] * 3 for i in ids]  # three: a decoder may remove a space at each end
@@ -119,9 +115,7 @@ def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
     Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
     of the vocabulary on. The two numberings differ if the ids of the vocabulary have gaps.
 
-    Args:
-        tokenizer: a `tokenizers.Tokenizer`.
-        added: its added tokens by id.
+    added: its added tokens by id.
     """
     following, model = tokenizer.get_vocab_size(with_added_tokens=False), tokenizer.model
     for i, token in sorted(added.items()):
@@ -148,8 +142,7 @@ class Twin:
 
     It is created at the first use, because most programs read only the ids of a batch.
 
-    Args:
-        tokenizer: the tokenizer to copy.
+    tokenizer: the tokenizer to copy.
     """
 
     def __init__(self, tokenizer: Any) -> None:

@@ -93,10 +93,8 @@ def _class(characters: CharSet) -> str:
 class Boundaries:
     """Boundaries of one kind in a text, found only as far as the caller asks.
 
-    Args:
-        text: the text.
-        kind: one of KINDS.
-        start: position to begin at: 0, or the end of a line.
+    kind: one of KINDS.
+    start: position to begin at: 0, or the end of a line.
     """
 
     def __init__(self, text: str, kind: str, start: int = 0) -> None:

@@ -224,7 +224,6 @@ def _end(
     At the end of the text, return high at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
 
     Args:
-        encoder: the tokenizer.
         text: the text; text[start:high] fits.
         start: start of the part.
         low: the part must end after it.
@@ -252,7 +251,6 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
     At the start of the text, return low at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
 
     Args:
-        encoder: the tokenizer.
         text: the text; text[low:end] fits.
         low: the part must not begin before it.
         end: end of the part.
@@ -279,8 +277,6 @@ def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> i
     cuts.
 
     Args:
-        encoder: the tokenizer.
-        text: the text.
         origin: one end of the part.
         last: limit of the other end; before origin to search backward.
         n_ids: maximum number of ids of the part.

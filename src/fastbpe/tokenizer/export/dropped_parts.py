@@ -71,13 +71,11 @@ def compare(
     """Yield the texts that get other ids without the normalizer.
 
     Args:
-        one: the tokenizer.
         plain: the tokenizer without its normalizer.
         normalize: function that normalizes a text.
         lines: texts in addition to the probe.
 
-    Raises:
-        FormatError: a text that the normalizer does not change gets other ids.
+    Raises FormatError if a text that the normalizer does not change gets other ids.
     """
     for text in chain(_TEXTS, lines, islice(probe(one), _MAX_TEXTS)):
         difference = Difference(text, one.encode_ordinary(text), plain.encode_ordinary(text))

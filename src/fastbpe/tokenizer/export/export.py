@@ -128,10 +128,8 @@ def _split_of_superbpe(tokenizer: Exportable) -> Exportable | None:
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
     """Return a sentence about texts that get other ids in the library that owns the format; "" if no text does.
 
-    Args:
-        tokenizer: the tokenizer that was written.
-        format: the format.
-        changed: texts of the comparison that get other ids.
+    tokenizer: the tokenizer that was written.
+    changed: texts of the comparison that get other ids.
     """
     model = tokenizer._family.model
     spelling = model.spelling if isinstance(model, Model) else None
@@ -268,9 +266,7 @@ def _tekken(tokenizer: Exportable) -> Files:
 def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
     """List the tokens by rank, for a format that stores only ranks.
 
-    Args:
-        tokenizer: the tokenizer.
-        what: name of the format for the message.
+    what: name of the format for the message.
 
     Raises FormatError: the format lacks a part of the tokenizer, or ids would change with ranks alone.
     """

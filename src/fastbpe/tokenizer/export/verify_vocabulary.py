@@ -23,9 +23,8 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
     Returns:
         Name of the published vocabulary; "" if the file is not a published one.
 
-    Raises:
-        FormatError: the file has the name of a published one but other bytes, or a copy of the vocabulary has
-            other ids for some text; the message contains the text.
+    Raises FormatError if the file has the name of a published one but other bytes, or a copy of the vocabulary has
+    other ids for some text; the message contains the text.
     """
     verify_export.verify(tokenizer, tokenizer._family.dump(tokenizer, "native"), "native")
     if not os.path.isfile(path):
@@ -52,8 +51,7 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
     Returns:
         Number of texts that were compared.
 
-    Raises:
-        FormatError: a text has other ids, a token another id, or a special token is no longer one.
+    Raises FormatError if a text has other ids, a token another id, or a special token is no longer one.
 
     Warns:
         FormatWarning: a unigram model is sentencepiece's in one file and tokenizers' in the other, and some texts

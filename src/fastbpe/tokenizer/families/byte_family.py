@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 class ByteFamily(Family):
     """Byte-level vocabulary.
 
-    Raises:
-        VocabularyError, SpecialTokenError, PatternError: the model contradicts itself.
+    Raises VocabularyError, SpecialTokenError or PatternError if the model contradicts itself.
     """
 
     mode = "byte"

@@ -143,8 +143,7 @@ class CharacterFamily(ByteFamily):
 class _SpelledTokens:
     """Ordinary tokens of a character-level tokenizer, in the order of their bytes.
 
-    Args:
-        surfaces: id of each ordinary token → the bytes that it adds to a text.
+    surfaces: id of each ordinary token → the bytes that it adds to a text.
     """
 
     def __init__(self, surfaces: Mapping[int, bytes]) -> None:

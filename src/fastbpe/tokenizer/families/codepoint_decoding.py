@@ -25,9 +25,8 @@ from fastbpe.tokenizer.families.family import Ids
 class SentencePieceDecoding:
     """Decoding as in sentencepiece: one U+FFFD for each byte that belongs to no character.
 
-    Args:
-        parts: tables of the model.
-        rules: rules for decoded text; None: no rules.
+    parts: tables of the model.
+    rules: rules for decoded text; None: no rules.
     """
 
     _replacing: DecodeErrors = EACH_BYTE  # handler for errors="replace"

@@ -65,8 +65,7 @@ _MAX_PIECES_UNCHECKED = 1 << 20  # up to this number, pieces never become more s
 class CodePointFamily(Family):
     """Code-point vocabulary. The first call that needs its tables builds them.
 
-    Raises:
-        VocabularyError, SpecialTokenError, FormatError: the model contradicts itself.
+    Raises VocabularyError, SpecialTokenError or FormatError if the model contradicts itself.
     """
 
     mode = "codepoint"

@@ -100,10 +100,8 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
 def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
     """Return a model with these tokens for roles; control symbols for bos, eos and pad also become its options.
 
-    Args:
-        model: the model.
-        roles: role to token.
-        ids: token to id.
+    roles: role to token.
+    ids: token to id.
     """
     options = dict(model.trainer.values)
     for role in {*roles} & {"bos", "eos", "pad"}:

@@ -69,9 +69,7 @@ class Parts(NamedTuple):
 def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
     """Build the tables of a model. Raises VocabularyError if it contradicts itself.
 
-    Args:
-        model: the model.
-        may_mark_spaces: symbols may contain a space in place of U+2581.
+    may_mark_spaces: symbols may contain a space in place of U+2581.
     """
     model = model.as_sentencepiece()
     unknown, byte_ids = _fallback_ids(model)
@@ -198,9 +196,7 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
 def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
     """List (id, bytes) of the ids that do not decode to their pieces.
 
-    Args:
-        model: the model.
-        skips: decode special tokens of a tokenizer.json to nothing.
+    skips: decode special tokens of a tokenizer.json to nothing.
     """
     out = dict.fromkeys(piece_messages.ids_of(model.types, PieceType.CONTROL), b"")
     if model.conventions is None:
@@ -295,10 +291,8 @@ def make_normalizer(
 ) -> Normalizer:
     """Create the normalizer of a model.
 
-    Args:
-        model: the model.
-        marks_to_spaces: replace U+2581 by spaces.
-        add_dummy_prefix: put a space before text; None: as in the model.
+    marks_to_spaces: replace U+2581 by spaces.
+    add_dummy_prefix: put a space before text; None: as in the model.
     """
     model = model.as_sentencepiece()
     spec = model.normalizer

@@ -140,8 +140,7 @@ class StepDecoding:
 
         If they depend on the ids beside it, return the bytes of the id decoded alone.
 
-        Raises:
-            InvalidTokenError (a KeyError): the id has no token.
+        Raises InvalidTokenError (a KeyError) if the id has no token.
         """
         if type(token_id) is bool:
             raise TypeError("ids must be integers, not bool")

@@ -125,7 +125,6 @@ def splitting(
     """Create the splitter of a model, and the stages that change its pieces.
 
     Args:
-        model: the model.
         vocabulary: its tables.
 
     Returns:
@@ -221,9 +220,7 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
 def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
     """Create the trimmer of offsets that a tokenizer.json defines; None if it defines none.
 
-    Args:
-        model: the model.
-        tokens: function that returns the bytes of each id.
+    tokens: function that returns the bytes of each id.
     """
     described = model.huggingface.get("post_processor")
     if described is None:
@@ -252,9 +249,7 @@ def extras(model: Model) -> list[Any]:
 def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
     """Describe the splitting as in a tokenizer.json, with named patterns in their published form.
 
-    Args:
-        model: the model.
-        vocabulary: its tables.
+    vocabulary: its tables.
 
     Raises FormatError if a tokenizer.json cannot express it.
     """
@@ -290,9 +285,7 @@ def _split(regex: str, behavior: str = "Isolated", *, invert: bool = False) -> M
 def check_plain(model: Model, what: str) -> None:
     """Raise FormatError if a model has parts that decide ids but that a simple format cannot store.
 
-    Args:
-        model: the model.
-        what: name of the format for the message.
+    what: name of the format for the message.
     """
     lost = {
         "normalizers": model.normalizers,

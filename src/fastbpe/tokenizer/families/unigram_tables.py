@@ -31,7 +31,6 @@ def make_segmenter(
     """Create the object that finds the pieces of a unigram model in text.
 
     Args:
-        model: the model.
         code_points: its symbols.
         unknown: id of unknown characters.
         byte_ids: ids of bytes, in place of `unknown`.
@@ -72,10 +71,9 @@ def make_segmenter(
 class Extended(NamedTuple):
     """A model with the pieces and characters that have no id of their own.
 
-    Attributes:
-        model: the model; these pieces and then these characters follow its own.
-        first_character: id of the first such character.
-        runs: ids of consecutive characters that the model does not know → id of the token with this text.
+    model: the model; these pieces and then these characters follow its own.
+    first_character: id of the first such character.
+    runs: ids of consecutive characters that the model does not know → id of the token with this text.
     """
 
     model: CodePointModel

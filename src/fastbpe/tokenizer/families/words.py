@@ -30,11 +30,8 @@ def words_of_pieces(
 ) -> Words:
     """Find the words of a text that a splitter cuts into pieces (byte and character mode).
 
-    Args:
-        encoder: the tokenizer.
-        special: its special and added tokens.
-        text: the text.
-        allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
+    special: its special and added tokens.
+    allowed_special: as in `Tokenizer.encode`; special tokens in the text are not an error.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     return Words(numbers_of_words(ends), dict(found))
@@ -111,9 +108,8 @@ def _holds_name(
 def _numbers(ends: Sequence[int], begins: Callable[[int], bool]) -> list[int]:
     """Number words.
 
-    Args:
-        ends: for each section, the number of tokens up to its end.
-        begins: function that tells whether a token begins a new word of its section.
+    ends: for each section, the number of tokens up to its end.
+    begins: function that tells whether a token begins a new word of its section.
     """
     numbers: list[int] = []
     number = start = 0

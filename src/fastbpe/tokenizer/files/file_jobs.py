@@ -39,8 +39,7 @@ def job_of(
         dtype, document_start, document_end, separator, text_field, format, on_error, errors, header: as for
             `Tokenizer.encode_files`.
 
-    Raises:
-        TypeError, ValueError, SpecialTokenError: an argument has the wrong type or an invalid value.
+    Raises TypeError, ValueError or SpecialTokenError if an argument has the wrong type or an invalid value.
     """
     check_separator(separator)
     check_text_field(text_field)

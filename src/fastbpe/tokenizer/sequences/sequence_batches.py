@@ -26,8 +26,7 @@ def each_sequence(source: Iterable[Any], name: str = "a batch") -> Iterator[Any]
 
     name: noun for the batch in messages.
 
-    Raises:
-        TypeError: the batch is a single sequence, a str, or not iterable.
+    Raises TypeError if the batch is a single sequence, a str, or not iterable.
     """
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:

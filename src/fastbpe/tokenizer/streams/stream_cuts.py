@@ -46,10 +46,7 @@ Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
 class PairCuts:
-    """Cuts between bytes that are not adjacent in any of the tokens.
-
-    tokens: bytes of each token.
-    """
+    """Cuts between bytes that are not adjacent in any of the tokens. tokens: bytes of each token."""
 
     def __init__(self, tokens: Iterable[bytes]) -> None:
         self._inside = byte_neighbours(tokens)
@@ -89,10 +86,8 @@ class PairCuts:
 def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts | None:
     """Return the cuts of a byte-level vocabulary; None if no cuts are known.
 
-    Args:
-        pipeline: the steps of its tokenizer.
-        model: its model.
-        with_flags: whether some added token also matches white space, or depends on neighbouring characters.
+    pipeline: the steps of its tokenizer.
+    with_flags: whether some added token also matches white space, or depends on neighbouring characters.
     """
     splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
     # A front changes texts before they are split; if bytes without a token are left out, other bytes become
@@ -111,9 +106,7 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
 def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
     """Return the cuts of a code-point vocabulary; None if no cuts are known.
 
-    Args:
-        pipeline: the steps of its tokenizer.
-        model: its model.
+    pipeline: the steps of its tokenizer.
     """
     normalizing = pipeline.normalizing
     if pipeline.vocabulary.segmenter is not None:

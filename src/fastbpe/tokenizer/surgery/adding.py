@@ -74,9 +74,8 @@ def new_tokens(
 def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) -> dict[str, AddedToken]:
     """Return the special and added tokens of a tokenizer, by name.
 
-    Args:
-        special: the tokenizer's special tokens.
-        model: its code-point model, whose user-defined pieces are also found in any text; None: byte mode.
+    special: the tokenizer's special tokens.
+    model: its code-point model, whose user-defined pieces are also found in any text; None: byte mode.
     """
     known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}
     known |= {token.content: token for token in special.added}
@@ -228,8 +227,7 @@ def add_to_bytes(model: Model, new: Sequence[AddedToken]) -> Model:
 def add_to_code_points(model: CodePointModel, new: Sequence[AddedToken], argument: str) -> CodePointModel:
     """Return a code-point model with more pieces.
 
-    Raises:
-        SpecialTokenError: the ids leave a gap, a text is already a piece, or the model cannot store a flag.
+    Raises SpecialTokenError if the ids leave a gap, a text is already a piece, or the model cannot store a flag.
     """
     for token in new:
         _check_flags(token, model)

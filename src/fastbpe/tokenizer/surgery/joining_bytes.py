@@ -24,9 +24,8 @@ from fastbpe.vocabularies.orders import displaced
 class ByteJoining:
     """Joining of the ordinary tokens of two byte-level tokenizers: first the tokens of `a`.
 
-    Args:
-        a, b: the tokenizers.
-        make: function that creates a tokenizer from a model, otherwise like `a`.
+    a, b: the tokenizers.
+    make: function that creates a tokenizer from a model, otherwise like `a`.
     """
 
     def __init__(self, a: Tokenizer, b: Tokenizer, make: Callable[[Model], Tokenizer]) -> None:

@@ -50,12 +50,7 @@ class Removal(Protocol[ModelT]):
 
 
 class Remover(Generic[TokenizerT]):
-    """Creates tokenizers without some tokens.
-
-    Args:
-        removal: the vocabulary.
-        make: function that creates a tokenizer from a model.
-    """
+    """Creates tokenizers without some tokens. make: function that creates a tokenizer from a model."""
 
     def __init__(self, removal: Removal[Any], make: Callable[[Any], TokenizerT]) -> None:
         self._removal = removal
@@ -152,8 +147,7 @@ class Remover(Generic[TokenizerT]):
 def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
     """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count.
 
-    Raises:
-        ValueError: the arguments do not determine what to keep, or contradict each other.
+    Raises ValueError if the arguments do not determine what to keep, or contradict each other.
     """
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
@@ -175,12 +169,10 @@ def count_ids(
     """Count the ids of a corpus.
 
     Args:
-        corpus: the corpus.
         encode_batch: `encode_ordinary_batch` of the tokenizer.
         cut: function that finds safe cuts of long documents.
 
-    Raises:
-        ValueError: the corpus contains no tokens.
+    Raises ValueError if the corpus contains no tokens.
     """
     counts: Counter[int] = Counter()
     for batch in corpus.batches(cut):

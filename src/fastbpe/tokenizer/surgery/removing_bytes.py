@@ -29,7 +29,6 @@ class ByteRemoval:
     """Removal of tokens from a byte-level vocabulary: finds dependent tokens, and builds the model of the rest.
 
     Args:
-        model: the model.
         vocabulary: its tokens and merges.
         special: its special and added tokens.
         is_whole: function that tells whether a token that merging does not make is found as a whole piece.

@@ -22,10 +22,8 @@ _ROLES = ("unk", "bos", "eos", "pad")
 class PieceRemoval:
     """Removal of pieces from a code-point vocabulary: finds dependent pieces, and builds the model of the rest.
 
-    Args:
-        model: the model.
-        parts: its tables.
-        names: its special and added tokens, text to id.
+    parts: its tables.
+    names: its special and added tokens, text to id.
     """
 
     has_gaps = False

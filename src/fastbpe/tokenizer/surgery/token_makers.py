@@ -76,9 +76,8 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
 def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Callable[[int, bytes], bool]:
     """Return a function that tells whether a token's text is encoded to it although merging does not make it.
 
-    Args:
-        model: the model of the tokenizer.
-        encode: its `encode_ordinary`.
+    model: the model of the tokenizer.
+    encode: its `encode_ordinary`.
     """
 
     def is_whole(token_id: int, token: bytes) -> bool:
