@@ -1,5 +1,8 @@
 """Family: the interface between a `Tokenizer` and its kind of vocabulary."""
 
+# A method without a body belongs to the subclasses: each of them overrides it.
+# mypy: disable-error-code="empty-body"
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -76,48 +79,39 @@ class Family:
     @property
     def vocabulary(self) -> Vocabulary:
         """Tokens by id; for code points, as they decode."""
-        raise NotImplementedError
 
     def prepare(self, encoder: Encoder, cache_bytes: int) -> None:
         """Call `Encoder.__init__`. A family may postpone this to the first use: see `is_lazy`."""
-        raise NotImplementedError
 
     #: True: the first call that needs the tables makes them, because they take most of the time of loading.
     is_lazy = False
 
     def pieces(self, encoder: Encoder, text: str | bytes) -> list[tuple[int, int]]:
         """Split a text. See `Tokenizer.pieces`."""
-        raise NotImplementedError
 
     def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         """Return a function that finds a safe cut of a long document; None if no cut is known to be safe.
 
         special: special tokens that documents may contain.
         """
-        raise NotImplementedError
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
         """Return the cuts of texts that the vocabulary allows; None if no cuts are known."""
-        raise NotImplementedError
 
     def spelled_out(self) -> dict[int, list[int]]:
         """Map each id that untrusted text must not produce to the ids of smaller pieces that replace it."""
-        raise NotImplementedError
 
     # Decoding
 
     def decoding(self, *, skips: bool) -> Decoding:
         """Return the object that decodes ids. skips: leave special tokens out."""
-        raise NotImplementedError
 
     def stream(self, errors: DecodeErrors, unknown_ids: UnknownIds, *, skips: bool) -> StreamDecoder:
         """Return a stream that decodes ids. See `Tokenizer.decoder`."""
-        raise NotImplementedError
 
     @property
     def surfaces(self) -> Surfaces:
         """Bytes that each id adds to a text."""
-        raise NotImplementedError
 
     def text_within(self, token_id: int) -> str | None:
         """Return the text that an id adds wherever it is not the first.
@@ -134,84 +128,66 @@ class Family:
     @property
     def names(self) -> Decoder:
         """Decoder of single ids to tokens, for `Tokenizer.id_to_token`."""
-        raise NotImplementedError
 
     @property
     def find(self) -> Callable[[bytes | str], int | None]:
         """Function that implements `Tokenizer.token_to_id`."""
-        raise NotImplementedError
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens, including special tokens."""
-        raise NotImplementedError
 
     @property
     def n_ids(self) -> int:
         """Greatest id + 1."""
-        raise NotImplementedError
 
     def vocab(self) -> list[bytes]:
         """List the bytes of every id, b"" for an id without a token."""
-        raise NotImplementedError
 
     def merges(self) -> list[tuple[int, int]]:
         """List the merges as pairs of ids, best first."""
-        raise NotImplementedError
 
     def merged_tokens(self, encoder: Encoder) -> MergedTokens:
         """Return the tokens in the form in which merging makes them."""
-        raise NotImplementedError
 
     def sorted_tokens(self) -> SortedTokens:
         """Sort the ordinary tokens by the bytes that they add to a text."""
-        raise NotImplementedError
 
     def material(self) -> Material:
         """Collect the facts that the functions in `vocabularies` need."""
-        raise NotImplementedError
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
         """Return each id with its kind and token, for maps between vocabularies."""
-        raise NotImplementedError
 
     def speller(self) -> Speller:
         """Return a function from the bytes of tokens to ids."""
-        raise NotImplementedError
 
     # Origin and rules
 
     @property
     def model(self) -> Model | CodePointModel:
         """Model with all that decides ids."""
-        raise NotImplementedError
 
     @property
     def own(self) -> Model | CodePointModel:
         """Model from which the family was made; it may lack its tables."""
-        raise NotImplementedError
 
     @property
     def fingerprint(self) -> str:
         """Hash of all that decides ids. See `Tokenizer.fingerprint`."""
-        raise NotImplementedError
 
     def normalizers(self) -> list[dict[str, Any]]:
         """Describe the normalizers as in a tokenizer.json."""
-        raise NotImplementedError
 
     def pre_tokenizers(self) -> list[dict[str, Any]]:
         """Describe the splitting as in a tokenizer.json, unless `pattern` expresses it."""
-        raise NotImplementedError
 
     def splitting(self) -> str:
         """Describe the splitting for a repr."""
-        raise NotImplementedError
 
     @property
     def templates(self) -> Templates:
         """Ids around one text, and around two."""
-        raise NotImplementedError
 
     @property
     def chat(self) -> Chat | None:
@@ -220,36 +196,29 @@ class Family:
 
     def named_roles(self) -> Mapping[str, str]:
         """Return the token of each role that the file sets."""
-        raise NotImplementedError
 
     # Models of changed tokenizers
 
     def known_tokens(self) -> dict[str, AddedToken]:
         """Return the special and added tokens, by name."""
-        raise NotImplementedError
 
     @property
     def ordinary(self) -> Ordinary:
         """Ordinary tokens, with which added ones may clash."""
-        raise NotImplementedError
 
     def with_added(self, new: Sequence[AddedToken], argument: str) -> Model | CodePointModel:
         """Return a model with more tokens. argument: name of the caller's argument, for errors."""
-        raise NotImplementedError
 
     def with_roles(self, roles: Mapping[str, str]) -> Model | CodePointModel:
         """Return a copy of the model with other tokens for some roles."""
-        raise NotImplementedError
 
     def removal(self, encoder: Encoder) -> Removal[Any]:
         """Return the object that creates models with fewer tokens."""
-        raise NotImplementedError
 
     # Writing
 
     def dump(self, tokenizer: Exportable, format: str) -> Files:
         """Return the contents of the files in a format. Raises FormatError if it cannot store the tokenizer."""
-        raise NotImplementedError
 
     def control_tokens(self) -> dict[str, int]:
         """Return the special tokens that must stay special tokens in every format."""
@@ -257,4 +226,3 @@ class Family:
 
     def state(self) -> bytes:
         """Return the bytes of a native file, without the tables that the reader can build."""
-        raise NotImplementedError
