@@ -16,14 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from fastbpe._utils.choices import OnError
-from fastbpe.cluster.arrow_columns import (
-    Encoding,
-    Special,
-    check_column,
-    check_encoding,
-    check_output,
-    with_ids,
-)
+from fastbpe.cluster.arrow_columns import Encoding, Special, check_column, check_encoding, check_output, with_ids
 from fastbpe.cluster.counting import Counting, check_options, count_part, counts_of_rows, reduce_rows
 from fastbpe.cluster.workers import naming_lack_of_memory, worker_error
 from fastbpe.cluster.writing import Writing, check_shards, removing_leftovers, summary_of_rows, write_part

@@ -63,15 +63,7 @@ class DecodeStream(QuickStream):
     #: Class of the slow stream.
     slow: Any
 
-    __slots__ = (
-        "_has_prefix",
-        "_kept",
-        "_n_prefix",
-        "_skips",
-        "_slow",
-        "_texts",
-        "_tokenizer",
-    )
+    __slots__ = ("_has_prefix", "_kept", "_n_prefix", "_skips", "_slow", "_texts", "_tokenizer")
 
     def __init__(self, ids: Any = None, skip_special_tokens: bool | None = False) -> None:
         self._slow: Any = self.slow(ids, skip_special_tokens)

@@ -121,11 +121,7 @@ def encode_rows(
 
 
 def _encode_words(
-    encode: _Encode,
-    rows: Sequence[Sequence[str]],
-    *,
-    by_place: bool,
-    keep: Callable[[WordIds], object] | None,
+    encode: _Encode, rows: Sequence[Sequence[str]], *, by_place: bool, keep: Callable[[WordIds], object] | None
 ) -> _Lists:
     """Encode rows of words, each word as a text. by_place: as in `Offsets`. keep: as in `encode_rows`."""
     ids, spans = encode([*chain(*rows)])

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from fastbpe.minbpe.tokenizers import (
-    GPT4_SPECIAL_TOKENS,
-    GPT4Tokenizer,
-    Pair,
-    RegexTokenizer,
-)
+from fastbpe.minbpe.tokenizers import GPT4_SPECIAL_TOKENS, GPT4Tokenizer, Pair, RegexTokenizer
 from fastbpe.patterns import GPT4_SPLIT_PATTERN
 
-__all__ = [
-    "GPT4_SPECIAL_TOKENS",
-    "GPT4_SPLIT_PATTERN",
-    "GPT4Tokenizer",
-    "RegexTokenizer",
-    "bpe",
-    "recover_merges",
-]
+__all__ = ["GPT4_SPECIAL_TOKENS", "GPT4_SPLIT_PATTERN", "GPT4Tokenizer", "RegexTokenizer", "bpe", "recover_merges"]
 
 
 def bpe(mergeable_ranks: Mapping[bytes, int], token: bytes, max_rank: int | None = None) -> list[bytes]:

@@ -158,11 +158,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
             rules = sentencepiece_rules.parse_rules(data, where)
         except FormatError as error:
             raise ModelError(f"INTERNAL: {error}") from error
-        return {
-            "name": "user_defined",
-            "precompiled_charsmap": _compiled(rules),
-            "normalization_rule_tsv": where,
-        }
+        return {"name": "user_defined", "precompiled_charsmap": _compiled(rules), "normalization_rule_tsv": where}
     if rule_name:
         if not isinstance(rule_name, (str, bytes)):
             raise ArgumentTypeError(f"rule_name must be a str, not {type(rule_name).__name__}")

@@ -23,12 +23,6 @@ from fastbpe.tiktoken.core import Encoding
 from fastbpe.tiktoken.model import encoding_for_model, encoding_name_for_model
 from fastbpe.tiktoken.registry import get_encoding, list_encoding_names
 
-__all__ = [
-    "Encoding",
-    "encoding_for_model",
-    "encoding_name_for_model",
-    "get_encoding",
-    "list_encoding_names",
-]
+__all__ = ["Encoding", "encoding_for_model", "encoding_name_for_model", "get_encoding", "list_encoding_names"]
 
 __version__ = "0.14.0"  # version of the interface

@@ -10,15 +10,7 @@ from fastbpe.model import PAIR, ROLES, TEXT, Templates
 #: Names that published vocabularies give to these tokens, the likeliest first.
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "bos": ("<s>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<bos>", "<|bos|>", "<|startoftext|>", "[BOS]"),
-    "eos": (
-        "</s>",
-        "<|end_of_text|>",
-        "<｜end▁of▁sentence｜>",
-        "<eos>",
-        "<|eos|>",
-        "<|endoftext|>",
-        "[EOS]",
-    ),
+    "eos": ("</s>", "<|end_of_text|>", "<｜end▁of▁sentence｜>", "<eos>", "<|eos|>", "<|endoftext|>", "[EOS]"),
     "pad": ("<pad>", "<|pad|>", "<｜▁pad▁｜>", "<|finetune_right_pad_id|>", "[PAD]"),
     "unk": ("<unk>", "<|unk|>", "[UNK]"),
     "sep": ("<sep>", "<|sep|>", "[SEP]"),

@@ -11,13 +11,7 @@ from fastbpe.errors import FastbpeError, NoUnknownTokenError
 from fastbpe.huggingface import arguments
 from fastbpe.huggingface.arguments import number_or_none, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding
-from fastbpe.tokenizers import (
-    component_texts,
-    document,
-    encoded_rows,
-    lazy_batch,
-    models,
-)
+from fastbpe.tokenizers import component_texts, document, encoded_rows, lazy_batch, models
 from fastbpe.tokenizers.added_token import checked
 from fastbpe.tokenizers.definition import Definition
 
@@ -129,11 +123,7 @@ class Tokenizer:
     # Encoding
 
     def encode(
-        self,
-        sequence: Any,
-        pair: Any = None,
-        is_pretokenized: bool = False,
-        add_special_tokens: bool = True,
+        self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> Encoding:
         """Encode a text, or two.
 

@@ -16,14 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, ClassVar
 
-__all__ = [
-    "BertProcessing",
-    "ByteLevel",
-    "PostProcessor",
-    "RobertaProcessing",
-    "Sequence",
-    "TemplateProcessing",
-]
+__all__ = ["BertProcessing", "ByteLevel", "PostProcessor", "RobertaProcessing", "Sequence", "TemplateProcessing"]
 
 _SPACE = "\u0120"  # character that represents the byte 0x20 in GPT-2's files
 

@@ -9,14 +9,7 @@ from fastbpe.tokenizers.parity_trainer import ParityBpeTrainer
 from fastbpe.tokenizers.segmenting_trainers import UnigramTrainer, WordLevelTrainer, WordPieceTrainer
 from fastbpe.tokenizers.trainer import Trainer, of_pickled
 
-__all__ = [
-    "BpeTrainer",
-    "ParityBpeTrainer",
-    "Trainer",
-    "UnigramTrainer",
-    "WordLevelTrainer",
-    "WordPieceTrainer",
-]
+__all__ = ["BpeTrainer", "ParityBpeTrainer", "Trainer", "UnigramTrainer", "WordLevelTrainer", "WordPieceTrainer"]
 
 _KINDS = {kind.__name__: kind for kind in (BpeTrainer, UnigramTrainer, WordLevelTrainer, WordPieceTrainer)}
 

@@ -99,12 +99,7 @@ def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: 
     if limit is None:
         return encode(texts)
     return encode_beginnings(
-        encode,
-        lambda made: np.diff(made[2]).tolist(),
-        tokenizer,
-        texts,
-        limit,
-        splits_special=plan.splits_special,
+        encode, lambda made: np.diff(made[2]).tolist(), tokenizer, texts, limit, splits_special=plan.splits_special
     )
 
 

@@ -189,13 +189,7 @@ def _chunks(
 
 
 def _next_chunk(
-    encoder: Encoder,
-    text: str,
-    start: int,
-    end: int,
-    max_tokens: int,
-    overlap: int,
-    found: Sequence[Boundaries],
+    encoder: Encoder, text: str, start: int, end: int, max_tokens: int, overlap: int, found: Sequence[Boundaries]
 ) -> tuple[int, int]:
     """Find the (start, end) of the chunk after text[start:end].
 

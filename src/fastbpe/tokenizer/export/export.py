@@ -20,13 +20,7 @@ from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.tokenizer.export import unigram_sums, verify_export
 from fastbpe.tokenizer.export.exportable import Exportable, Files, model_of
-from fastbpe.tokenizer.export.verify_export import (
-    Difference,
-    Verification,
-    arguments,
-    shown_ids,
-    shown_text,
-)
+from fastbpe.tokenizer.export.verify_export import Difference, Verification, arguments, shown_ids, shown_text
 from fastbpe.tokenizer.families import step_objects
 from fastbpe.tokenizer.families.ranked_merges import made_by, merges_by_rank, unmade
 from fastbpe.vocabularies.material import decoded

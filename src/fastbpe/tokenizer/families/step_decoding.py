@@ -310,12 +310,7 @@ class StepDecoding:
         return made
 
     def _quickly(
-        self,
-        batch: list[Ids],
-        errors: DecodeErrors,
-        num_threads: int | None,
-        unknown_ids: UnknownIds,
-        skip: bool,
+        self, batch: list[Ids], errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds, skip: bool
     ) -> list[str]:
         """Decode sequences of ids with the table.
 

@@ -73,11 +73,7 @@ class Remover(Generic[TokenizerT]):
         return self._without(drop, keep_ids)
 
     def prune(
-        self,
-        keep: int | None,
-        counts: Mapping[int, int] | None,
-        min_count: int | None,
-        keep_ids: bool,
+        self, keep: int | None, counts: Mapping[int, int] | None, min_count: int | None, keep_ids: bool
     ) -> Change[TokenizerT, RemovalReport]:
         """Keep some tokens and their makers. See `Tokenizer.prune`.
 
