@@ -77,8 +77,9 @@ def count_pieces(dataset: Dataset, column: str, *, on_error: OnError = "raise", 
         partial(_count, how), batch_format="pyarrow", batch_size=None, zero_copy_batch=True
     )
     number, add = (_remote(ray, task) for task in (_number, _add_up))
-    with _trying_again(counted):
-        waiting = [number.remote(at, block) for at, block in enumerate(_blocks(counted))]
+    with _trying_again(counted), _in_order(counted):
+        tables = list(counted.to_arrow_refs())  # in the order of the rows
+    waiting = [number.remote(at, table) for at, table in enumerate(tables)]
     while len(waiting) > 1:
         waiting = [add.remote(*waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
     rows: _Rows = _result(ray, waiting[0], "count_pieces: the sum of the counts") if waiting else []
@@ -328,12 +329,6 @@ def _check_text_column(dataset: Any, column: str) -> list[str]:
     if hasattr(kind, "id"):  # an Arrow type; for pandas blocks, the tasks check the rows
         check_is_text(kind, column)
     return names
-
-
-def _blocks(dataset: Any) -> list[Any]:
-    """Execute a dataset and return references to its Arrow tables, in the order of its rows."""
-    with _in_order(dataset):
-        return list(dataset.to_arrow_refs())
 
 
 def _in_order(dataset: Any) -> contextlib.AbstractContextManager[None]:

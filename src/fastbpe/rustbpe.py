@@ -203,7 +203,6 @@ class _Learned:
 
     @cached_property
     def tokens(self) -> list[bytes]:
-        """Return the bytes of each id."""
         tokens = [bytes([byte]) for byte in range(N_BYTES)]
         for left, right in self.merges:
             tokens.append(tokens[left] + tokens[right])
@@ -221,15 +220,12 @@ class _Learned:
 
     @cached_property
     def decoder(self) -> Decoder:
-        """Return the decoder."""
         return Decoder(self._vocabulary, [], takes_bools=True)
 
     def encode(self, text: str | bytes) -> list[int]:
-        """Encode a text."""
         return self._encoder.encode_ordinary(text) if self.pattern else []
 
     def encode_batch(self, texts: list[str | bytes]) -> list[list[int]]:
-        """Encode texts in threads."""
         return self._encoder.encode_ordinary_batch(texts) if self.pattern else [[] for _ in texts]
 
 

@@ -478,7 +478,7 @@ def published_pair(name: str) -> Pair:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with the shared data under tiktoken's file names, and no network."""
-    site = fastbpe.tiktoken.published._SITE
+    site = fastbpe.known_vocabularies.OPENAI_SITE
     urls = {f"{site}/encodings/{name}.tiktoken": f"{name}.tiktoken" for name in OPENAI}
     urls |= {f"{site}/gpt-2/encodings/main/{n}": f"gpt2_{n}" for n in ("vocab.bpe", "encoder.json")}
     import hashlib

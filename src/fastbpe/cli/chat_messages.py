@@ -9,11 +9,12 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.utf8_errors import not_utf8
+from fastbpe.chats.message_counts import count_chats
 from fastbpe.chats.worker import RenderingError
 from fastbpe.cli import streams
 from fastbpe.cli.shared_flags import Named
 from fastbpe.errors import ChatError, FormatError
-from fastbpe.tokenizer.chat_counts import count_in_worker
+from fastbpe.tokenizer.internals import family_of
 
 
 class Request(NamedTuple):
@@ -51,7 +52,7 @@ def count(
     """
     chats = [(request.messages, request.tools) for request in requests]
     try:
-        return count_in_worker(model.tokenizer, chats, template)
+        return count_chats(model.tokenizer, family_of(model.tokenizer).chat, chats, template)
     except RenderingError as error:
         where = name if name is not None and name.endswith(".jinja") else model.name
         raise ChatError(f"{where}: {error}; choose another template with --template") from None

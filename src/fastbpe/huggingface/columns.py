@@ -108,7 +108,6 @@ class Layout(NamedTuple):
         return self._place(i, texts, lambda item: [(0, 0)] * len(item.ids), (0, 0))
 
     def tokens(self, i: int, texts: Sequence[list[str]]) -> list[str]:
-        """Return a token for each id of row i."""
         return self._place(i, texts, lambda item: item.tokens, self.padding["pad_token"] if self.padding else "")
 
     def words(self, i: int, texts: Sequence[list[int]]) -> list[int | None]:
@@ -131,7 +130,6 @@ class Layout(NamedTuple):
         return found
 
     def type_ids(self, i: int) -> list[int]:
-        """Return the type ids of row i."""
         return self._spread(i, lambda item: item.type_id, self.padding["pad_type_id"] if self.padding else 0)
 
     def attention_mask(self, i: int) -> list[int]:

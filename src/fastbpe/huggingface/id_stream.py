@@ -113,13 +113,11 @@ class DecodeStream(QuickStream):
         raise NotImplementedError
 
     def _attach(self, tokenizer: Any) -> None:
-        """Find the texts of a tokenizer."""
         self._tokenizer, self._texts = tokenizer, self.texts_of(tokenizer, skips=bool(self._skips))
         if self._texts is not None:
             self._counter, self._seen, self._known, _ = self._texts
 
     def _look_up(self, id: int) -> str | None:
-        """Find the text that an id adds after others; None if it depends on them."""
         assert self._texts is not None
         text = self._known[id] = self._texts.find(id)
         return text

@@ -158,7 +158,6 @@ class Tokenizer(Methods):
     def _make(
         self,
     ) -> tuple[Vocabulary, Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
-        """Make the objects that encode and decode, as `Methods` describes them."""
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the lowest id merges first; the order of the dict does not matter
         tables = build_tables(self._tokens(), triples)

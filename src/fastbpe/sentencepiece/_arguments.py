@@ -85,7 +85,6 @@ def _listed(ids: Any) -> list[Any]:
 
 
 def not_integers() -> TypeError:
-    """Return the error for ids that are not integers."""
     return ArgumentTypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
 
 

@@ -43,7 +43,6 @@ class Encodes(Base):
         out_type: Any,
         return_bytes: bool | None,
     ) -> Any:
-        """Encode any arguments that `encode` accepts."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")

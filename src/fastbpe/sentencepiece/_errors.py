@@ -32,10 +32,8 @@ class TrainerError(FastbpeError, RuntimeError):
 
 
 def not_loaded() -> ModelError:
-    """Return the error of a processor without a model."""
     return ModelError("INTERNAL: Model is not initialized.")
 
 
 def out_of_range() -> PieceIdError:
-    """Return the error for an id beyond the vocabulary."""
     return PieceIdError("OUT_OF_RANGE: piece id is out of range.")

@@ -139,7 +139,6 @@ class LoadedModel(Facts):
         }
 
     def serialized(self, text: Text, tokens: Tokens) -> bytes:
-        """Return a serialized SentencePieceText."""
         data = to_bytes(text)
         pieces = tokens.byte_pieces(self.model.pieces)
         offsets = tokens.offsets(in_characters=False)
@@ -212,7 +211,6 @@ class LoadedModel(Facts):
 
     @cached_property
     def names(self) -> list[str]:
-        """Return the piece of each id, as text."""
         return [piece.decode() for piece in self.model.pieces]
 
     @property

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     _Batch = Sequence[Any]
-    from typing import Any
 
 SETTINGS = (
     "_return_type",

@@ -22,7 +22,7 @@ from fastbpe.tokenizer.special_token_rules import SpecialTokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
     from typing import Any, ClassVar, Literal, NoReturn
 
     Allowed = Literal["all"] | Set[str]
@@ -248,8 +248,15 @@ class Encoding(Methods):
 
     def _n_unstable(self, ids: Sequence[int], last: bytes) -> int:
         """Count the last ids of a text that may change when text is added to it. last: bytes of its last piece."""
-        token = partial(self._own.decode_single_token_bytes, self)
-        return _n_unstable(ids, last, token, self._special_token_values)
+        token, apart = partial(self._own.decode_single_token_bytes, self), self._special_token_values
+        n = n_bytes = 0
+        while n_bytes < len(last):
+            n += 1
+            n_bytes += len(token(ids[-n]))
+        if n and not token(ids[-n]).strip(_BLANKS):
+            while n < len(ids) and ids[-n - 1] not in apart and not token(ids[-n - 1]).strip(_BLANKS):
+                n += 1
+        return n
 
     @cached_property
     def _core_bpe(self) -> CoreBPE:
@@ -460,22 +467,3 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
 def raise_disallowed_special_token(token: str) -> NoReturn:
     """Raise the ValueError for a text that contains a disallowed special token."""
     raise SpecialTokenError.disallowed(token, _EVERY)
-
-
-def _n_unstable(ids: Sequence[int], last: bytes, token: Callable[[int], bytes], apart: Collection[int]) -> int:
-    """Count the last ids of a text that may change when text is added to it.
-
-    Args:
-        ids: ids of the text.
-        last: bytes of the text's last piece; b"" without one.
-        token: function that returns the bytes of an id.
-        apart: ids that following text cannot change, such as special tokens.
-    """
-    n = n_bytes = 0
-    while n_bytes < len(last):
-        n += 1
-        n_bytes += len(token(ids[-n]))
-    if n and not token(ids[-n]).strip(_BLANKS):
-        while n < len(ids) and ids[-n - 1] not in apart and not token(ids[-n - 1]).strip(_BLANKS):
-            n += 1
-    return n

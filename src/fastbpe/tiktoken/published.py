@@ -7,12 +7,11 @@ from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats import tiktoken
-from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
+from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS
 from fastbpe.tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe, read_file_cached
 
-_SITE = OPENAI_SITE
 _GPT2_MERGES, _GPT2_IDS = str(GPT2_MERGES.url), str(GPT2_IDS.url)
 
 

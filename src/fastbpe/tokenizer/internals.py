@@ -42,7 +42,6 @@ def model_of(tokenizer: Tokenizer) -> Model:
 
 
 def code_point_model_of(tokenizer: Tokenizer) -> CodePointModel:
-    """Return the model from which a code-point tokenizer was made."""
     model = tokenizer._family.own
     assert isinstance(model, CodePointModel)
     return model
@@ -67,17 +66,14 @@ def vocabulary_of_sequences(tokenizer: SequenceTokenizer) -> SequenceVocabulary:
 
 
 def surfaces_of(tokenizer: Tokenizer) -> Surfaces:
-    """Return the bytes that each id adds to a text."""
     return tokenizer._family.surfaces
 
 
 def special_of(tokenizer: Tokenizer) -> SpecialTokens:
-    """Return the special and added tokens of a tokenizer."""
     return tokenizer._special
 
 
 def splitter_of(tokenizer: Tokenizer) -> Splitter:
-    """Return the object that cuts text into pieces."""
     return tokenizer._pipeline.splitter
 
 
@@ -116,7 +112,6 @@ def remade(tokenizer: Tokenizer, model: Model | CodePointModel) -> Tokenizer:
 
 
 def with_roles(tokenizer: Tokenizer, roles: Mapping[str, str]) -> Tokenizer:
-    """Return a tokenizer with other tokens for some roles."""
     return tokenizer._with_roles(roles)
 
 

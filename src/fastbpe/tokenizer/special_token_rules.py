@@ -99,7 +99,6 @@ class SpecialTokens:
 
     @cached_property
     def set(self) -> frozenset[str]:
-        """Set of the names."""
         return frozenset(self._tokens)
 
     @cached_property

@@ -172,17 +172,14 @@ class TokenizerBase(Encoder):
         return adding.new_tokens(tokens, argument, known, family.ordinary, family.n_ids, special=special)
 
     def _remover(self) -> Remover[Self]:
-        """Object that creates tokenizers with fewer tokens."""
         from fastbpe.tokenizer.surgery.removing import Remover  # here: few programs need it
 
         return Remover(self._family.removal(self), self._of)
 
     def _of(self, model: Model | CodePointModel) -> Self:
-        """Create a tokenizer from another model."""
         return type(self)(model, cache_bytes=self._cache_bytes)
 
     def _with_roles(self, roles: Mapping[str, str]) -> Self:
-        """Create a tokenizer with other tokens for some roles."""
         return self._of(self._family.with_roles(roles))
 
     def _remake(self, model: Model | CodePointModel | None = None) -> Self:

@@ -88,7 +88,6 @@ class AddedTokens:
         return made
 
     def copied(self) -> AddedTokens:
-        """Return a copy, independent of later changes."""
         made = AddedTokens()
         made.tokens, made.ids, made._greatest = {**self.tokens}, {**self.ids}, self._greatest
         made.special, made.old_forms = {*self.special}, {**self.old_forms}

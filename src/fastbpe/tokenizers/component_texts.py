@@ -20,7 +20,6 @@ _STRING_OR_NUMBER = r'"(?:[^"\\]|\\.)*"|-?\d[\d.]*e-0\d|NaN|-?Infinity'
 
 
 def compact(value: Any) -> bytes:
-    """Return JSON without spaces."""
     return json_text(value).encode()
 
 

@@ -138,7 +138,6 @@ def _check_regex(text: str, kind: str) -> None:
 
 
 def restore(cls: type[Component], state: bytes) -> Component:
-    """Restore a component of a class from its pickled state."""
     return cls.from_state(json.loads(state))
 
 
@@ -184,7 +183,6 @@ class Steps:
         self._take([one for step in self._steps for one in (step._steps if isinstance(step, Steps) else [step])])
 
     def state(self) -> dict[str, Any]:
-        """Return the JSON of the components."""
         return {"type": "Sequence", self.key: [step.state() for step in self._steps]}
 
     def described(self) -> dict[str, Any]:

@@ -199,7 +199,6 @@ class Definition:
         return native if self._built.decodes and isinstance(native, Native) else None
 
     def _is_decoder_written(self) -> bool:
-        """Return True if the decoder is written in Python."""
         decoder = self.components["decoder"]
         return decoder is not None and decoder.written is not None
 

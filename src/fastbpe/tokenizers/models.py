@@ -224,7 +224,6 @@ class BPE(CachingModel):
         return merge(tokens, self._ranked(), self.names, dropout)
 
     def _ranked(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return rank and result of each merge."""
         if self._ranks is None or self._ranks[0] is not self.merges:
             vocab, joined = self.vocab, self.joined
             found = {
@@ -313,7 +312,6 @@ def _given(value: Any, default: Any) -> Any:
 
 
 def _option(name: str) -> Any:
-    """Return a property for an option."""
     plain = field(name, "")
     get = plain.fget
 

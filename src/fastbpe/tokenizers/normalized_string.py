@@ -81,7 +81,6 @@ class NormalizedString:
                 self._run(step)
 
     def _apply(self, steps: Iterable[Any]) -> None:
-        """Change the text by normalizers."""
         for step in steps:
             text, spans = self._piece
             changed = step(text)

@@ -57,7 +57,7 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
     inside = np.zeros((len(texts), length), dtype=np.int64)
     fill_mask(totals, firsts, inside)
     if frame.n_added:
-        _put_frame(out, frame, firsts, counts)
+        _put(out, frame, [item.ids for item in frame.items], firsts, counts)
     if wanted.type_ids:
         columns["token_type_ids"] = _spread(
             frame,
@@ -103,12 +103,12 @@ def _encode(tokenizer: Tokenizer, plan: Plan, texts: Sequence[str], *, offsets: 
     )
 
 
-def _put_frame(out: Any, frame: Frame, firsts: Any, counts: Any) -> None:
-    """Write the ids of the frame into each row."""
+def _put(out: Any, frame: Frame, values: Sequence[Sequence[int]], firsts: Any, counts: Any) -> None:
+    """Write a value at each id of the frame into each row. values: of the ids of each item."""
     rows, at = np.arange(len(out)), firsts
-    for item in frame.items:
-        for token_id in item.ids:
-            out[rows, at] = token_id
+    for item, its in zip(frame.items, values, strict=True):
+        for value in its:
+            out[rows, at] = value
             at = at + 1
         if item.sequence is not None:
             at = at + counts
@@ -118,11 +118,6 @@ def _spread(frame: Frame, values: list[int], firsts: Any, counts: Any, inside: A
     """Return an array with an item's value at each of its ids, and pad elsewhere."""
     text = next(value for item, value in zip(frame.items, values, strict=True) if item.sequence is not None)
     out = np.where(inside, np.int64(text), np.int64(pad))
-    rows, at = np.arange(len(out)), firsts
-    for item, value in zip(frame.items, values, strict=True):
-        for _ in item.ids:
-            out[rows, at] = value
-            at = at + 1
-        if item.sequence is not None:
-            at = at + counts
+    of_ids = [[value] * len(item.ids) for item, value in zip(frame.items, values, strict=True)]
+    _put(out, frame, of_ids, firsts, counts)
     return out

@@ -45,7 +45,6 @@ def give_class(hf: Any, *, waits: bool = False) -> None:
 
 
 def is_accelerated(hf: Any) -> bool:
-    """Tell whether an object's class comes from `accelerated_class`."""
     return hasattr(type(hf), "_fastbpe_base")
 
 
@@ -80,9 +79,9 @@ def _make(base: Any) -> type:
         if is_stock("__call__", *_BEFORE_ENCODE) and not hasattr(base, "_switch_to_input_mode"):
             body["__call__"] = _call(base, own)
         if is_stock("encode", *_BEFORE_ENCODE):
-            body["encode"] = _encode(base, own)
+            body["encode"] = _of_one_text(base, own, "encode", encode_text, True)
         if is_stock("tokenize", *_BEFORE_ENCODE):
-            body["tokenize"] = _tokenize(base, own)
+            body["tokenize"] = _of_one_text(base, own, "tokenize", tokens_of, False)
     elif is_stock(*_BESIDE_ENCODE):
         body["_encode_plus"] = _own_method(base, "_encode_plus", "encode")
         behind["_encode_plus"] = _reaching(_encode_plus(TokenizersBackend, own))
@@ -173,24 +172,16 @@ def _call(base: Any, own: list[type]) -> Callable[..., Any]:
     return _like(__call__, base.__call__)
 
 
-def _encode(base: Any, own: list[type]) -> Callable[..., Any]:
-    def encode(self: Any, text: Any, *args: Any, **options: Any) -> Any:
-        adds_special = options.get("add_special_tokens", True)
+def _of_one_text(base: Any, own: list[type], name: str, quick: Callable[..., Any], adds: bool) -> Any:
+    """Return a method that asks a function of `_quick` first. adds: default of add_special_tokens."""
+
+    def method(self: Any, text: Any, *args: Any, **options: Any) -> Any:
+        adds_special = options.get("add_special_tokens", adds)
         is_plain = not args and type(text) is str and len(options) == ("add_special_tokens" in options)
-        ids = encode_text(self, own[0], text, adds_special) if is_plain and type(adds_special) is bool else None
-        return base.encode(self, text, *args, **options) if ids is None else ids
+        made = quick(self, own[0], text, adds_special) if is_plain and type(adds_special) is bool else None
+        return getattr(base, name)(self, text, *args, **options) if made is None else made
 
-    return _like(encode, base.encode)
-
-
-def _tokenize(base: Any, own: list[type]) -> Callable[..., Any]:
-    def tokenize(self: Any, text: Any, *args: Any, **options: Any) -> Any:
-        adds_special = options.get("add_special_tokens", False)
-        is_plain = not args and type(text) is str and len(options) == ("add_special_tokens" in options)
-        tokens = tokens_of(self, own[0], text, adds_special) if is_plain and type(adds_special) is bool else None
-        return base.tokenize(self, text, *args, **options) if tokens is None else tokens
-
-    return _like(tokenize, base.tokenize)
+    return _like(method, getattr(base, name))
 
 
 def _decode(base: Any) -> Callable[..., Any]:

@@ -32,7 +32,10 @@ def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> 
 
 def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, Any]) -> list[str]:
     """Handle a call with a batch of lists of ids; arguments and errors are otherwise as in `decode`."""
-    texts = decode_lists(engine, batch, skips=skips_of(options))
+    skips = options.get("skip_special_tokens", False)
+    if type(skips) is not bool:  # tokenizers refuses it
+        raise HandOver("an argument of the wrong type")
+    texts = _texts(engine, batch, skips)
     asked = options.get("clean_up_tokenization_spaces")
     if asked is None:
         asked = hf.clean_up_tokenization_spaces
@@ -45,11 +48,8 @@ def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, A
     return [hf.clean_up_tokenization(text) for text in texts]
 
 
-def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
-    """Decode lists of ids. skips: leave out special tokens.
-
-    Raises HandOver if the original must handle the call, or raise an error.
-    """
+def _texts(engine: Engine, batch: list[Any], skips: bool) -> list[str]:
+    """Decode lists of ids. skips: leave out special tokens."""
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
         raise HandOver(
@@ -61,17 +61,6 @@ def decode_lists(engine: Engine, batch: list[Any], *, skips: bool) -> list[str]:
         return tokenizer.decode_batch(batch, skip_special_tokens=skips)
     except _NOT_TEXT:
         raise HandOver("ids without a token, or items that are not ids") from None
-
-
-def skips_of(options: dict[str, Any]) -> bool:
-    """Tell whether to leave out special tokens.
-
-    Raises HandOver if the option is not a bool: tokenizers refuses it.
-    """
-    skips = options.get("skip_special_tokens", False)
-    if type(skips) is not bool:
-        raise HandOver("an argument of the wrong type")
-    return skips
 
 
 def _warn_of_clean_up(hf: Any) -> None:

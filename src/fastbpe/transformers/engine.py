@@ -331,7 +331,6 @@ def engine_for(original: Any) -> Engine | None:
 
 
 def has_engine(original: Any) -> bool:
-    """Tell whether a `tokenizers.Tokenizer` has an engine."""
     return any(engine.original is original for engine in list(_live))
 
 

@@ -9,7 +9,7 @@ tokens and some pairs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
@@ -339,12 +339,7 @@ def probe(tokenizer: Exportable) -> Iterator[str]:
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
     left = _MAX_PROBE_CHARACTERS
-    for text in texts:
-        left -= len(text)
-        if left < 0:
-            return
-        yield text
-    for text in _pairs(_joining(texts)):
+    for text in chain(texts, _pairs(_joining(texts))):
         left -= len(text)
         if left < 0:
             return

@@ -96,7 +96,6 @@ class CodePointFamily(Family):
 
     @property
     def parts(self) -> Parts:
-        """Tables of the model."""
         if self._built is None:
             with self._lock:
                 if self._built is None:
@@ -135,7 +134,6 @@ class CodePointFamily(Family):
 
     @cached_property
     def normalizer(self) -> Normalizer:
-        """Normalizer that changes texts before merging."""
         # Models of a tokenizer.json always keep U+2581: no need to build parts to know it.
         marks_spaces = self._model.conventions is not None or self.parts.marks_spaces
         return make_normalizer(self._model, marks_to_spaces=marks_spaces)

@@ -55,7 +55,6 @@ def text_rules(model: CodePointModel) -> TextRules | None:
 
 
 def fingerprint_of(model: CodePointModel) -> str:
-    """Return a hash of all that decides ids."""
     import hashlib  # here: encoding does not need it
 
     options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]

@@ -401,7 +401,6 @@ class _Expansions:
         self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
 
     def of(self, symbols: list[int]) -> list[list[int]]:
-        """List the ids for each symbol."""
         tokens = self._vocabulary.tokens()
         return [self._ids_of(tokens[symbol]) for symbol in symbols]
 

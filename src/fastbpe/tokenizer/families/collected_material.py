@@ -36,7 +36,6 @@ def byte_material(
     model: Model,
     vocabulary: Vocabulary,
 ) -> Material:
-    """Collect the facts about a byte-level tokenizer."""
     names = {token.id: token.content for token in added}
     names |= {i: name for name, i in special_tokens.items()}
     return Material(
@@ -88,7 +87,6 @@ def spelled_material(
     model: Model,
     vocabulary: Vocabulary,
 ) -> Material:
-    """Collect the facts about a character-level tokenizer."""
     assert model.spelling is not None
     spelling = model.spelling
     names = {token.id: token.content for token in added}
@@ -113,7 +111,6 @@ def spelled_material(
 
 
 def codepoint_material(special_tokens: Mapping[str, int], model: CodePointModel, parts: Parts) -> Material:
-    """Collect the facts about a code-point tokenizer."""
     kinds = [_KINDS[piece_type] for piece_type in model.types]
     names = {i: as_found(model, token) for token in model.added_tokens for i in (token.id,)}
     names |= {i: name for name, i in special_tokens.items()}

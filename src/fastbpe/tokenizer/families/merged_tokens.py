@@ -46,7 +46,6 @@ class MergedTokens(NamedTuple):
         return [c.encode() for c in data.decode()] if self.in_characters else [bytes([byte]) for byte in data]
 
     def text_of(self, tokens: Sequence[bytes]) -> bytes:
-        """Return the text of the tokens of a piece."""
         if self.spelling is None:
             return b"".join(tokens)
         prefix, suffix = self.spelling.prefix.encode(), self.spelling.suffix.encode()

@@ -203,7 +203,6 @@ class StepDecoding:
         return StreamDecoder(reader, errors, unknown_ids, steps=IdStream(self._steps, spelling, errors))
 
     def skipping(self) -> SkippingDecoding:
-        """Return the variant that leaves special tokens out."""
         return SkippingDecoding(self)
 
     # By the table
@@ -243,7 +242,6 @@ class StepDecoding:
 
     @cached_property
     def _skipping(self) -> Decoder:
-        """Decoder that leaves special tokens out."""
         return self._made(self._inner, self._special, joins=True) if self._special else self._decoder
 
     @cached_property
@@ -426,7 +424,6 @@ class StepDecoding:
     # By the steps
 
     def _slowly(self, ids: Ids, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> str:
-        """Decode ids by all steps."""
         return apply(self._steps, self._spelling(ids, unknown_ids, skip), errors)
 
     def _spelling(self, ids: Ids, unknown_ids: UnknownIds, skip: bool) -> list[str]:

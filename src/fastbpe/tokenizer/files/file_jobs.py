@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from fastbpe._utils.choices import DocumentFormat, IdType, OnError, ReadErrors
 from fastbpe.corpus.document_formats import check_format, check_text_field
@@ -12,9 +11,6 @@ from fastbpe.corpus.sinks import choose_dtype
 from fastbpe.corpus.skipping import check_choices
 from fastbpe.corpus.sources import check_separator
 from fastbpe.tokenizer.special_token_rules import id_of_marker
-
-if TYPE_CHECKING:
-    pass
 
 
 def job_of(

@@ -53,7 +53,6 @@ def dimensions(source: object) -> int | None:
 
 
 def merge_one(vocabulary: SequenceVocabulary, sequence: Any, num_threads: int | None) -> Merged:
-    """Encode one sequence."""
     sequences = Sequences(vocabulary.base_size, is_one=True)
     sequences.add(sequence)
     merged = Merged(vocabulary)

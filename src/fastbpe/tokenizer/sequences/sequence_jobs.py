@@ -32,27 +32,16 @@ class Described(Protocol):
     """Part of a `SequenceTokenizer` that its files need."""
 
     @property
-    def fingerprint(self) -> str:
-        """Return a hash of everything that decides ids."""
-
+    def fingerprint(self) -> str: ...
     @property
-    def base_size(self) -> int:
-        """Number of symbols."""
-
+    def base_size(self) -> int: ...
     @property
-    def n_vocab(self) -> int:
-        """Greatest id + 1."""
-
+    def n_vocab(self) -> int: ...
     @property
-    def merges(self) -> list[tuple[int, int]]:
-        """Pairs of ids, in the order of merging."""
-
+    def merges(self) -> list[tuple[int, int]]: ...
     @property
-    def special_tokens(self) -> dict[str, int]:
-        """Name to id."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the native file."""
+    def special_tokens(self) -> dict[str, int]: ...
+    def save(self, path: str | os.PathLike[str]) -> None: ...
 
 
 def encode_files(

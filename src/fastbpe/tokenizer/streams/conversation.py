@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import NoReturn
 
-from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
-from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import has_surrogates, to_utf8
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.choices import Side
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe._utils.suggestions import choose_one_of
-from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.cutting.boundaries import SIDES
-from fastbpe.tokenizer.streams.stream_cuts import PairCuts, near_of
+from fastbpe.tokenizer.streams.stream_cuts import BEFORE, GrowingText
 
 _N_SHOWN = 40  # characters that a repr shows
 _SEGMENT_CHARACTERS = 256  # a longer segment ends at its first cut
-_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
-_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _NOWHERE = sys.maxsize  # after every text
 
@@ -49,7 +44,7 @@ class _Place(NamedTuple):
     n_ids: int
 
 
-class Conversation:
+class Conversation(GrowingText):
     """Text that grows and can be edited, with its current ids. `Tokenizer.conversation` creates it.
 
     The ids always equal `encode`'s for the whole text. Only one thread may use a conversation at a time. An error
@@ -63,19 +58,7 @@ class Conversation:
     ('ab abc', [256, 32, 257])
     """
 
-    def __init__(
-        self,
-        tokenizer: Encoder,
-        pairs: Callable[[], PairCuts | None],
-        allowed: SpecialMatcher | None,
-        disallowed: SpecialMatcher | None,
-    ) -> None:
-        self._pipeline = tokenizer._pipeline
-        self._allowed, self._disallowed = allowed, disallowed
-        # Disallowed tokens are looked for in new text and at its ends only: cuts may lie inside them.
-        self._near = near_of(self._pipeline, pairs, allowed)
-        tokens = [] if disallowed is None else disallowed.tokens
-        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
+    def _reset(self) -> None:
         self._segments: list[_Segment] = []
         self._n_characters = self._n_ids = 0
 
@@ -89,9 +72,6 @@ class Conversation:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__, _segments=[*self._segments])
         return made
-
-    def __deepcopy__(self, memo: object) -> Conversation:
-        return self.__copy__()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -228,7 +208,7 @@ class Conversation:
 
     def _encoded(self, index: int, text: str, after: int, state: bool) -> list[_Segment]:
         """Return the segments of a text that is to replace the segments from `index` up to `after`."""
-        before = _BEFORE if index else ""
+        before = BEFORE if index else ""
         behind = self._segments[after].text[0] if after < len(self._segments) else ""
         at, end = len(before), len(before) + len(text)
         whole = before + text + behind
@@ -254,10 +234,7 @@ class Conversation:
         while len(tail) < n and index < len(self._segments):
             tail += self._segments[index].text
             index += 1
-        text = head[-n:] + new + tail[:n]
-        found = self._disallowed.search(text)
-        if found is not None:
-            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
+        self._refuse(head[-n:] + new + tail[:n])
 
     # Truncating
 
@@ -272,7 +249,7 @@ class Conversation:
             index -= 1
             n_ids -= len(segments[index].ids)
             n_characters -= len(segments[index].text)
-        text, before = segments[index].text, _BEFORE if index else ""
+        text, before = segments[index].text, BEFORE if index else ""
         state = index > 0 and segments[index - 1].after_fused
         places = self._places(text)
         low, high = 0, len(places) - 1
@@ -331,7 +308,7 @@ class Conversation:
             n_ids += len(ids)
             if index + 1 == len(segments) or state == segments[index].after_fused:
                 return n_ids + n_after
-            index, start, before = index + 1, 0, _BEFORE
+            index, start, before = index + 1, 0, BEFORE
             n_after -= len(segments[index].ids)
 
     def _places(self, text: str) -> Sequence[int]:

@@ -14,10 +14,9 @@ from typing import Any
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part, may_cut
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.tokenizer.streams.stream_cuts import NEARBY_CHARACTERS, Near, PairCuts, near_of
+from fastbpe.tokenizer.streams.stream_cuts import BEFORE, NEARBY_CHARACTERS, Near, PairCuts, near_of
 
 _STEP = 256  # approximate number of characters between two cuts that are kept
-_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
 
 
 class IntervalCounter:
@@ -84,7 +83,7 @@ class IntervalCounter:
             cut = self._cuts[first]
             ids, state = encode_part(pipeline, text[start : cut + 1], 0, cut - start, None, False)
             if state == self._states[first]:
-                rest = _BEFORE + text[self._cuts[last] : end]
+                rest = BEFORE + text[self._cuts[last] : end]
                 ids_of_rest, _ = encode_part(pipeline, rest, 1, len(rest), None, self._states[last])
                 return len(ids) + self._sums[last] - self._sums[first] + len(ids_of_rest)
             first += 1

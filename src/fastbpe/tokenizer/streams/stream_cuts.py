@@ -32,16 +32,23 @@ from fastbpe._core.encode.text_cuts import cut_near, may_cut
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import byte_neighbours
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.families.codepoint_tables import METASPACE_UTF8
 from fastbpe.tokenizer.families.ranked_merges import made_by, unmade
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from fastbpe._core.encode.encoder import Encoder
     from fastbpe._core.encode.pipeline import Pipeline
     from fastbpe.model import CodePointModel, Model
 
 #: Limit of the search forward; callers limit the search backward. If cuts are rarer, looking for them would take
 #: longer than encoding the text.
 NEARBY_CHARACTERS = 1 << 12
+BEFORE = "a"  # placeholder for the text before a cut, which no step reads
+_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
 Near = Callable[[str, int, int], int]  # (text, start, near): see PairCuts.near
 
 
@@ -143,3 +150,44 @@ def near_of(
     if finder.then is not None or pipeline.normalizing is not None:
         return None
     return found.without(finder.tokens).near
+
+
+class GrowingText:
+    """Base of a text that grows: its pipeline and cuts, and the special tokens to find and to refuse.
+
+    Args:
+        tokenizer: the encoder.
+        pairs: as in `near_of`.
+        allowed, disallowed: matchers of the tokens to find and to refuse.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Encoder,
+        pairs: Callable[[], PairCuts | None],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+    ) -> None:
+        self._pipeline = tokenizer._pipeline
+        self._allowed, self._disallowed = allowed, disallowed
+        # Disallowed tokens are looked for in new text and at its ends only: cuts may lie inside them.
+        self._near = near_of(self._pipeline, pairs, allowed)
+        tokens = [] if disallowed is None else disallowed.tokens
+        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
+        self._reset()
+
+    def _reset(self) -> None:
+        """Begin with an empty text."""
+        raise NotImplementedError
+
+    def __copy__(self) -> Self:
+        raise NotImplementedError
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.__copy__()
+
+    def _refuse(self, text: str) -> None:
+        """Raise SpecialTokenError if a text contains a disallowed special token."""
+        found = None if self._disallowed is None else self._disallowed.search(text)
+        if self._disallowed is not None and found is not None:
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)

@@ -6,50 +6,24 @@ why). The two characters next to a position decide whether it is a cut, so each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NoReturn
 
-from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import encode_part
-from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.short_reprs import short_repr
-from fastbpe.errors import SpecialTokenError
-from fastbpe.tokenizer.streams.stream_cuts import PairCuts, near_of
-
-_BEFORE = "a"  # placeholder for the text before a cut, which no step reads
-_UNITS_OF_CHARACTER = 2  # a str may contain a character as two surrogates
+from fastbpe.tokenizer.streams.stream_cuts import BEFORE, GrowingText
 
 
-class StreamEncoder:
+class StreamEncoder(GrowingText):
     """Stream that turns text into ids as it arrives. `Tokenizer.encoder` creates it.
 
     Only one thread may use a stream at a time. `copy.copy` returns an independent stream that continues the same
     text. A stream cannot be pickled.
     """
 
-    def __init__(
-        self,
-        tokenizer: Encoder,
-        pairs: Callable[[], PairCuts | None],
-        allowed: SpecialMatcher | None,
-        disallowed: SpecialMatcher | None,
-    ) -> None:
-        self._pipeline = tokenizer._pipeline
-        self._allowed, self._disallowed = allowed, disallowed
-        # Disallowed tokens are looked for in each push: cuts may lie inside them.
-        self._near = near_of(self._pipeline, pairs, self._allowed)
-        tokens = [] if self._disallowed is None else self._disallowed.tokens
-        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
-        self._reset()
-
     def __copy__(self) -> StreamEncoder:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__, _held=[*self._held])
         return made
-
-    def __deepcopy__(self, memo: object) -> StreamEncoder:
-        return self.__copy__()
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -83,13 +57,14 @@ class StreamEncoder:
             An error leaves the stream unchanged.
         """
         new, partial = self._decoded(text)
-        self._check(new)
+        if self._disallowed is not None:
+            self._refuse(self._end + new)
         cut = self._cut(new)
         ids: list[int] = []
         if cut is None:
             self._held.append(new)
         else:
-            before = "" if self._is_first else _BEFORE
+            before = "" if self._is_first else BEFORE
             held = "".join([before, *self._held])
             whole = held + new
             cut += len(held)
@@ -112,7 +87,7 @@ class StreamEncoder:
                 f"the text ends within a character: {self._partial!r}; first push the other bytes of this "
                 "character"
             )
-        before = "" if self._is_first else _BEFORE
+        before = "" if self._is_first else BEFORE
         whole = "".join([before, *self._held])
         ids, _ = encode_part(self._pipeline, whole, len(before), len(whole), self._allowed, self._after_fused)
         self._reset()
@@ -136,15 +111,6 @@ class StreamEncoder:
             if error.reason != "unexpected end of data":
                 raise
             return data[: error.start].decode(), data[error.start :]
-
-    def _check(self, new: str) -> None:
-        """Raise SpecialTokenError if a disallowed special token ends in the new text."""
-        if self._disallowed is None:
-            return
-        text = self._end + new
-        found = self._disallowed.search(text)
-        if found is not None:
-            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode(), self._disallowed.every)
 
     def _cut(self, new: str) -> int | None:
         """Find the last cut, as an index into the new text; None without a cut.

@@ -108,15 +108,9 @@ class TextChanges:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as dicts, lists, numbers and texts, for JSON."""
-        return {
-            "n_texts": self.n_texts,
-            "n_bytes": self.n_bytes,
-            "n_old": self.n_old,
-            "n_new": self.n_new,
-            "texts": [text._asdict() for text in self.texts],
-            "n_aligned": self.n_aligned,
-            "parts": [{**part._asdict(), "old": [*part.old], "new": [*part.new]} for part in self.parts],
-        }
+        texts = [text._asdict() for text in self.texts]
+        parts = [{**part._asdict(), "old": [*part.old], "new": [*part.new]} for part in self.parts]
+        return {**vars(self), "texts": texts, "parts": parts}
 
     def __str__(self) -> str:
         signs = Counter((text.n_new > text.n_old) - (text.n_new < text.n_old) for text in self.texts)
@@ -243,7 +237,6 @@ class _Comparison:
                 self._parts[text[part.start : part.end], tuple(part.first), tuple(part.second)] += 1
 
     def result(self) -> TextChanges:
-        """Return the report."""
         parts = [ChangedPart(text, n, was, now) for (text, was, now), n in self._parts.items()]
         parts.sort(key=lambda part: (-part.times * abs(len(part.new) - len(part.old)), -part.times, part.text))
         return TextChanges(

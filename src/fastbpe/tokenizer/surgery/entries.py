@@ -46,7 +46,6 @@ def map_families(old: Family, new: Family) -> IdMap:
 
 
 def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
-    """Yield the id and the entry of each token."""
     for token_id, token in enumerate(vocabulary.tokens()):
         if token:
             yield token_id, ("text", token)
@@ -54,7 +53,6 @@ def byte_level_entries(vocabulary: Vocabulary, special: SpecialTokens) -> Iterat
 
 
 def codepoint_entries(model: CodePointModel, special: SpecialTokens) -> Iterator[tuple[int, Entry]]:
-    """Yield the id and the entry of each piece."""
     added_ids = {token.id for token in special.added}
     for piece_id, (piece, number) in enumerate(zip(model.pieces, model.types, strict=True)):
         kind = _KINDS[number]

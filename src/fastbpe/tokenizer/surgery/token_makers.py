@@ -50,7 +50,6 @@ def characters(token: bytes) -> list[bytes]:
 
 
 def each_byte(token: bytes) -> list[bytes]:
-    """Cut a token into bytes."""
     return [bytes([byte]) for byte in token]
 
 
