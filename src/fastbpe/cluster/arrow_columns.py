@@ -19,8 +19,7 @@ Special = str | Collection[str]
 class Encoding(NamedTuple):
     """Settings of the tasks that encode a column; they travel to the workers.
 
-    column: name of the column of texts.
-    output: name of the column of ids.
+    column, output: names of the columns of texts and of ids.
     tokenizer: function that returns the pickled tokenizer in the process of the task.
     fingerprint: fingerprint of the tokenizer.
     dtype: integer dtype of the ids.
@@ -45,23 +44,13 @@ def check_output(output: str, names: Collection[str]) -> None:
 def check_encoding(
     tokenizer: Tokenizer, dtype: str, allowed_special: Special, disallowed_special: Special
 ) -> None:
-    """Check the arguments of encoding before any task starts.
-
-    Raises:
-        TypeError: `tokenizer` is not a Tokenizer, or an argument has the wrong type.
-        ValueError: the dtype is not an integer type, or an argument for special tokens has an invalid value.
-    """
+    """Check the arguments of encoding before any task starts. Raises the TypeError or ValueError of a task."""
     check_tokenizers(tokenizer=tokenizer)
     tokenizer.to_arrow([""], dtype=dtype, allowed_special=allowed_special, disallowed_special=disallowed_special)
 
 
 def check_column(column: str, names: Collection[str]) -> None:
-    """Check the name of a column.
-
-    Raises:
-        TypeError: column is not a str.
-        ValueError: the table has no such column.
-    """
+    """Raise TypeError if the name of a column is not a str, ValueError if the table has no such column."""
     if not isinstance(column, str):
         raise TypeError(f"column must be a name, not {type(column).__name__}")
     if column not in names:
@@ -75,17 +64,12 @@ def check_is_text(kind: Any, column: str) -> None:
 
 
 def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], object] | None) -> Iterator[bytes]:
-    """Yield each row of a column as a document.
+    """Yield each row of a column as a document. tables: Arrow tables or record batches.
 
-    Args:
-        tables: Arrow tables or record batches.
-        column: name of the column.
-        where: the part of the whole table, for errors.
-        skip: function to call for each row without text, which is then skipped; None: raise an error.
+    where: the part of the whole table, for errors.
+    skip: function to call for each row without text, which is then skipped; None: raise an error.
 
-    Raises:
-        FormatError: a row is null.
-        TypeError: the column does not contain strings.
+    Raises FormatError if a row is null, TypeError if the column does not contain strings.
     """
     for number, row in enumerate(rows_of(tables, column)):
         if row is not None:
@@ -99,11 +83,7 @@ def texts_of(tables: Iterable[Any], column: str, where: str, skip: Callable[[], 
 
 
 def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
-    """Yield each row of a column of texts; None for a null.
-
-    Args:
-        tables: Arrow tables or record batches.
-        column: name of the column.
+    """Yield each row of a column of texts; None for a null. tables: Arrow tables or record batches.
 
     Raises TypeError if the column does not contain strings.
     """
@@ -118,9 +98,7 @@ def rows_of(tables: Iterable[Any], column: str) -> Iterator[bytes | None]:
 def with_ids(table: Any, encoding: Encoding) -> Any:
     """Return an Arrow table or record batch with a column of ids added at the end; a null text has null ids.
 
-    Raises:
-        TypeError: the column does not contain strings.
-        SpecialTokenError, ValueError: as in `Tokenizer.encode_batch`.
+    Raises TypeError if the column does not contain strings, and the errors of `Tokenizer.encode_batch`.
     """
     texts = table.column(encoding.column)
     check_is_text(texts.type, encoding.column)

@@ -49,12 +49,7 @@ class Counting(NamedTuple):
 
 
 def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
-    """Check the options of counting before any task starts. Returns empty counts with these options.
-
-    Raises:
-        ValueError: on_error has an invalid value.
-        FastbpeError, TypeError, ValueError: as in `count_pieces`.
-    """
+    """Check the options of counting before any task starts. Returns empty counts with these options."""
     check_choices(on_error, "strict")
     return count_pieces(iter(()), progress=False, **options)
 
@@ -62,14 +57,11 @@ def check_options(options: Mapping[str, Any], on_error: str) -> PieceCounts:
 def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) -> Iterator[tuple[int, bytes]]:
     """Count the texts of one task.
 
-    Args:
-        tables: Arrow tables or record batches.
-        how: column and options.
-        number: the task's number; tasks with greater numbers have later texts.
-        where: name of the part of the texts, for errors.
+    tables: Arrow tables or record batches.
+    number: the task's number; tasks with greater numbers have later texts.
+    where: name of the part of the texts, for errors.
 
-    Yields:
-        (part, records), and at the end (NUMBERS, JSON); or only (ERROR, the pickled error).
+    Yields (part, records), and at the end (NUMBERS, JSON); or only (ERROR, the pickled error).
     """
     n_skipped = 0
 
@@ -95,14 +87,9 @@ def count_part(tables: Iterable[Any], how: Counting, number: int, where: str) ->
 
 
 def add_up(records: Iterable[tuple[int, Any]]) -> bytes:
-    """Add up records of one part.
+    """Add up records of one part; return records.
 
-    Args:
-        records: (number, records) – the number of the task, to be added to the positions; 0: they already contain
-            it.
-
-    Returns:
-        Records.
+    records: (number, records) – the number of the task, to be added to the positions; 0: they already contain it.
     """
     table = PieceCounter(Splitter())
     for number, some in records:
@@ -133,13 +120,9 @@ def _numbered(numbers: bytes, number: int) -> bytes:
 
 
 def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> PieceCounts:
-    """Create `PieceCounts` from all that tasks returned.
+    """Create `PieceCounts` from all (part, records) that tasks returned, in any order; or raise a task's error.
 
-    Args:
-        rows: (part, records), in any order.
-        empty: empty counts with the same options.
-
-    Raises FastbpeError, TypeError, ValueError or OverflowError if a task returned an error.
+    empty: empty counts with the same options.
     """
     table = PieceCounter(Splitter())
     numbers: dict[str, int] = {"n_bytes": 0, "n_skipped": 0}

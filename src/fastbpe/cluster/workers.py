@@ -38,11 +38,7 @@ def tokenizer_of(fingerprint: str, pickled: Callable[[], bytes]) -> Tokenizer:
 
 @contextlib.contextmanager
 def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
-    """Add the name of the part to a MemoryError. The engine gets the error, and may run the task again.
-
-    where: name of the part.
-    what: purpose of the memory.
-    """
+    """Add the name of the part, and the memory's purpose, to a MemoryError. The engine may run the task again."""
     try:
         yield
     except MemoryError as error:
@@ -53,11 +49,7 @@ def naming_lack_of_memory(where: str, what: str = "texts") -> Iterator[None]:
 
 
 def worker_error(where: str, engine: str) -> WorkerError:
-    """Create the error for a task that an engine gave up because its worker died at each try.
-
-    where: description of the task's work.
-    engine: name of the engine.
-    """
+    """Create the error for a task (where: its work) that an engine gave up because its worker died at each try."""
     return WorkerError(
         f"{where}: its worker died at each try of {engine}, most often because it ran out of memory: give tasks "
         "more memory, run fewer of them at a time on a machine, or divide the data into more parts with "

@@ -56,13 +56,7 @@ class Writing(NamedTuple):
 
 
 def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Mapping[str, Any]) -> None:
-    """Check the arguments of writing shards before any task starts.
-
-    Raises:
-        TypeError: `tokenizer` is not a Tokenizer, or there is no such option.
-        ValueError, SpecialTokenError: an option has an invalid value.
-        FileNotFoundError: the folder of the output does not exist.
-    """
+    """Check the arguments of writing shards before any task starts. Raises the errors of a task."""
     check_tokenizers(tokenizer=tokenizer)
     for name in options:
         if name not in _OPTIONS:
@@ -76,16 +70,9 @@ def check_shards(tokenizer: Tokenizer, out: str | os.PathLike[str], options: Map
 
 
 def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> tuple[int, bytes]:
-    """Write the shard of one task.
+    """Write the shard of one task. number: of the task and of its shard. where: name of the part of the texts.
 
-    Args:
-        tables: Arrow tables or record batches.
-        how: column, tokenizer, output and options.
-        number: the number of the task and of its shard.
-        where: name of the part of the texts, for errors.
-
-    Returns:
-        (number of the shard, JSON of its counts), or (ERROR, the pickled error).
+    Returns (number of the shard, JSON of its counts), or (ERROR, the pickled error).
     """
     skips = how.options.get("on_error") == "skip"
     texts = rows_of(tables, how.column) if skips else texts_of(tables, how.column, where, None)
@@ -101,11 +88,7 @@ def write_part(tables: Iterable[Any], how: Writing, number: int, where: str) -> 
 
 @contextlib.contextmanager
 def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[None]:
-    """Remove the files that killed tasks left behind, even if the engine gives up.
-
-    out: the output that the shards belong to.
-    n_shards: number of all shards.
-    """
+    """Remove the files that killed tasks left behind at the output `out`, even if the engine gives up."""
     target = as_path(out)
     try:
         yield
@@ -116,14 +99,9 @@ def removing_leftovers(out: str | os.PathLike[str], n_shards: int) -> Iterator[N
 
 @contextlib.contextmanager
 def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
-    """Return a temporary place for shards while their number is unknown; `number_shards` moves them to the output.
+    """Yield a temporary place for shards while their number is unknown; `number_shards` moves them to the output.
 
-    Args:
-        out: the output that the shards belong to.
-
-    Returns:
-        A context manager whose value is the output to write to instead, in a temporary folder next to it. The
-        folder is removed at the end.
+    The place is in a temporary folder next to the output, which is removed at the end.
     """
     if isinstance(out, RemotePath):
         folder = out.with_name(f".{os.urandom(8).hex()}.fastbpe")
@@ -138,13 +116,7 @@ def unnumbered(out: AnyPath) -> Iterator[AnyPath]:
 
 
 def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
-    """Number the shards that tasks wrote without knowing how many there are.
-
-    Args:
-        place: the output that the tasks wrote to.
-        out: the output that the shards belong to.
-        n_shards: number of all shards.
-    """
+    """Number the shards that tasks wrote to `place` without knowing how many there are, and move them to `out`."""
 
     def move(number: int) -> None:
         rename_shard(shard_path(place, (number, number + 1)), out, (number, n_shards))
@@ -155,16 +127,9 @@ def number_shards(place: AnyPath, out: AnyPath, n_shards: int) -> None:
 
 
 def summary_of_rows(rows: Sequence[tuple[int, Any]], out: AnyPath, n_shards: int) -> FilesSummary:
-    """Add up the results of tasks.
+    """Add up the results of `write_part` for each shard; or raise an error of a task.
 
-    Args:
-        rows: results of `write_part` for each shard.
-        out: the output that the shards belong to.
-        n_shards: int – required number of shards.
-
-    Raises:
-        FastbpeError, TypeError, ValueError: a task returned an error.
-        FormatError: the engine ran tasks for other shards.
+    Raises FormatError if the engine ran tasks for other shards than 0 to n_shards - 1.
     """
     if errors := [pickle.loads(bytes(data)) for part, data in rows if part == ERROR]:
         raise min(errors, key=str)

@@ -36,10 +36,9 @@ class Wanted(NamedTuple):
 
 
 def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) -> list[list[Encoded]] | None:
-    """Truncate each row.
+    """Truncate each row: return the kept part and, if overflowing, the parts cut off.
 
-    Returns:
-        For each row, the kept part and, if overflowing, the parts cut off; None if tokenizers raises an error.
+    None: tokenizers raises an error.
     """
     out: list[list[Encoded]] = []
     for row in rows:
@@ -51,13 +50,9 @@ def truncate(rows: list[Encoded], truncation: Truncation, *, overflowing: bool) 
 
 
 def cuts_of(lengths: Sequence[int], truncation: Truncation) -> Sequence[tuple[Span, ...]] | None:
-    """Find the parts into which truncation cuts one text, or two.
+    """Return the parts into which truncation cuts texts: (start, end) in each, the kept part first.
 
-    Args:
-        lengths: number of ids of each text.
-
-    Returns:
-        For each part, start and end in each text, the kept part first; None if tokenizers raises an error.
+    None: tokenizers raises an error. lengths: number of ids of each text.
     """
     if len(lengths) == 1:
         if truncation.strategy == "only_second" and lengths[0] > truncation.limit:

@@ -34,7 +34,6 @@ class HandOver(Exception):
 class Plan(NamedTuple):
     """All settings that decide the ids of a batch.
 
-    tokenizer: fastbpe's tokenizer.
     frame: ids around each row.
     settings, padding: values of the properties `truncation` and `padding` of a `tokenizers.Tokenizer`.
     truncation: `settings` as `read_truncation` reads them; None: no truncation.

@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 
 def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
-    """Return (bytes of a file, its name for messages).
-
-    Raises:
-        ModelError: the file cannot be read.
-        ArgumentError: its name is too long.
-        ArgumentTypeError: filename is not a path, or contains surrogates.
-    """
+    """Return (bytes of a file, its name for messages). Raises ModelError, ArgumentError or ArgumentTypeError."""
     if isinstance(filename, bytearray):
         filename = bytes(filename)
     if not isinstance(filename, (str, bytes, os.PathLike)):

@@ -166,11 +166,7 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        """Return the piece of each id.
-
-        Raises:
-            IndexError: an id that no piece has. TypeError: ids are not integers.
-        """
+        """Return the piece of each id. Raises IndexError if an id has no piece, TypeError for other objects."""
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:
             every = self.model.pieces

@@ -36,16 +36,10 @@ def encode(
     disallowed_special: Special,
     num_threads: int | None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Encode texts for `Tokenizer.encode_to_numpy` and `Tokenizer.encode_batch_to_numpy`.
+    """Encode texts for `Tokenizer.encode_to_numpy` and `Tokenizer.encode_batch_to_numpy`; return (ids, offsets).
 
-    Args:
-        caller: name of the method, for an error.
-        n_vocab: its greatest id + 1.
-        template: ids before and after each text; None: no ids.
-        texts and others: as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
-
-    Returns:
-        (ids, offsets).
+    caller: name of the method, for an error. template: ids before and after each text; None: no ids.
+    The others are as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
     """
     numpy = require_numpy(caller)
     wanted = None if dtype is None and out is None else check_output(numpy, dtype, out)
@@ -70,14 +64,10 @@ def encode(
 def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
     """Return the dtype that results from `dtype` and `out`, before anything is encoded.
 
-    Args:
-        dtype: integer dtype; None: the dtype of `out`, or uint32.
-        out: array to fill; None: a new one.
+    dtype: integer dtype; None: the dtype of `out`, or uint32. out: array to fill; None: a new one.
 
-    Raises:
-        ValueError: the dtype is not an integer type, has another byte order, or differs from `out`'s; `out` is not
-            one-dimensional, or is read-only.
-        TypeError: `out` is not a numpy array.
+    Raises ValueError if the dtype is not an integer type, has another byte order, or differs from `out`'s, or if
+    `out` is not one-dimensional or is read-only; TypeError if `out` is not a numpy array.
     """
     if out is not None and not isinstance(out, numpy.ndarray):
         raise TypeError(f"out must be a numpy array, not {type(out).__name__}")
@@ -108,13 +98,7 @@ def _end_to_end(numpy: Any, lists: Sequence[Sequence[int]]) -> tuple[Any, Any]:
 
 
 def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -> Any:
-    """Convert ids to a dtype, in a new array or in the first items of `out`.
-
-    Args:
-        ids: uint32 array.
-        wanted: dtype, from `check_output`.
-        out: array to fill, or None.
-        n_vocab: greatest id + 1.
+    """Convert uint32 ids to a dtype, from `check_output`, in a new array or in the first items of `out`.
 
     Raises ValueError if `out` is too small, or the dtype is too small for an id; nothing is written then.
     """
@@ -134,16 +118,7 @@ def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -
 
 
 def _around(numpy: Any, ids: Any, offsets: Any, before: Sequence[int], behind: Sequence[int]) -> tuple[Any, Any]:
-    """Put ids before and after each text.
-
-    Args:
-        ids: uint32 of shape (n_ids,) – ids of all texts, concatenated.
-        offsets: int64 of shape (n_texts + 1,) – index of the first id of each text.
-        before, behind: the ids to put around.
-
-    Returns:
-        (ids, offsets) with these ids.
-    """
+    """Put ids before and after each text; return the new (ids, offsets)."""
     if not before and not behind:
         return ids, offsets
     n_around = len(before) + len(behind)

@@ -25,16 +25,10 @@ def find_roles(
     special_tokens: Mapping[str, int],
     token_to_id: Callable[[str], int | None],
 ) -> Mapping[str, int | None]:
-    """Find the id for each role: from its named token, else the template, else a special token in KNOWN.
+    """Find the id, or None, for each of ROLES: from its named token, the template, or a special token in KNOWN.
 
-    Args:
-        named: the token of each role that the file sets.
-        template: the ids before a text, and those after it.
-        special_tokens: name to id.
-        token_to_id: function that finds the id of any token; special tokens take precedence.
-
-    Returns:
-        An id, or None, for each of ROLES.
+    named: the token of each role that the file sets.
+    template: the ids before a text, and those after it.
     """
     before, behind = template
     around = {"bos": before[:1], "eos": behind[-1:]}
@@ -52,16 +46,12 @@ def check_roles(
     is_token: Callable[[str], bool],
     way_out: str = "add it with with_special_tokens",
 ) -> dict[str, str]:
-    """Check a caller's roles.
+    """Check a caller's roles: role to token; None: no roles.
 
-    Args:
-        roles: role to token; None: no roles.
-        is_token: function that tells whether a name is a special token of the tokenizer.
-        way_out: str – how to add a special token that is missing, for the error.
+    is_token: function that tells whether a name is a special token of the tokenizer.
+    way_out: how to add a special token that is missing, for the error.
 
-    Raises:
-        SpecialTokenError: there is no such role, or the token is not a special token.
-        TypeError: roles is not a mapping from str to str.
+    Raises SpecialTokenError for an unknown role or token, TypeError for anything but a mapping from str to str.
     """
     if roles is None:
         return {}
@@ -91,13 +81,7 @@ def split_template(templates: Templates) -> tuple[list[int], list[int]]:
 def fill_template(
     templates: Templates, encode: Callable[..., list[int]], text: str | bytes, pair: str | bytes | None
 ) -> list[int]:
-    """Put the ids of one or two texts into the template for this number of texts.
-
-    Args:
-        templates: the templates for one text and for two.
-        encode: `Tokenizer.encode`.
-        pair: the second text; None: there is only one.
-    """
+    """Put the ids of one or two texts into the template for this number of texts. encode: `Tokenizer.encode`."""
     texts = {TEXT: text} if pair is None else {TEXT: text, PAIR: pair}
     ids: list[int] = []
     for item in templates.single if pair is None else templates.pair:

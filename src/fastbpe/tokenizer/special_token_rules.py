@@ -297,13 +297,10 @@ def _finder_of(
     more: int,
     then: SpecialMatcher | None = None,
 ) -> SpecialMatcher:
-    """Return a matcher for added tokens.
+    """Return a matcher for added tokens. texts: text by which each token is found.
 
-    Args:
-        texts: text by which each token is found.
-        allowed: names of the special tokens to find.
-        more: further flags of tokens with the flag lstrip or rstrip.
-        then: matcher for the normalized text between the found tokens; None: find no tokens there.
+    more: further flags of tokens with the flag lstrip or rstrip.
+    then: matcher for the normalized text between the found tokens; None: find no tokens there.
     """
     passes_over = any(special and content not in allowed for content, _, special, *_ in tokens)
     flags = bytes(
@@ -377,12 +374,7 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
-    """Return (id,) of a special token; () if its name is None.
-
-    Args:
-        special_tokens: ids by name.
-        argument: name of the caller's argument, for the error.
-        name: name of the token, or None.
+    """Return (id,) of a special token; () if its name is None. argument: name of the caller's argument.
 
     Raises SpecialTokenError if there is no such special token.
     """
@@ -407,11 +399,7 @@ def checked_id(name: str, token_id: object) -> int:
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """Raise SpecialTokenError for ids out of range or given twice, and for ids or texts of ordinary tokens.
 
-    Args:
-        tokens: name to id.
-        vocabulary: the ordinary tokens.
-        added: names that may share their id or their bytes with an ordinary token.
-        may_share: as in SpecialTokens.
+    added: names that may share their id or their bytes with an ordinary token. may_share: as in SpecialTokens.
     """
     if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):
         return

@@ -31,12 +31,7 @@ CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenize
 
 
 def _make_family(model: Model | CodePointModel) -> Family:
-    """Create the family of a model.
-
-    Raises:
-        TypeError: the argument is not a model.
-        VocabularyError, SpecialTokenError, PatternError: the model contradicts itself.
-    """
+    """Create the family of a model."""
     if isinstance(model, CodePointModel):  # imports are here, since most programs need one family
         from fastbpe.tokenizer.families.codepoint_family import CodePointFamily
 

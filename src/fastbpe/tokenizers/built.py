@@ -44,15 +44,9 @@ class Built(NamedTuple):
 
 
 def build(described: Mapping[str, Any], model: Model, names: dict[int, str], state: tuple[Any, ...]) -> Built:
-    """Build fastbpe's tokenizer.
+    """Build fastbpe's tokenizer. described: JSON with the model's outline, without settings and post-processor.
 
-    Args:
-        described: JSON of the tokenizer with the outline of the model, without settings and post-processor.
-        names, state: for the result.
-
-    Raises:
-        ImportError: fastbpe cannot run it.
-        FormatError: two tokens of the model have the same id.
+    Raises ImportError if fastbpe cannot run it, FormatError if two tokens of the model have the same id.
     """
     model.check_ids()
     try:

@@ -38,14 +38,11 @@ _KINDS: dict[str, tuple[Any, type]] = {
 
 
 class Definition:
-    """Parts of a tokenizer, which may be changed at any time.
+    """Parts of a tokenizer, which may be changed at any time by `set` and `set_component`.
 
-    Attributes (change them with `set` and `set_component`):
-        model: the model.
-        components: name → component, or None.
-        added: added tokens.
-        truncation, padding: values of the tokenizer's properties; None: off.
-        splits_special: special tokens in texts are encoded like any other text.
+    components: name → component, or None.
+    truncation, padding: values of the tokenizer's properties; None: off.
+    splits_special: special tokens in texts are encoded like any other text.
 
     Raises TypeError if the argument is not a model.
     """

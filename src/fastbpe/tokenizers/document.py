@@ -29,13 +29,11 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 
 
 def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
-    """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them.
+    """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them. Raises FormatError.
 
     Returns:
         The document, and vocabulary and merges, which are empty in it; or the whole document, and None, if the
         fast reader does not read them.
-
-    Raises FormatError if it is damaged.
     """
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.read import checked_top, read_json
@@ -90,12 +88,9 @@ def native_of(described: Mapping[str, Any], name: str) -> Native:
 
 
 def model_of(described: Mapping[str, Any], name: str) -> NativeModel:
-    """Create fastbpe's model for a whole tokenizer.json that works on characters.
+    """Create fastbpe's model for a whole tokenizer.json that works on characters. name: its name in errors.
 
     A Unigram model gets its scores directly: as JSON they could lose a bit, or be infinite.
-
-    described: the tokenizer.json.
-    name: its name in errors.
     """
     from fastbpe.formats.huggingface import read_characters, read_segmented  # here: few programs need it
 

@@ -14,11 +14,7 @@ Merges = Mapping[tuple[int, int], tuple[int, int]]
 
 
 def merge(tokens: list[Token], merges: Merges, names: Mapping[int, str], dropout: float) -> list[Token]:
-    """Merge the base symbols of a piece.
-
-    names: token of each id.
-    dropout: probability of skipping a merge when its turn comes.
-    """
+    """Merge the base symbols of a piece. dropout: probability of skipping a merge when its turn comes."""
     ids: list[int | None] = [token.id for token in tokens]
     ends = [token.offsets[1] for token in tokens]
     behind = [*range(1, len(ids) + 1)]  # index of the next symbol that was not merged into another

@@ -37,11 +37,9 @@ class Row(NamedTuple):
 class Setup(NamedTuple):
     """Settings of a tokenizer; immutable except for the caches.
 
-    native: fastbpe's tokenizer without the post-processor, or the engine for dropout and for components written in
-        Python.
+    native: fastbpe's tokenizer without the post-processor; for dropout and written components, the engine.
     names: token of each id.
     added: ids of added tokens.
-    post: the post-processor.
     truncation, padding: values of the tokenizer's properties; None: off.
     splits_special: special tokens in texts are treated as ordinary text.
     plans: cache of `plan_of`.

@@ -100,12 +100,9 @@ def _spelled(merges: Sequence[tuple[int, int]], names: Sequence[str], trainer: A
 def _core_merges(
     counts: Mapping[tuple[int, ...], int], names: Sequence[str], free: Mapping[str, int], trainer: BpeTrainer
 ) -> list[tuple[int, int]]:
-    """Return the pairs of ids that the core merges, in order.
+    """Return the pairs of ids that the core merges, in order. counts: symbols of a word → count.
 
-    Args:
-        counts: symbols of a word → count.
-        names: token of each id.
-        free: tokens that are not a symbol of any word, such as special tokens. A merge may make one of them.
+    free: tokens that are not a symbol of any word, such as special tokens. A merge may make one of them.
     """
     # Imported here: few programs train.
     from fastbpe._core.train.byte_learner import Learner
@@ -135,11 +132,7 @@ def _core_merges(
 
 
 class _Learner:
-    """Learner that reuses an existing token if a merge makes it.
-
-    counts: symbols of a word → count.
-    vocab: token → id; new tokens are added.
-    """
+    """Learner that reuses an existing token if a merge makes it, and adds new ones to the vocabulary."""
 
     def __init__(self, counts: Mapping[tuple[int, ...], int], vocab: dict[str, int], trainer: BpeTrainer) -> None:
         self._words = [_Word(symbols) for symbols in counts]
@@ -199,11 +192,7 @@ class _Learner:
 
 
 class _Word:
-    """Word of symbols.
-
-    ids: the symbols.
-    lengths: number of characters of each symbol.
-    """
+    """Word of symbols, with the number of characters of each symbol."""
 
     def __init__(self, ids: Sequence[int]) -> None:
         self.ids = [*ids]

@@ -39,10 +39,7 @@ def learn(
     dev: Sequence[Iterable[Any]] | None,
     ratio: Sequence[float] | None,
 ) -> tuple[dict[str, int], list[list[str]]]:
-    """Learn a vocabulary and its merges from texts.
-
-    Accepts the arguments of `ParityBpeTrainer.train_from_iterator`, checked.
-    """
+    """Learn a vocabulary and its merges, with the checked arguments of `ParityBpeTrainer.train_from_iterator`."""
     words = [_words(texts, tokenizer, trainer) for texts in languages]
     dev_words = [_words(texts, tokenizer, trainer) for texts in dev or ()]
     return learn_languages(words, dev_words, trainer, ratio)
@@ -141,12 +138,8 @@ def _core_merges(
 ) -> list[tuple[int, int]]:
     """Return the pairs of ids that the core merges, in order; each makes the next id.
 
-    Args:
-        texts: for each language, symbols of a word → count.
-        judged: the same for the dev texts; empty: no dev texts.
-        names: token of each id.
-        n_merges: merges to learn.
-        trainer, ratio: as for `learn_languages`.
+    texts: for each language, symbols of a word → count.
+    judged: the same for the dev texts; empty: no dev texts.
     """
 
     def read(counts: Symbols) -> Any:
@@ -216,11 +209,7 @@ class _Queue:
 
 
 class _Language:
-    """Words of one language.
-
-    n_symbols: number of symbols in all words together.
-    counts: pair → number of occurrences.
-    """
+    """Words of one language, its number of symbols, and the number of occurrences of each pair."""
 
     def __init__(self, counts: Symbols) -> None:
         self._words = [_Word(symbols) for symbols in counts]
@@ -253,10 +242,7 @@ class _Language:
 
 
 class _Learner:
-    """Learner that reuses an existing token if a merge makes it.
-
-    vocab: token → id; new tokens are added. The other arguments are those of `_core_merges`.
-    """
+    """Learner that reuses an existing token if a merge makes it. Its arguments are those of `_core_merges`."""
 
     def __init__(
         self,

@@ -22,9 +22,7 @@ from fastbpe.tokenizers.pieces import Piece, Span
 def split_piece(piece: Piece, step: Mapping[str, Any], *, is_first: bool = False) -> list[Piece]:
     """Split a piece by a pre-tokenizer's step. step: its description in a tokenizer.json.
 
-    is_first: the piece is at the start of the whole text.
-
-    Raises PatternError for a pattern that fastbpe cannot run.
+    is_first: the piece is at the start of the text. Raises PatternError if fastbpe cannot run a pattern.
     """
     splitter, stages = _made(component_texts.compact(step))
     if stages is None:
@@ -40,12 +38,7 @@ def _made(described: bytes) -> tuple[Splitter, Stage | None]:
 
 
 def spans_with_empty(text: str, step: Mapping[str, Any]) -> list[Span] | None:
-    """Return the spans of a text's parts after a Split, with empty ones.
-
-    None: its pattern never matches the empty string.
-
-    Raises PatternError for a pattern that fastbpe cannot run.
-    """
+    """Return the spans of a text's parts after a Split, with empty ones; None: no match is ever empty."""
     split = step_of(step)
     assert isinstance(split, Split)
     if split.literal:

@@ -31,15 +31,9 @@ from fastbpe.tokenizers.written import WrittenEngine, is_written
 
 
 def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
-    """Learn a vocabulary, set it in the model, and add the trainer's special tokens.
+    """Learn a vocabulary, set it in the model, and add the trainer's special tokens. trainer: as for `chosen`.
 
-    Args:
-        definition: the tokenizer to train.
-        trainer: the options, as for `chosen`. It stores the words of the texts.
-
-    Raises:
-        TypeError, TrainingError: the trainer is not one for this model.
-        ImportError: fastbpe cannot run the components.
+    Raises ImportError if fastbpe cannot run the components, and the errors of `chosen`.
     """
     model = definition.model
     trainer = chosen(trainer, model)
@@ -53,13 +47,10 @@ def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
 def learn(
     model: Any, texts: Iterable[str], trainer: Trainer, described: Mapping[str, Any], allowed: Special
 ) -> None:
-    """Learn a vocabulary, and set it in the model.
+    """Learn a vocabulary, and set it in the model. The trainer stores the words of the texts.
 
-    Args:
-        model: the model, of the kind that the trainer trains.
-        trainer: the options. It stores the words of the texts.
-        described: JSON of the tokenizer without its model; components written in Python are included as objects.
-        allowed: special tokens that texts may contain; each counts as a word.
+    described: JSON of the tokenizer without its model; components written in Python are included as objects.
+    allowed: special tokens that texts may contain; each counts as a word.
     """
     words = words_of(texts, described, allowed, trainer.progress())
     trainer.words = dict(sorted(words.items()))
@@ -82,9 +73,7 @@ def learn(
 def chosen(trainer: Any, model: Any) -> Trainer:
     """Return the trainer for a model: the given one (copied if it is tokenizers' own); None: the default.
 
-    Raises:
-        TypeError: the object is not a trainer.
-        TrainingError: it trains another type of model.
+    Raises TypeError if it is not a trainer, TrainingError if it trains another type of model.
     """
     if components.is_theirs(trainer):
         trainer = trainers.copied(trainer)
@@ -183,12 +172,7 @@ def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
 
 
 def lines_of(files: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of files, with their line endings.
-
-    Raises:
-        FormatError: a file is not UTF-8.
-        OSError: a file cannot be read.
-    """
+    """Yield the lines of files, with their line endings. Raises FormatError if a file is not UTF-8."""
     for path in files:
         with open(path, encoding="utf-8", newline="\n") as file:
             try:

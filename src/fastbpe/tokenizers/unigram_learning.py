@@ -35,13 +35,9 @@ _Scored = list[tuple[str, float]]
 
 
 def learn_scores(words: Mapping[str, int], trainer: UnigramTrainer) -> tuple[_Scored, int | None]:
-    """Learn tokens and their scores.
+    """Learn tokens and their scores. words: word → count, in the order of summation.
 
-    Args:
-        words: word → count, in the order of summation.
-
-    Returns:
-        The tokens, special tokens first; and the id of the unknown token, or None.
+    Returns the tokens, special tokens first, and the id of the unknown token, or None.
 
     Raises TrainingError if vocab_size is smaller than the number of characters.
     """

@@ -102,11 +102,7 @@ def _make(base: Any) -> type:
 
 
 def _may_skip(hf: Any, own: list[type], name: str) -> bool:
-    """Tell whether a call may bypass a method: neither a subclass nor the object itself overrides it.
-
-    own: the accelerated class.
-    name: name of the method.
-    """
+    """Tell whether a call may bypass a method: neither a subclass of own[0] nor the object itself overrides it."""
     return type(hf) is own[0] and name not in hf.__dict__
 
 

@@ -14,15 +14,7 @@ _NOT_TEXT = (FastbpeError, TypeError, ValueError, OverflowError, KeyError)
 
 
 def decode(hf: Any, engine: Engine, token_ids: Any, options: dict[str, Any]) -> str:
-    """Handle a call of `_decode`.
-
-    Args:
-        hf: the tokenizer of transformers.
-        token_ids: an id or a list of ids.
-        options: keyword arguments of the call.
-
-    Raises HandOver if the original must handle the call, or raise an error.
-    """
+    """Handle a call of `_decode`. Raises HandOver if the original must handle it, or raise an error."""
     if isinstance(token_ids, int):
         token_ids = [token_ids]
     if not isinstance(token_ids, (list, tuple)):

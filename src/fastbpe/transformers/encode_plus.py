@@ -75,18 +75,7 @@ _local = _Local()
 
 
 def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str, Any]) -> Any:
-    """Handle a call of `_encode_plus`.
-
-    Args:
-        hf: the tokenizer of transformers.
-        text, text_pair: as in the call.
-        options: keyword arguments of the call.
-
-    Returns:
-        A BatchEncoding.
-
-    Raises HandOver if the original must handle the call.
-    """
+    """Handle a call of `_encode_plus`: return a BatchEncoding. Raises HandOver if the original must handle it."""
     given = options
     if _SANITIZE in options:
         options = {**options}

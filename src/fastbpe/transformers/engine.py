@@ -335,11 +335,7 @@ def has_engine(original: Any) -> bool:
 
 
 def with_specials(text: str, ids: set[int]) -> str:
-    """Mark added tokens of a tokenizer.json as special.
-
-    text: the text of the file.
-    ids: the ids of the tokens.
-    """
+    """Mark the added tokens with some ids as special, in the text of a tokenizer.json."""
     if not ids:
         return text
     key = '"added_tokens":'
@@ -370,15 +366,9 @@ _PROBE = "a"
 
 
 def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame | None:
-    """Find the frame by processing a probe.
+    """Find the frame by processing a probe with the post-processor of a `tokenizers.Tokenizer`.
 
-    Args:
-        tokenizer: a `tokenizers.Tokenizer`; it is not changed.
-        pair: find the frame around two texts.
-        add_special_tokens: as in its `encode`.
-
-    Returns:
-        The frame; None where `frame_of` returns None, or if `num_special_tokens_to_add` is not its number of ids.
+    None: where `frame_of` returns None, or if `num_special_tokens_to_add` is not its number of ids.
     """
     model = tokenizers.models.WordLevel({_PROBE: 0}, unk_token=_PROBE)  # the tokenizer's own may fail at any text
     bare: Any = tokenizers.Tokenizer(model)

@@ -18,10 +18,8 @@ _lock = threading.Lock()  # twins are shared, and their settings change from cal
 class Call(NamedTuple):
     """A call that fastbpe has handled.
 
-    engine: engine of the original.
     epoch: EPOCH[0] at the call.
     twin: copy of the original.
-    plan, inputs: settings and texts of the call.
     words: the texts are lists of words.
     adds_special: add_special_tokens of the call.
     overflowing: list the parts that truncation cut off as separate encodings.

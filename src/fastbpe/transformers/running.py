@@ -22,11 +22,7 @@ example: python -m fastbpe.transformers train.py --epochs 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the program named in the arguments. Its exceptions and exits reach the caller.
-
-    Returns:
-        0; 2 for wrong usage.
-    """
+    """Run the program named in the arguments; its exceptions and exits reach the caller. 2: wrong usage."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE, end="", file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2

@@ -49,9 +49,7 @@ class State(NamedTuple):
 
 
 def read_state(tokenizer: Any, n_changes: int) -> State:
-    """Read the state of a tokenizer, in a few microseconds.
-
-    n_changes: number of changes counted so far.
+    """Read the state of a tokenizer, in a few microseconds. n_changes: number of changes counted so far.
 
     tokenizers raises an exception if a component is written in Python, because it has no state.
     """
@@ -141,8 +139,6 @@ class Twin:
     Before a program trains the original, and after it changes an option of the model, its vocabulary is copied.
 
     It is created at the first use, because most programs read only the ids of a batch.
-
-    tokenizer: the tokenizer to copy.
     """
 
     def __init__(self, tokenizer: Any) -> None:

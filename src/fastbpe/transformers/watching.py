@@ -36,11 +36,7 @@ _changes: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary(
 
 
 def watch(tokenizer: Any) -> list[int]:
-    """Count the changes of a tokenizer from now on.
-
-    Returns:
-        A list with the number of changes so far, which is kept up to date.
-    """
+    """Count the changes of a tokenizer from now on. Returns a list with their number, which is kept up to date."""
     with _lock:
         counter = _changes.setdefault(tokenizer, [0])
         if not _originals:

@@ -31,15 +31,9 @@ def encode_beginnings(
     texts are encoded again, and this text as a whole.
 
     Args:
-        encode: function that encodes a list of texts.
+        encode: function that encodes a list of texts (str without lone surrogates) with the tokenizer.
         lengths: function from the result of `encode` to the number of ids of each text.
-        tokenizer: the tokenizer that `encode` uses.
-        texts: str without lone surrogates.
-        n_ids: number of ids wanted.
         splits_special: `encode` treats special tokens as ordinary text; False: it finds all of them.
-
-    Returns:
-        The result of `encode` for the beginnings.
     """
     begun = _beginnings(tokenizer, texts, n_ids * CHARACTERS_PER_ID, splits_special=splits_special)
     made = encode(begun)

@@ -113,10 +113,7 @@ def _parts_within(
 
 
 def _checked(max_tokens: int, side: Side, boundary: Boundary) -> tuple[int, Sequence[str]]:
-    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try.
-
-    Raises ValueError for a negative number, or an unknown side or boundary.
-    """
+    """Check the arguments of `truncate`; return the maximum number of ids, and the kinds of boundaries to try."""
     if side not in SIDES:
         raise ValueError(choose_one_of("side", side, SIDES))
     max_tokens = integer("max_tokens", max_tokens)
@@ -154,10 +151,7 @@ def _truncated(
 def chunk(
     encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int, boundary: Boundary, *, with_spans: bool
 ) -> Iterator[str] | Iterator[Chunk]:
-    """Check the arguments now, and return an iterator that cuts the text into chunks one at a time.
-
-    See `Tokenizer.chunk`.
-    """
+    """Check the arguments now; return an iterator that cuts one chunk at a time. See `Tokenizer.chunk`."""
     max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
     if max_tokens < 1:
         raise ValueError(f"max_tokens={max_tokens}: must be at least 1")
@@ -217,13 +211,7 @@ def _end(
 
     At the end of the text, return high at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
 
-    Args:
-        text: the text; text[start:high] fits.
-        start: start of the part.
-        low: the part must end after it.
-        high: the part must not end after it.
-        n_ids: maximum number of ids of the part.
-        found: boundaries by kind, from coarse to fine.
+    Requires: text[start:high] fits. found: boundaries by kind, from coarse to fine.
     """
     if high == len(text):
         return high
@@ -242,14 +230,7 @@ def _end(
 def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: Sequence[Boundaries]) -> int:
     """Find the first boundary in [low, end), of the first kind with one, from which the text fits, or else low.
 
-    At the start of the text, return low at once. Try at most _MAX_TRIED_BOUNDARIES of each kind.
-
-    Args:
-        text: the text; text[low:end] fits.
-        low: the part must not begin before it.
-        end: end of the part.
-        n_ids: maximum number of ids of the part.
-        found: boundaries by kind, from coarse to fine.
+    At the start of the text, return low at once. Otherwise as `_end`. Requires: text[low:end] fits.
     """
     if low == 0:
         return low
@@ -265,15 +246,9 @@ def _start(encoder: Encoder, text: str, low: int, end: int, n_ids: int, found: S
 
 
 def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> int:
-    """Find the position furthest from origin with at most n_ids ids in between.
+    """Find the position furthest from origin, towards last, with at most n_ids ids in between.
 
-    The result may be closer than the furthest position if there are more than TRIED characters between two safe
-    cuts.
-
-    Args:
-        origin: one end of the part.
-        last: limit of the other end; before origin to search backward.
-        n_ids: maximum number of ids of the part.
+    It may be a closer one if there are more than TRIED characters between two safe cuts.
     """
     near, n_near, far = cut_range(
         encoder._pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin
@@ -381,13 +356,7 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
-    """Try positions between tokens, from the one after `room` tokens downwards.
-
-    Args:
-        count: counter of the ids up to a position.
-        sizes: result of `_sizes_of_first_tokens`.
-        near, far, room: as in `_search`.
-    """
+    """Try positions between tokens, from the one after `room` tokens downwards. sizes: of the first tokens."""
     if len(sizes) - 1 <= room:
         return far
     n_tokens = room

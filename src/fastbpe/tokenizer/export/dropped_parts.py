@@ -38,10 +38,7 @@ def checked(drop: Iterable[str]) -> tuple[str, ...]:
 
 
 def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
-    """Return the tokenizer without its normalizer, and a function that normalizes a text.
-
-    Raises FormatError if it has no normalizer.
-    """
+    """Return the tokenizer without its normalizer, and the normalizer. Raises FormatError if it has none."""
     source = tokenizer._family.model
     if isinstance(source, CodePointModel):
         return _of_code_points(tokenizer, source)
@@ -68,12 +65,7 @@ def _of_code_points(tokenizer: Exportable, source: CodePointModel) -> tuple[Expo
 def compare(
     one: Exportable, plain: Exportable, normalize: Normalize, lines: Iterable[str]
 ) -> Iterator[Difference]:
-    """Yield the texts that get other ids without the normalizer.
-
-    Args:
-        plain: the tokenizer without its normalizer.
-        normalize: function that normalizes a text.
-        lines: texts in addition to the probe.
+    """Yield the texts of the probe and the lines that get other ids in `plain`, which lacks the normalizer.
 
     Raises FormatError if a text that the normalizer does not change gets other ids.
     """

@@ -122,7 +122,6 @@ def _split_of_superbpe(tokenizer: Exportable) -> Exportable | None:
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
     """Return a sentence about texts that get other ids in the library that owns the format; "" if no text does.
 
-    tokenizer: the tokenizer that was written.
     changed: texts of the comparison that get other ids.
     """
     model = tokenizer._family.model
@@ -258,11 +257,9 @@ def _tekken(tokenizer: Exportable) -> Files:
 
 
 def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
-    """List the tokens by rank, for a format that stores only ranks.
+    """List the tokens by rank, for a format that stores only ranks. what: name of the format for the message.
 
-    what: name of the format for the message.
-
-    Raises FormatError: the format lacks a part of the tokenizer, or ids would change with ranks alone.
+    Raises FormatError if the format lacks a part of the tokenizer, or ids would change with ranks alone.
     """
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, what)

@@ -59,10 +59,7 @@ class OtherSums(NamedTuple):
 def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
     """Return a sentence about the texts that may get other ids; None if all ids stay.
 
-    Args:
-        tokenizer: the tokenizer that is written.
-        format: the format of the file.
-        changed: the compared texts whose ids differ, each with the ids from the tokenizer and from the file.
+    changed: the compared texts whose ids differ, each with the ids from the tokenizer and from the file.
     """
     model = tokenizer._family.model
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")

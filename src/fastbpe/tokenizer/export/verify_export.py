@@ -128,16 +128,11 @@ def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) 
 def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = None) -> Verification:
     """Read exported files back, and compare them with the tokenizer on a probe made of the vocabulary.
 
-    Args:
-        tokenizer: the tokenizer that was exported.
-        files: its file in the format, or several by name.
-        format: the format, as `export` names it.
-        text: additional text to compare, line by line; also compared with the library that owns the format
-            (tokenizers, tiktoken, sentencepiece) if it is installed.
+    text: additional text to compare, line by line; also compared with the library that owns the format
+        (tokenizers, tiktoken, sentencepiece) if it is installed.
 
-    Raises:
-        FormatError: the files cannot be read back, a token differs, or ids differ; then the message contains the
-            text, both lists of ids and the first tokens that differ.
+    Raises FormatError if the files cannot be read back, a token differs, or ids differ; then the message contains
+    the text, both lists of ids and the first tokens that differ.
     """
     again = read_back(tokenizer, files, format)
     one = tokenizer._remake()  # without a cache, which the probe would fill
@@ -172,22 +167,17 @@ def compare_all(
     way_out: str = "convert the original again",
     excused: Callable[[Difference], bool] | None = None,
 ) -> int:
-    """Compare tokens, a probe made of the vocabulary, special tokens, and lines of a text.
+    """Compare tokens, a probe of the vocabulary, special tokens and lines. Return the number of texts compared.
 
     Args:
         one, other: tokenizers without caches.
         where: place of the other file, for the message.
-        lines: additional texts.
         max_ordinary: number of texts of the probe to compare; None: all.
         way_out: advice at the end of the message.
         excused: as in `compare`.
 
-    Returns:
-        Number of texts that were compared.
-
-    Raises:
-        FormatError: the tokenizers differ; the message contains the token, or the text with both lists of ids, or
-            the text for which only one has ids.
+    Raises FormatError if they differ; the message contains the token, the text with both lists of ids, or the
+    text for which only one has ids.
     """
     if changed := _changed_token(one, other):
         raise FormatError(f"{changed} {where}; {way_out}")

@@ -16,12 +16,8 @@ from fastbpe.tokenizer.export.exportable import Exportable
 def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> str:
     """Verify a loaded vocabulary: a saved copy has the same ids, and a published file is the published one.
 
-    Args:
-        tokenizer: the tokenizer; loading it has checked its file.
-        path: the path of its file, or the name or folder that was passed to `load`.
-
-    Returns:
-        Name of the published vocabulary; "" if the file is not a published one.
+    Returns the name of the published vocabulary; "" if the file is not a published one. path: the file (loading
+    has checked it), or the name or folder that was passed to `load`.
 
     Raises FormatError if the file has the name of a published one but other bytes, or a copy of the vocabulary has
     other ids for some text; the message contains the text.
@@ -42,20 +38,11 @@ def verify_vocabulary(tokenizer: Exportable, path: str | os.PathLike[str]) -> st
 def verify_conversion(original: Exportable, converted: Exportable, where: str, lines: Iterable[str] = ()) -> int:
     """Compare the ids of two tokenizers: for tokens, texts made of tokens, special tokens, and lines of a text.
 
-    Args:
-        original: the tokenizer that was converted.
-        converted: the tokenizer loaded from the converted file.
-        where: the converted file, for the message.
-        lines: additional texts.
+    Returns the number of texts compared. where: the converted file, for the message.
 
-    Returns:
-        Number of texts that were compared.
-
-    Raises FormatError if a text has other ids, a token another id, or a special token is no longer one.
-
-    Warns:
-        FormatWarning: a unigram model is sentencepiece's in one file and tokenizers' in the other, and some texts
-            get other ids because of this.
+    Raises FormatError if a text has other ids, a token another id, or a special token is no longer one. Warns with
+    FormatWarning if some texts get other ids because a unigram model is sentencepiece's in one file and that of
+    tokenizers in the other.
     """
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))

@@ -25,7 +25,6 @@ from fastbpe.tokenizer.families.family import Ids
 class SentencePieceDecoding:
     """Decoding as in sentencepiece: one U+FFFD for each byte that belongs to no character.
 
-    parts: tables of the model.
     rules: rules for decoded text; None: no rules.
     """
 
@@ -72,10 +71,7 @@ class SentencePieceDecoding:
 class ByteDecoding(SentencePieceDecoding):
     """Decoding of ByT5, which leaves out bytes that are not UTF-8, and of Perceiver, which replaces them.
 
-    Args:
-        model: the model: byte pieces, and added tokens.
-        parts: tables of the model.
-        skips: bool – drop special tokens before any other step.
+    skips: drop special tokens before any other step.
     """
 
     _joins = True
@@ -91,14 +87,9 @@ class ByteDecoding(SentencePieceDecoding):
 
 
 class HuggingFaceDecoding:
-    """Decoding by the decoder of a tokenizer.json.
+    """Decoding by the decoder of a tokenizer.json. skips: drop special tokens before any other step.
 
     Consecutive byte ids are decoded together if their bytes are UTF-8; if not, each becomes one U+FFFD.
-
-    Args:
-        model: the model, which has conventions.
-        parts: tables of the model.
-        skips: bool – drop special tokens before any other step.
     """
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
@@ -197,10 +188,7 @@ class StretchDecoding:
     and decode control symbols to their text. White space at both ends of the whole text is left out, except for
     GPT-SW3. GPT-SW3 and SigLIP put a space before text that precedes a special token.
 
-    Args:
-        model: the model, which has a table.
-        parts: tables of the model.
-        skips: bool – drop special tokens before any other step.
+    skips: drop special tokens before any other step.
     """
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
@@ -277,10 +265,7 @@ AnyDecoding = HuggingFaceDecoding | SentencePieceDecoding | StretchDecoding
 
 
 class CleanDecoding:
-    """Decoding that removes spaces before punctuation and in English contractions from the whole text.
-
-    made: the decoding before this step.
-    """
+    """Decoding that removes spaces before punctuation and in English contractions from the whole text."""
 
     def __init__(self, made: AnyDecoding) -> None:
         self._made = made

@@ -89,15 +89,11 @@ def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
 
 
 def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
-    """Pack the pairs of adjacent tokens inside superwords.
+    """Pack the pairs of adjacent tokens inside superwords: left id << 32 | right id, as uint64.
 
-    Args:
-        merges: all merges, best first.
-        start: index of the first merge of the second phase.
+    None: a merge joins tokens that later merges make, or a token is made in two ways.
 
-    Returns:
-        left id << 32 | right id, as uint64; None if a merge joins tokens that later merges make, or a token is
-        made in two ways.
+    start: index of the first merge of the second phase; the best merges come first.
     """
     made: dict[int, tuple[int, int]] = {}  # by id: its first and last id of the first phase
     later = {merged for _, _, merged in merges[start:]}

@@ -54,11 +54,7 @@ def spell_token(token: bytes, vocabulary: Vocabulary, spelling: Spelling) -> lis
 def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
     """Return the ids of a text's characters, using only merges that make usable ids.
 
-    Args:
-        text: the text; its spaces may be written as U+2581.
-        parts: the tables of the model.
-        ids: id of each symbol, from `parts.symbol_ids()`.
-        usable: ids that merges may make.
+    Spaces of the text may be written as U+2581. ids: id of each symbol, from `parts.symbol_ids()`.
     """
     out: list[int] = []
     run: list[int] = []  # consecutive symbols that are not merged yet

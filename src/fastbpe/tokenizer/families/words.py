@@ -46,13 +46,9 @@ def words_of_code_points(
     names: Mapping[int, str],
     allowed_special: str | Collection[str],
 ) -> Words | None:
-    """Find the words of a text in code-point mode.
+    """Find the words of a text in code-point mode. ids: of the text. names: token of each id in the vocabulary.
 
-    Args:
-        encoder, special, text, allowed_special: as in `words_of_pieces`.
-        model: the model; it comes from a tokenizer.json.
-        ids: ids of the text.
-        names: the token of each id, spelled as in the vocabulary.
+    The model comes from a tokenizer.json; the other arguments are as in `words_of_pieces`.
 
     Returns:
         None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or

@@ -42,11 +42,8 @@ def files_of(inputs: Any) -> list[Path]:
 
     An .idx next to a listed .bin is left out: together they are one file of ids.
 
-    Raises:
-        FileNotFoundError: a folder has no file of sequences, or a pattern matches no file.
-        FormatError: a path is remote.
-        ValueError: there are no inputs.
-        TypeError: an input is not a path.
+    Raises FileNotFoundError if a folder or a pattern has no file of sequences, FormatError for a remote path,
+    ValueError if there are no inputs, and TypeError if an input is not a path.
     """
     items = (inputs,) if isinstance(inputs, (str, os.PathLike)) else inputs
     if isinstance(items, bytes) or not isinstance(items, Iterable):
@@ -72,14 +69,10 @@ def _is_taken(path: AnyPath) -> bool:
 def read(path: Path, field: str = FIELD) -> Iterator[tuple[str, Any]]:
     """Yield the sequences of a file, each with its place.
 
-    Args:
-        path: the file.
-        field: field of a JSON line, or column of a table, that contains the sequence; with dots, also the path to
-            a nested one.
+    field: field of a JSON line, or column of a table, that contains the sequence; with dots, the path to a nested
+        one.
 
-    Raises:
-        FormatError, ValueError: the file contains something other than sequences; the message contains the place.
-        ImportError: a package needed to read the file is missing.
+    Raises FormatError or ValueError with the place of anything else, ImportError if a package is missing.
     """
     kind, packing = named(path)
     check_is_read(path, kind, packing)

@@ -55,11 +55,7 @@ def encode_files(
 ) -> FilesSummary:
     """Encode the sequences of files; see `SequenceTokenizer.encode_files`.
 
-    Args:
-        tokenizer, vocabulary: the tokenizer and its merges.
-        inputs, out, field: as for `SequenceTokenizer.encode_files`.
-        job: those of its arguments that decide the bytes of the output.
-        options: its other arguments.
+    job: those of its arguments that decide the bytes of the output; options: the other ones.
     """
     if is_remote(out):
         raise FormatError(

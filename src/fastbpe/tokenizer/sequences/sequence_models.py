@@ -31,12 +31,7 @@ def model_of_pairs(base_size: object, merges: Iterable[tuple[int, int]]) -> Sequ
 
 
 def check_base_size(base_size: object) -> int:
-    """Return base_size as an int.
-
-    Raises:
-        VocabularyError (a ValueError): base_size is below 1 or above MAX_BASE_SIZE.
-        TypeError: base_size is not an integer.
-    """
+    """Return base_size as an int. Raises VocabularyError unless it is from 1 to MAX_BASE_SIZE."""
     size = integer("base_size", base_size)
     if not 1 <= size <= MAX_BASE_SIZE:
         raise VocabularyError(f"base_size={size}: must be the number of symbols, 1 to {MAX_BASE_SIZE}")
@@ -44,15 +39,9 @@ def check_base_size(base_size: object) -> int:
 
 
 def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
-    """Return special tokens, checked.
+    """Return special tokens (name to id), checked. n_ids: number of symbols and merges.
 
-    Args:
-        special_tokens: name to id.
-        n_ids: int – number of symbols and merges.
-
-    Raises:
-        SpecialTokenError: a name is empty or not a str; an id is taken or out of range.
-        TypeError: an id is not an int.
+    Raises SpecialTokenError if a name is empty or not a str, or an id is taken or out of range.
     """
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():

@@ -93,8 +93,7 @@ class PairCuts:
 def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts | None:
     """Return the cuts of a byte-level vocabulary; None if no cuts are known.
 
-    pipeline: the steps of its tokenizer.
-    with_flags: whether some added token also matches white space, or depends on neighbouring characters.
+    with_flags: some added token also matches white space, or depends on neighbouring characters.
     """
     splitter, vocabulary = pipeline.splitter, pipeline.vocabulary
     # A front changes texts before they are split; if bytes without a token are left out, other bytes become
@@ -111,10 +110,7 @@ def pair_cuts(pipeline: Pipeline, model: Model, *, with_flags: bool) -> PairCuts
 
 
 def code_point_cuts(pipeline: Pipeline, model: CodePointModel) -> PairCuts | None:
-    """Return the cuts of a code-point vocabulary; None if no cuts are known.
-
-    pipeline: the steps of its tokenizer.
-    """
+    """Return the cuts of a code-point vocabulary; None if no cuts are known."""
     normalizing = pipeline.normalizing
     if pipeline.vocabulary.segmenter is not None:
         return None  # sums of scores are rounded: a piece may depend on all text before it
@@ -131,11 +127,8 @@ def near_of(
 ) -> Near | None:
     """Return a function that finds cuts as PairCuts.near does; None if no cuts are known.
 
-    Args:
-        pipeline: the steps of the tokenizer.
-        pairs: function that returns the cuts of its vocabulary.
-        allowed: matcher of the special and added tokens to find; None: only the added tokens that any text may
-            contain are found.
+    pairs: function that returns the cuts of the vocabulary.
+    allowed: matcher of the special and added tokens to find; None: of the added tokens that any text may contain.
     """
     if may_cut(pipeline, allowed, None):
         near: Near = partial(cut_near, pipeline)
@@ -155,10 +148,7 @@ def near_of(
 class GrowingText:
     """Base of a text that grows: its pipeline and cuts, and the special tokens to find and to refuse.
 
-    Args:
-        tokenizer: the encoder.
-        pairs: as in `near_of`.
-        allowed, disallowed: matchers of the tokens to find and to refuse.
+    pairs: as in `near_of`. allowed, disallowed: matchers of these tokens.
     """
 
     def __init__(

@@ -45,12 +45,9 @@ def new_tokens(
         known: the special and added tokens of the tokenizer, by name.
         vocabulary: its ordinary tokens.
         first_free: id for the first token without an id; the others get the following free ids.
-        special: whether all tokens are special.
+        special: all tokens are special.
 
-    Raises:
-        SpecialTokenError: a token cannot be found in text, appears twice, clashes with another, already has
-            another id, or its id is taken.
-        TypeError: tokens is not a list, a tuple or a mapping, or a flag is not a bool.
+    Raises SpecialTokenError if a token cannot be found in text, is given twice, or clashes with another or its id.
     """
     listed = _listed(tokens, argument, special)
     new = []
@@ -171,19 +168,11 @@ def with_reserved(
     reserved_name: str,
     pad_to_multiple_of: int | None,
 ) -> list[AddedToken]:
-    """Put reserved special tokens after the new ones.
+    """Put reserved special tokens after the new ones. The last three arguments: as in `with_special_tokens`.
 
-    Args:
-        new: the new tokens.
-        known: the special and added tokens of the tokenizer.
-        n_vocab: one more than its greatest id.
-        reserved: number of reserved tokens.
-        reserved_name: their name, with {} for their number. Numbers start at 0; names that are taken are skipped.
-        pad_to_multiple_of: add more tokens until n_vocab is a multiple of this.
+    n_vocab: one more than the greatest id of the tokenizer.
 
-    Raises:
-        ValueError: a number is out of range, or reserved_name does not have exactly one {}.
-        TypeError: a number is not an integer, or reserved_name is not a str.
+    Raises ValueError if a number is out of range, or reserved_name does not have exactly one {}.
     """
     reserved = integer("reserved", reserved)
     if not 0 <= reserved <= _MAX_RESERVED:

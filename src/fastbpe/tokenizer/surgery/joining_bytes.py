@@ -24,7 +24,6 @@ from fastbpe.vocabularies.orders import displaced
 class ByteJoining:
     """Joining of the ordinary tokens of two byte-level tokenizers: first the tokens of `a`.
 
-    a, b: the tokenizers.
     make: function that creates a tokenizer from a model, otherwise like `a`.
     """
 

@@ -19,10 +19,8 @@ from fastbpe.vocabularies.orders import Levels, displaced, join, moved_behind
 class PieceJoining:
     """Joining of the pieces of two models: first the pieces of `a`.
 
-    Args:
-        a, b: the models.
-        own, theirs: special and added tokens of a and of b. The caller handles those of b.
-        make: function that creates a tokenizer from a model.
+    own, theirs: special and added tokens of a and of b. The caller handles those of b.
+    make: function that creates a tokenizer from a model.
     """
 
     def __init__(
@@ -58,12 +56,7 @@ class PieceJoining:
                 self.left_out.append(i)
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Join the vocabularies.
-
-        Returns:
-            The tokenizer; a map from the ids in b of the tokens that only b has to their ids in the tokenizer; and
-            a list of the ids in b of the tokens that were left out.
-        """
+        """Join the vocabularies, as `ByteJoining.joined` does."""
         a, new = self._a, [*self._new]
         levels = join(_levels(a), _levels(self._b, {*new} | {*a.pieces}))
         makers = piece_makers(a, build(a))

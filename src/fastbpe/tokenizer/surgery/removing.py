@@ -77,11 +77,7 @@ class Remover(Generic[TokenizerT]):
     ) -> Change[TokenizerT, RemovalReport]:
         """Keep some tokens and their makers. See `Tokenizer.prune`.
 
-        Args:
-            keep: number of tokens to keep; None: min_count decides.
-            counts: number of times that a corpus uses each id; None: there is no corpus.
-            min_count: minimum count of a token that stays.
-            keep_ids: leave gaps for the removed tokens.
+        counts: number of times that a corpus uses each id; None: there is no corpus.
         """
         removal = self._removal
         ranked = removal.ranked
@@ -141,10 +137,7 @@ class Remover(Generic[TokenizerT]):
 
 
 def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | None, int | None]:
-    """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count.
-
-    Raises ValueError if the arguments do not determine what to keep, or contradict each other.
-    """
+    """Check those arguments of prune that do not depend on the vocabulary; return keep and min_count."""
     if keep is None and corpus is None:
         raise ValueError("prune needs keep= (a number of tokens) or corpus= (keep the tokens that occur in it)")
     if min_count is not None and corpus is None:
@@ -162,14 +155,7 @@ def check_prune(keep: object, corpus: object, min_count: object) -> tuple[int | 
 def count_ids(
     corpus: Corpus, encode_batch: Callable[[Sequence[Any]], Iterable[Iterable[int]]], cut: Cut | None
 ) -> Counter[int]:
-    """Count the ids of a corpus.
-
-    Args:
-        encode_batch: `encode_ordinary_batch` of the tokenizer.
-        cut: function that finds safe cuts of long documents.
-
-    Raises ValueError if the corpus contains no tokens.
-    """
+    """Count the ids of a corpus; ValueError if it contains none. cut: finds safe cuts of long documents."""
     counts: Counter[int] = Counter()
     for batch in corpus.batches(cut):
         for ids in encode_batch(batch):

@@ -28,10 +28,7 @@ Renumber = Callable[[Collection[int]], Mapping[int, int]]  # ids to remove → n
 class ByteRemoval:
     """Removal of tokens from a byte-level vocabulary: finds dependent tokens, and builds the model of the rest.
 
-    Args:
-        vocabulary: its tokens and merges.
-        special: its special and added tokens.
-        is_whole: function that tells whether a token that merging does not make is found as a whole piece.
+    is_whole: function that tells whether a token that merging does not make is found as a whole piece.
     """
 
     has_gaps = True

@@ -22,7 +22,6 @@ _ROLES = ("unk", "bos", "eos", "pad")
 class PieceRemoval:
     """Removal of pieces from a code-point vocabulary: finds dependent pieces, and builds the model of the rest.
 
-    parts: its tables.
     names: its special and added tokens, text to id.
     """
 
@@ -59,10 +58,7 @@ class PieceRemoval:
         return found | {token.id for token in self._model.added_tokens} | {*uncovered(self._model)}
 
     def find(self, token: int | str | bytes) -> int | None:
-        """Find a piece by id, text or bytes, written with U+2581 or with spaces.
-
-        Returns its id, or None if there is no such piece.
-        """
+        """Find the id of a piece by id, text or bytes, written with U+2581 or with spaces; None: no such piece."""
         if isinstance(token, (str, bytes)):
             data = token.encode("utf-8", "replace") if isinstance(token, str) else token
             named = self._names.get(data.decode("utf-8", "replace"))
@@ -78,13 +74,7 @@ class PieceRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[CodePointModel, list[int], dict[int, tuple[int, int]]]:
-        """Remove pieces from the model.
-
-        Returns:
-            The model without the pieces of `drop`; the further ids that are removed, because no merge makes
-            them any longer; and for each piece that a merge makes, the ids of the two pieces that it joins. All
-            are old ids.
-        """
+        """Remove pieces from the model, and return what `ByteRemoval.without` returns."""
         new_ids = renumber(drop)
         merges = self._listed(drop) if self._model.merges else None
         model = _built(self._model, new_ids, merges)
