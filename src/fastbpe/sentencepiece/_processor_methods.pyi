@@ -17,8 +17,6 @@ _Array: TypeAlias = npt.NDArray[np.int32]
 
 @final
 class VectorBuffer:
-    """Read-only buffer of ids as in sentencepiece: int32, one dimension, in the owner's memory."""
-
     def __new__(cls, owner: Buffer) -> Self: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     def data_address(self) -> int:
@@ -26,11 +24,6 @@ class VectorBuffer:
 
 @disjoint_base
 class Methods:
-    """Model and settings of a processor, and its methods that are called often.
-
-    The constructor documents the settings.
-    """
-
     _return_type: Any
     _add_bos: Any
     _add_eos: Any
@@ -42,9 +35,7 @@ class Methods:
     _num_threads: Any
     @property
     def _model(self) -> LoadedModel | None: ...
-    def _use(self, model: LoadedModel | None) -> None:
-        """Use a model from now on; None: no model."""
-
+    def _use(self, model: LoadedModel | None) -> None: ...
     def encode(
         self,
         input: _Text | Sequence[_Text],

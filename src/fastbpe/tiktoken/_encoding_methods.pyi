@@ -22,38 +22,16 @@ class _ChoosesSpecial(Protocol):
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
 
-def tokens_by_rank(ranks: Mapping[bytes, int]) -> list[bytes]:
-    """Return the token of each rank; b"" if no token has the rank.
-
-    Raises:
-        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or appears twice.
-    """
-
-def ranks_of_tables(token_bytes: bytes, token_ends: bytes) -> dict[bytes, int]:
-    """Return token → rank.
-
-    Args:
-        token_bytes, token_ends: as in `Model`.
-    """
+def tokens_by_rank(ranks: Mapping[bytes, int]) -> list[bytes]: ...
+def ranks_of_tables(token_bytes: bytes, token_ends: bytes) -> dict[bytes, int]: ...
 
 @disjoint_base
 class Methods(Encoder):
-    """Encodes like `Encoder` and decodes like `Decoder`, with tiktoken's arguments and errors.
-
-    Args:
-        vocabulary: the tokens and their ranks.
-        splitter: cuts text into pieces.
-        decoder: has the bytes of every id.
-        special: chooses matchers of special tokens, as for `Encoder`.
-    """
-
     _own: ClassVar[type[Methods] | None]
     def __init__(
         self, vocabulary: Vocabulary, splitter: Splitter, decoder: Decoder, special: _ChoosesSpecial
     ) -> None: ...
-    def _is_replaced(self, name: str) -> bool:
-        """Tell whether a subclass replaces a method that tiktoken calls for each text or id."""
-
+    def _is_replaced(self, name: str) -> bool: ...
     def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
         """Encode a text in which special tokens are plain text.
 
