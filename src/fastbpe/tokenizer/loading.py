@@ -184,23 +184,17 @@ def check_published(
 
     from fastbpe.formats import tiktoken
 
-    named = vocabulary.special_tokens()
+    special = {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}
     tokens = tokenizer.vocab
-    for token_id in tokenizer.special_tokens.values():
-        if token_id >= vocabulary.n_leading:
-            tokens[token_id] = b""
+    for token_id in special.values():
+        tokens[token_id] = b""
     has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
     differs = ""
     if has != vocabulary.file.sha256:
         differs = f"its ranks have the SHA-256 {has}, but the published ranks have {vocabulary.file.sha256}"
     elif tokenizer.pattern != PATTERNS[vocabulary.pattern]:
         differs = f"its split pattern is not {vocabulary.pattern}"
-    elif special_tokens_too and _without_leading(tokenizer, vocabulary) != named:
+    elif special_tokens_too and special != vocabulary.special_tokens():
         differs = "its special tokens differ from the published ones"
     if differs:
         raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load this file by its path")
-
-
-def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
-    """Return the special tokens whose ids are not below the first rank."""
-    return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}

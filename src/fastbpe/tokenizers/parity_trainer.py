@@ -35,10 +35,6 @@ def _reals(value: Any) -> list[float]:
     return [real(one) for one in sequence(value)]
 
 
-def _boolean(value: Any) -> bool:
-    return bool(of_type(value, bool))
-
-
 class ParityBpeTrainer:
     """Options for training a BPE model on several languages, and the training itself.
 
@@ -111,7 +107,9 @@ class ParityBpeTrainer:
     alpha = option(
         "alpha", "Share of the window above which a language waits, times the number of languages.", real
     )
-    total_symbols = option("total_symbols", "Whether num_merges is the number of all tokens.", _boolean)
+    total_symbols = option(
+        "total_symbols", "Whether num_merges is the number of all tokens.", lambda value: of_type(value, bool)
+    )
     special_tokens = trainer.SPECIAL_TOKENS
     show_progress = trainer.SHOW_PROGRESS
     limit_alphabet = trainer.LIMIT_ALPHABET

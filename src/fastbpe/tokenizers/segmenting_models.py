@@ -130,14 +130,12 @@ class Unigram(CachingModel):
         """Split a piece into tokens; see `Model.tokenize`. The value of an unknown token is its text."""
         tokens, unknown, data = super().tokenize(sequence), self._state["unk_id"], sequence.encode()
         for i, token in enumerate(tokens):
+            if token.id != unknown:
+                continue
             text = data[slice(*token.offsets)]
-            if token.id == unknown and not self._falls_back(text):
+            if not (self._state["byte_fallback"] and all(f"<0x{byte:02X}>" in self.vocab for byte in text)):
                 tokens[i] = Token(token.id, text.decode(), token.offsets)
         return tokens
-
-    def _falls_back(self, text: bytes) -> bool:
-        """Tell whether text without a token becomes the tokens of its bytes."""
-        return self._state["byte_fallback"] and all(f"<0x{byte:02X}>" in self.vocab for byte in text)
 
     @classmethod
     def from_state(cls, described: Mapping[str, Any]) -> Unigram:

@@ -101,11 +101,6 @@ def _make(base: Any) -> type:
     return made
 
 
-def _may_skip(hf: Any, own: list[type], name: str) -> bool:
-    """Tell whether a call may bypass a method: neither a subclass of own[0] nor the object itself overrides it."""
-    return type(hf) is own[0] and name not in hf.__dict__
-
-
 def _encode_plus(base: Any, own: list[type]) -> Callable[..., Any]:
     def _encode_plus(self: Any, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> Any:
         if type(text) is str and text_pair is None and not args:
@@ -201,7 +196,8 @@ def _decode(base: Any) -> Callable[..., Any]:
 def _decode_any(base: Any, own: list[type]) -> Callable[..., Any]:
     def decode(self: Any, token_ids: Any, skip_special_tokens: bool = False, **options: Any) -> Any:
         are_lists = type(token_ids) is list and token_ids and all(type(ids) is list for ids in token_ids)
-        if are_lists and _may_skip(self, own, "_decode"):
+        # Else a subclass or the object itself may override `_decode`.
+        if are_lists and type(self) is own[0] and "_decode" not in self.__dict__:
             engine = engine_of(self)
             options["skip_special_tokens"] = skip_special_tokens
             try:

@@ -201,13 +201,10 @@ class Engine:
             logger.debug("fastbpe leaves calls to tokenizers: its post-processor cannot be tried: %s", error)
             return None
 
-    def trims_offsets(self) -> bool:
-        """Tell whether the post-processor may trim white space from offsets."""
-        return b'"trim_offsets":true' in (self._read_post() or b"")
-
     def trims_by_place(self) -> bool:
         """Tell whether trimming keeps the space of a first token; see `Offsets.by_place`."""
-        return self.trims_offsets() and b'"add_prefix_space":true' in (self._read_post() or b"")
+        post = self._read_post() or b""
+        return b'"trim_offsets":true' in post and b'"add_prefix_space":true' in post
 
     def numbers_parts(self, frame: Frame, *, add_special_tokens: bool) -> bool:
         """Tell whether parts that truncation cuts off have the frame's type ids.

@@ -34,22 +34,7 @@ _SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # shown of a text and of a list of ids in
 # Bytes to put around a token to make whole characters of it.
 _BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
 _BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
-_PLAIN = (
-    "",
-    " ",
-    "  ",
-    "a",
-    " a",
-    "a ",
-    "\n",
-    "\t",
-    "\u2581",
-    "a\u2581 b",
-    "\u00e9",
-    "\u6f22",
-    "\U0001f600",
-    "\ufffd",
-)
+_PLAIN = ("", " ", "  ", "a", " a", "a ", "\n", "\t", "\u2581", "a\u2581 b", "é", "漢", "\U0001f600", "\ufffd")
 # Names under which files of these formats are read back: their content may look like another format.
 _ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
 _WAY_OUT = "nothing is written: export this tokenizer as native"

@@ -103,7 +103,7 @@ class StepDecoding:
                     return self._by_runs(ids, errors, skip)
             except InvalidTokenError:
                 pass
-        return self._slowly(ids, errors, unknown_ids, skip)
+        return apply(self._steps, self._spelling(ids, unknown_ids, skip), errors)
 
     def decode_batch(
         self,
@@ -422,9 +422,6 @@ class StepDecoding:
         return apply(self._table.after, ["".join(texts)], errors)
 
     # By the steps
-
-    def _slowly(self, ids: Ids, errors: DecodeErrors, unknown_ids: UnknownIds, skip: bool) -> str:
-        return apply(self._steps, self._spelling(ids, unknown_ids, skip), errors)
 
     def _spelling(self, ids: Ids, unknown_ids: UnknownIds, skip: bool) -> list[str]:
         """List the tokens of ids in the file's spelling."""

@@ -13,9 +13,6 @@ from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import CodePointModel, PieceType, pack_pieces
 
 _NO_ID = (1 << 32) - 1
-_CODE_BEGIN, _CODE_END = ">>", "<<"
-
-
 _UNKNOWN_PENALTY = 10.0  # an unknown character scores this much below the least score
 _SYMBOL_BONUS = 0.1  # score per byte of a user-defined piece after its first, as in sentencepiece
 _LEAST_SCORE = 3.4028234663852886e38  # lowest score if no piece is NORMAL, as in sentencepiece
@@ -139,8 +136,4 @@ def _finds_codes(model: CodePointModel) -> bool:
 def _codes(model: CodePointModel) -> dict[bytes, int]:
     """Return the ids of Marian's language codes, such as >>de<<, by code."""
     pieces = enumerate(model.pieces if _finds_codes(model) else ())
-    return {piece: i for i, piece in pieces if _is_code(piece.decode("utf-8", "replace"))}
-
-
-def _is_code(text: str) -> bool:
-    return text.startswith(_CODE_BEGIN) and text.find(_CODE_END) == len(text) - 2
+    return {piece: i for i, piece in pieces if piece.startswith(b">>") and piece.find(b"<<") == len(piece) - 2}
