@@ -19,20 +19,6 @@ def _progress_format(value: Any) -> str:
     return found if found in ("json", "silent") else "indicatif"
 
 
-#: Options in the order in which a pickled state lists them.
-_ORDER = (
-    "min_frequency",
-    "vocab_size",
-    "show_progress",
-    "progress_format",
-    "special_tokens",
-    "limit_alphabet",
-    "initial_alphabet",
-    "continuing_subword_prefix",
-    "end_of_word_suffix",
-    "max_token_length",
-    "words",
-)
 #: Value of the argument progress_format → its name in a state.
 _FORMATS = {"indicatif": "Indicatif", "json": "JsonLines", "silent": "Silent"}
 _FORMAT_NAMES = {value: key for key, value in _FORMATS.items()}
@@ -86,8 +72,8 @@ class BpeTrainer(Trainer):
         self._options: dict[str, Any] = {}
         #: Words of the last training, with the count of each.
         self.words: Mapping[str, int] = {}
+        self.min_frequency = min_frequency  # first, as in tokenizers' states
         self.vocab_size = vocab_size
-        self.min_frequency = min_frequency
         self.show_progress = show_progress
         self.progress_format = progress_format
         self.special_tokens = special_tokens
@@ -115,8 +101,7 @@ class BpeTrainer(Trainer):
 
     def options(self) -> dict[str, Any]:
         """Return the JSON of the options, in tokenizers' order, and of the words of the last training."""
-        described = {**super().options(), "progress_format": _FORMATS[self.progress_format]}
-        return {name: described[name] for name in _ORDER}
+        return {**super().options(), "progress_format": _FORMATS[self.progress_format]}
 
     @classmethod
     def of_options(cls, options: Mapping[str, Any]) -> BpeTrainer:

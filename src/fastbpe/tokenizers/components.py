@@ -220,16 +220,20 @@ class Indexed(Steps):
         n_changes[0] += 1
 
 
+def by_kind(*classes: Any) -> dict[str, Any]:
+    """Map the "type" of each class to the class."""
+    return {cls.kind: cls for cls in classes}
+
+
 def finder(
-    kinds: Mapping[str, Any], what: str, typed: Callable[[Part], Mapping[str, Any]] | None = None
+    what: str, *classes: Any, typed: Callable[[Part], Mapping[str, Any]] | None = None
 ) -> Callable[[Any], Any]:
     """Return a function that creates the component described by a tokenizer.json.
 
-    Args:
-        kinds: class of each "type".
-        what: kind of component, for errors.
-        typed: function that adds the type to a description; None: each must contain it.
+    what: kind of component, for errors.
+    typed: function that adds the type to a description; None: each must contain it.
     """
+    kinds = by_kind(*classes)
 
     def find(described: Any) -> Any:
         kind = described.get("type") if isinstance(described, Mapping) else None

@@ -12,7 +12,7 @@ from fastbpe.formats.huggingface.decoder_json import MAX_DEPTH, canonical
 from fastbpe.huggingface import id_stream
 from fastbpe.huggingface.arguments import character, number, of_type, sequence, token_id
 from fastbpe.huggingface.id_stream import REPLACEMENT, Texts, text_within
-from fastbpe.tokenizers.components import Component, Steps, field, n_changes, plain
+from fastbpe.tokenizers.components import Component, Steps, by_kind, field, n_changes, plain
 from fastbpe.tokenizers.components import pattern as _pattern
 from fastbpe.tokenizers.pre_tokenizers import scheme
 
@@ -246,19 +246,7 @@ class CTC(Decoder):
     cleanup = field("cleanup", "Turn word_delimiter_token into a space, and remove spaces before punctuation.")
 
 
-_KNOWN: tuple[Any, ...] = (
-    ByteLevel,
-    ByteFallback,
-    Fuse,
-    Strip,
-    Replace,
-    Metaspace,
-    BPEDecoder,
-    WordPiece,
-    CTC,
-    Sequence,
-)
-_CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
+_CLASSES = by_kind(ByteLevel, ByteFallback, Fuse, Strip, Replace, Metaspace, BPEDecoder, WordPiece, CTC, Sequence)
 
 
 def find(described: Any) -> Any:

@@ -38,9 +38,7 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     ({'a': 0, 'b': 1, 'b.': 2, 'ab': 3}, [['a', 'b']])
     """
     vocab = {token: i for i, token in enumerate(_first_tokens(words, trainer))}
-    counts: Counter[tuple[int, ...]] = Counter()
-    for word, count in words.items():
-        counts[tuple(_symbols(word, vocab, trainer))] += count
+    counts = _counted(words, vocab, trainer)
     used = {symbol for symbols in counts for symbol in symbols}
     free = {token: i for token, i in vocab.items() if i not in used}
     merges = _core_merges(counts, [*vocab], free, trainer)
@@ -51,6 +49,14 @@ def learn_words(words: Mapping[str, int], trainer: BpeTrainer) -> tuple[dict[str
     for token in made:
         vocab.setdefault(token, len(vocab))
     return vocab, listed
+
+
+def _counted(words: Mapping[str, int], vocab: dict[str, int], trainer: Affixing) -> Counter[tuple[int, ...]]:
+    """Return the symbols of words, and add new ones to the vocabulary."""
+    counts: Counter[tuple[int, ...]] = Counter()
+    for word, n in words.items():
+        counts[tuple(_symbols(word, vocab, trainer))] += n
+    return counts
 
 
 def _first_tokens(words: Mapping[str, int], trainer: Affixing) -> list[str]:

@@ -343,7 +343,7 @@ def checked(value: Any) -> Any:
     return made
 
 
-_find = finder({kind.kind: kind for kind in (BPE, Unigram, WordPiece, WordLevel)}, "model")
+_find = finder("model", BPE, Unigram, WordPiece, WordLevel)
 
 
 def find(described: Any) -> Any:

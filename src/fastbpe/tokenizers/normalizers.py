@@ -258,24 +258,12 @@ class Sequence(Indexed, Normalizer):
         return len(self._steps)
 
 
-_KNOWN: tuple[type[Normalizer], ...] = (
-    NFC,
-    NFD,
-    NFKC,
-    NFKD,
-    Lowercase,
-    StripAccents,
-    ByteLevel,
-    Nmt,
-    Precompiled,
-    BertNormalizer,
-    Strip,
-    Prepend,
-    Replace,
-    Sequence,
+find = finder(
+    "normalizer",
+    *(NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, ByteLevel, Nmt),
+    *(Precompiled, BertNormalizer, Strip, Prepend, Replace, Sequence),
+    typed=lambda part: typed_normalizer(part).value,
 )
-_CLASSES = {cls.kind: cls for cls in _KNOWN}
-find = finder(_CLASSES, "normalizer", lambda part: typed_normalizer(part).value)
 Sequence.find = staticmethod(find)
 
 #: Unicode's normalization forms by name.

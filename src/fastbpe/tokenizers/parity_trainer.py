@@ -80,18 +80,17 @@ class ParityBpeTrainer:
         end_of_word_suffix: str | None = None,
         max_token_length: int | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "variant": _variant(variant),
-            "ratio": None if ratio is None else _reals(ratio),
-        }
+        self._options: dict[str, Any] = {}  # in the order of tokenizers' states
         self.num_merges = num_merges
+        self._options["variant"] = _variant(variant)
         self.min_frequency = min_frequency
         self.global_merges = global_merges
         self.window_size = window_size
         self.alpha = alpha
         self.total_symbols = total_symbols
-        self.special_tokens = [] if special_tokens is None else special_tokens
         self.show_progress = show_progress
+        self._options["ratio"] = None if ratio is None else _reals(ratio)
+        self.special_tokens = [] if special_tokens is None else special_tokens
         self.limit_alphabet = limit_alphabet
         self.initial_alphabet = [] if initial_alphabet is None else initial_alphabet
         self.continuing_subword_prefix = continuing_subword_prefix
@@ -208,12 +207,7 @@ class ParityBpeTrainer:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        names = (
-            "num_merges", "variant", "min_frequency", "global_merges", "window_size", "alpha", "total_symbols",
-            "show_progress", "ratio", "special_tokens", *_OPTIONAL[1:],
-        )  # fmt: skip
-        state = {name: self._options[name] for name in names}
-        return {**state, "special_tokens": [token.content for token in self.special_tokens]}
+        return {**self._options, "special_tokens": [token.content for token in self.special_tokens]}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         of_type(state, dict)

@@ -274,18 +274,9 @@ class Sequence(Indexed, PreTokenizer):
         super().__init__(pre_tokenizers)
 
 
-_KNOWN: tuple[type[PreTokenizer], ...] = (
-    ByteLevel,
-    Split,
-    Digits,
-    Punctuation,
-    Whitespace,
-    WhitespaceSplit,
-    CharDelimiterSplit,
-    BertPreTokenizer,
-    FixedLength,
-    UnicodeScripts,
-    Metaspace,
+find = finder(
+    "pre-tokenizer",
+    *(ByteLevel, Split, Digits, Punctuation, Whitespace, WhitespaceSplit, CharDelimiterSplit),
+    *(BertPreTokenizer, FixedLength, UnicodeScripts, Metaspace, Sequence),
 )
-find = finder({**{cls.kind: cls for cls in _KNOWN}, "Sequence": Sequence}, "pre-tokenizer")
 Sequence.find = staticmethod(find)

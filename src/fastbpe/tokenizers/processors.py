@@ -10,7 +10,7 @@ from fastbpe.errors import VocabularyError
 from fastbpe.formats.huggingface.templates import canonical
 from fastbpe.huggingface.arguments import MAX_ID, of_type, sequence, token_id
 from fastbpe.huggingface.encoding import Encoding, of_tokens
-from fastbpe.tokenizers.components import Component, Indexed, field, n_changes
+from fastbpe.tokenizers.components import Component, Indexed, by_kind, field, n_changes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -413,8 +413,7 @@ class Sequence(Indexed, PostProcessor):
         return encodings
 
 
-_KNOWN: tuple[Any, ...] = (ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing, Sequence)
-_CLASSES: Mapping[str, Any] = {cls.kind: cls for cls in _KNOWN}
+_CLASSES = by_kind(ByteLevel, BertProcessing, RobertaProcessing, TemplateProcessing, Sequence)
 
 
 def find(described: Any) -> Any:

@@ -85,16 +85,7 @@ def _of_bpe(name: str) -> Any:
     return property(lambda self: getattr(self.bpe, name), set, None, getattr(BpeTrainer, name).__doc__)
 
 
-for _name in (
-    "vocab_size",
-    "min_frequency",
-    "show_progress",
-    "special_tokens",
-    "limit_alphabet",
-    "initial_alphabet",
-    "continuing_subword_prefix",
-    "end_of_word_suffix",
-):
+for _name in WordPieceTrainer.__init__.__kwdefaults__ or ():
     setattr(WordPieceTrainer, _name, _of_bpe(_name))
 
 

@@ -15,11 +15,10 @@ from fastbpe._core.encode.offsets import piece_texts
 from fastbpe._utils.choices import Special
 from fastbpe._utils.progress import Progress
 from fastbpe.errors import FastbpeError, FormatError, TrainingError
-from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
+from fastbpe.formats.byte_level import text_of
 from fastbpe.huggingface import arguments
-from fastbpe.tokenizer.loading import load
 from fastbpe.tokenizer.tokenizer import Tokenizer as Native
-from fastbpe.tokenizers import components, decoders, document, pre_tokenizers, trainers
+from fastbpe.tokenizers import components, pre_tokenizers, trainers
 from fastbpe.tokenizers.built import with_added
 from fastbpe.tokenizers.components import needs_tokenizers
 from fastbpe.tokenizers.definition import Definition
@@ -27,7 +26,7 @@ from fastbpe.tokenizers.learning import learn_words
 from fastbpe.tokenizers.models import BPE
 from fastbpe.tokenizers.trainer import Trainer
 from fastbpe.tokenizers.trainers import BpeTrainer, UnigramTrainer, WordLevelTrainer, WordPieceTrainer
-from fastbpe.tokenizers.written import WrittenEngine, is_written
+from fastbpe.tokenizers.written import WrittenEngine, carrier_of_bytes, is_written
 
 
 def train(definition: Definition, texts: Iterable[str], trainer: Any) -> None:
@@ -128,18 +127,8 @@ def _cutter(described: Mapping[str, Any], allowed: Special) -> Callable[[str], l
 
 def _carrier(normalizer: Any, steps: list[Any]) -> Native | None:
     """Return a tokenizer with one token per byte and these components; None if the core cannot run them."""
-    vocab = {character: i for i, character in enumerate(sorted(BYTE_OF_CHARACTER))}
-    described = {
-        "version": "1.0",
-        "added_tokens": [],
-        "normalizer": normalizer,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": steps},
-        "post_processor": None,
-        "decoder": decoders.ByteLevel().state(),
-        "model": {"type": "BPE", "vocab": vocab, "merges": []},
-    }
     try:
-        made: Native = load(document.to_bytes(described))
+        made = carrier_of_bytes([], normalizer, {"type": "Sequence", "pretokenizers": steps})
     except FastbpeError:
         return None
     return made if made.mode == "byte" else None

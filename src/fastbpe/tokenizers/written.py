@@ -27,9 +27,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fastbpe._utils.choices import Special
+    from fastbpe.tokenizer.tokenizer import Tokenizer as Native
 
 _CHARACTERS = sorted(BYTE_OF_CHARACTER)  # token of each id, below those of added tokens
 _STEP = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+
+
+def carrier_of_bytes(added_tokens: list[Any], normalizer: Any, pre_tokenizer: Any) -> Native:
+    """Load a tokenizer with one token per byte and these parts of a tokenizer.json."""
+    from fastbpe.tokenizer.loading import load  # here: it imports the readers of all formats
+
+    described = {
+        "version": "1.0",
+        "added_tokens": added_tokens,
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": None,
+        "decoder": {**_STEP, "use_regex": True},
+        "model": {"type": "BPE", "vocab": {token: i for i, token in enumerate(_CHARACTERS)}, "merges": []},
+    }
+    return load(document.to_bytes(described))
 
 
 class _Section(NamedTuple):
@@ -120,25 +137,7 @@ class _Finder:
             following += not is_byte
             carried.append({**token, "id": i, "content": content, "normalized": False})
             self._ids[i] = token["id"]
-        from fastbpe.tokenizer.loading import load  # here: it imports the readers of all formats
-
-        self._carrier = load(
-            document.to_bytes(
-                {
-                    "version": "1.0",
-                    "added_tokens": carried,
-                    "normalizer": None,
-                    "pre_tokenizer": _STEP,
-                    "post_processor": None,
-                    "decoder": {**_STEP, "use_regex": True},
-                    "model": {
-                        "type": "BPE",
-                        "vocab": {character: i for i, character in enumerate(_CHARACTERS)},
-                        "merges": [],
-                    },
-                }
-            )
-        )
+        self._carrier = carrier_of_bytes(carried, None, _STEP)
 
     def find(self, text: str, allowed: Special) -> Iterator[_Section]:
         """Yield the added tokens of a text, and the stretches between them."""
