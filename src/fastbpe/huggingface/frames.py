@@ -39,16 +39,13 @@ class Frame(NamedTuple):
 
 
 def frame_of(encoding: Any, *, pair: bool, probe: str) -> Frame | None:
-    """Return the frame that a post-processor has put around a probe.
+    """Return the frame that a post-processor has put around a probe, in its encoding, which this function pads.
 
-    Args:
-        encoding: encoding of the probe, or of the probe twice, with the frame. This function pads it.
-        pair: the encoding is of the probe twice, as two texts.
-        probe: the only token of the probe.
+    None if the frame depends on the texts, has a text twice or not at all, does not have one token per id, or is
+    not exactly what special_tokens_mask marks.
 
-    Returns:
-        None if the frame depends on the texts, has a text twice or not at all, does not have one token per id, or
-        is not exactly what special_tokens_mask marks.
+    pair: the encoding is of the probe twice, as two texts.
+    probe: the only token of the probe.
     """
     if encoding.n_sequences != 1 + pair or len(encoding.tokens) != len(encoding.ids):
         return None

@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 class RowColumns:
     """Source of the columns of a call's rows.
 
-    Args:
-        plan, inputs: as for `encode_rows`.
-        layout: origin of the ids of each row.
-        samples: for each row, the number of its input; None: each input is one row. Later rows of an input are the
-            parts that truncation cut off.
-        of_words: the inputs are lists of words.
-        offsets: function that returns the source of offsets.
-        words_of: function from a text and its ids to its words.
-        names: token of each id.
-        word_ids: what `encode_rows` gave to `keep`; None: lists of words are encoded when a column needs them.
+    plan, inputs: as for `encode_rows`.
+    layout: origin of the ids of each row.
+    samples: for each row, the number of its input (later rows of an input are parts that truncation cut off);
+    None: each input is one row.
+    of_words: the inputs are lists of words.
+    offsets: function that returns the source of offsets.
+    words_of: function from a text and its ids to its words.
+    names: token of each id.
+    word_ids: what `encode_rows` gave to `keep`; None: lists of words are encoded when a column needs them.
     """
 
     def __init__(

@@ -78,16 +78,13 @@ def encode_rows(
 ) -> tuple[list[Encoded], list[int] | None]:
     """Encode the texts of each row, and truncate them.
 
-    Args:
-        words: texts are lists of words.
-        overflowing: return the parts that truncation cuts off as additional rows.
-        offsets: source of the spans; None: return no spans.
-        keep: function that gets the ids of the words: first of the first list of each row, then of the second.
+    Returns the rows, and for each row the number of its input; None: each input is one row. Raises HandOver if the
+    batch cannot be encoded as a whole, or truncating it is an error.
 
-    Returns:
-        The rows, and for each row the number of its input; None: each input is one row.
-
-    Raises HandOver if the batch cannot be encoded as a whole, or truncating it is an error.
+    words: texts are lists of words.
+    overflowing: return the parts that truncation cuts off as additional rows.
+    offsets: source of the spans; None: return no spans.
+    keep: function that gets the ids of the words: first of the first list of each row, then of the second.
     """
     tokenizer, truncation = plan.tokenizer, plan.truncation
     if offsets is not None:

@@ -33,18 +33,7 @@ _LENGTHS = (1,) * 12 + (2, 2, 3, 4)  # bytes of a character by the upper half of
 def flatbuffer(
     proto: ModelProto, skip_char_bigrams: bool, treat_null_byte_as_unused: bool, allow_unsupported_model_type: bool
 ) -> bytes:
-    """Convert a model; see `fastbpe.sentencepiece.convert_to_flatbuffer`.
-
-    Args:
-        proto: the model.
-        skip_char_bigrams: leave out the trie of character pairs; a BPE model needs it, and keeps it.
-        treat_null_byte_as_unused: rename the piece "\\0" of a model with byte fallback, and make it unused.
-        allow_unsupported_model_type: convert models that are neither unigram nor BPE.
-
-    Raises:
-        ArgumentError: SentencePiece Lite cannot run the model.
-        ModelError: SentencePiece Lite cannot run this BPE model.
-    """
+    """Convert a model; see `fastbpe.sentencepiece.convert_to_flatbuffer`, whose arguments these are."""
     trainer: TrainerSpec = proto.trainer_spec
     has_trainer, model_type = proto.HasField("trainer_spec"), trainer.model_type
     if not 0 < len(proto.pieces) <= _MAX_PIECES:
@@ -239,10 +228,7 @@ def _pairs_trie(pieces: Sequence[bytes]) -> bytes:
 
 
 def _below(units: array[int], at: int) -> int:
-    """Return the base of a unit's children: the child of a byte is at base ^ byte, a value at the base itself.
-
-    at: index of the unit.
-    """
+    """Return the base of a unit's children: the child of a byte is at base ^ byte, a value at the base itself."""
     unit = units[at]
     return at ^ (unit >> 10) << ((unit & 0x200) >> 6)
 

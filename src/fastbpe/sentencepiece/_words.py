@@ -22,15 +22,11 @@ class WordTokens:
     def __init__(
         self, text: bytes, normalized: bytes, places: list[int], ids: list[int], ends: list[int], unknown_id: int
     ) -> None:
-        """Create the tokens of a text.
+        """Create the tokens of a text (UTF-8).
 
-        Args:
-            text: the text, as UTF-8.
-            normalized: the normalized text.
-            places: origin, in bytes of the text, of each byte of `normalized` and of its end; [] if no offsets
-                are needed.
-            ends: end of each token in `normalized`.
-            unknown_id: id of the unknown token, whose piece is the part of `normalized` that it covers.
+        places: origin in the text of each byte of `normalized` and of its end; [] if no offsets are needed.
+        ends: end of each token in `normalized`.
+        unknown_id: id of the unknown token, whose piece is the part of `normalized` that it covers.
         """
         self._text = text
         self._normalized = normalized

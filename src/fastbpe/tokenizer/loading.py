@@ -110,10 +110,7 @@ def load(
 
 
 def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
-    """Load a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
-
-    Returns None if it must be loaded as a whole. Raises FormatError for a damaged file.
-    """
+    """Load a tokenizer.json whose vocabulary and merges are in `entries`; None: it must be loaded as a whole."""
     from fastbpe.formats import detect  # here: few programs need it
 
     model = detect.read_rest(data, entries)
@@ -172,14 +169,7 @@ def _make(
 def check_published(
     tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool
 ) -> None:
-    """Raise FormatError if a tokenizer lacks the published ranks, pattern or special tokens.
-
-    Args:
-        tokenizer: the loaded tokenizer.
-        vocabulary: the published vocabulary.
-        path: the file, for the message.
-        special_tokens_too: whether to compare special tokens as well.
-    """
+    """Raise FormatError if a file's tokenizer lacks the published ranks, pattern or (if asked) special tokens."""
     import hashlib  # here: importing it is slow, and few files are checked
 
     from fastbpe.formats import tiktoken

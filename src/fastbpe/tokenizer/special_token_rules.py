@@ -37,20 +37,17 @@ _MAX_COMPARED_CHARACTERS = 1 << 16  # characters of compared added tokens; with 
 class SpecialTokens:
     """Special and added tokens of one tokenizer, checked against its vocabulary.
 
-    Args:
-        tokens: special tokens, name to id.
-        vocabulary: the ordinary tokens.
-        added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
-        normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
-        may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
-            token with the text of an ordinary token.
-        decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them,
-            such as "é", as bytes; False: each decodes to its text.
-        empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no
-            such token.
-        every: Python code for the set of all special tokens, which errors suggest; None: the code for a
-            `Tokenizer`.
-        python_blanks: the flags lstrip and rstrip count white space as Python does.
+    tokens: special tokens, name to id.
+    vocabulary: the ordinary tokens.
+    added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
+    normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
+    may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
+    token with the text of an ordinary token.
+    decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them, such
+    as "é", as bytes; False: each decodes to its text.
+    empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no such token.
+    every: code for the set of all special tokens, which errors suggest; None: the code for a `Tokenizer`.
+    python_blanks: the flags lstrip and rstrip count white space as Python does.
 
     Raises SpecialTokenError if a token breaks the rules.
     """
@@ -183,10 +180,7 @@ class SpecialTokens:
 
     @cached_property
     def untrusted(self) -> SpecialMatcher | None:
-        """Matcher of the added tokens that untrusted text may become: only white space, and not special.
-
-        None if the tokenizer has no added tokens.
-        """
+        """Matcher of added tokens that untrusted text may become (only white space, and not special), or None."""
         if not self.added:
             return None
         return self._make_finder(frozenset(), [token for token in self.added if is_blank(token)])
@@ -197,10 +191,7 @@ class SpecialTokens:
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
-        """Return the set that an argument means: all special tokens for "all".
-
-        Raises ValueError for any other str, and TypeError if it is not a collection.
-        """
+        """Return the set that an argument means: all special tokens for "all"."""
         if isinstance(names, str):
             if names == "all":
                 return self.set

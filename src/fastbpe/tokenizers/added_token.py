@@ -126,8 +126,7 @@ def checked(tokens: Any, *, special: bool) -> list[AddedToken]:
 
     special: make all of them special; this also changes the caller's objects.
 
-    Raises:
-        TypeError: tokens is not a list, or an item is another object, or a str with a lone surrogate.
+    Raises TypeError if tokens is not a list, or an item is another object, or a str with a lone surrogate.
     """
     made = []
     for token in of_type(tokens, list):

@@ -146,11 +146,7 @@ def option(name: str, check: Callable[[Any], Any]) -> Any:
 
 
 def taken(vocab: Any) -> dict[str, int]:
-    """Check a vocabulary, and return it in the order of ids.
-
-    Raises:
-        TypeError: it is not a dict of str to int, a token has a lone surrogate, or an id does not fit.
-    """
+    """Check a vocabulary, and return it in the order of ids. TypeError if it does not map str to 32-bit ids."""
     if {*map(type, of_type(vocab, dict))} - {str} or {*map(type, vocab.values())} - {int}:
         vocab = {of_type(token, str): index(its_id) for token, its_id in vocab.items()}
     if not is_text("".join(vocab)):
@@ -190,11 +186,9 @@ def changed() -> None:
 
 
 def write_files(folder: str, prefix: str | None, name: str | None, files: Mapping[str, bytes]) -> list[str]:
-    """Write the files of a model, each atomically, and return their paths.
+    """Write the files of a model, each atomically, and return their paths. The first arguments: as in `BPE.save`.
 
-    Args:
-        folder, prefix, name: as in `BPE.save`.
-        files: name without the prefix → bytes.
+    files: name without the prefix → bytes.
     """
     from fastbpe.formats import atomic_files  # here: many programs save no files
 

@@ -31,9 +31,7 @@ _DIRECTION_NAMES = {value: key for key, value in _DIRECTIONS.items()}
 def read(data: bytes) -> tuple[dict[str, Any], Entries | None]:
     """Parse a tokenizer.json, with the scores of a Unigram as tokenizers has them. Raises FormatError.
 
-    Returns:
-        The document, and vocabulary and merges, which are empty in it; or the whole document, and None, if the
-        fast reader does not read them.
+    Returns the document, and vocabulary and merges, which are empty in it; or the whole document, and None.
     """
     from fastbpe.formats.huggingface._vocab_json import Entries
     from fastbpe.formats.huggingface.read import checked_top, read_json

@@ -208,14 +208,10 @@ def pad_to(encoding: Encoding, length: int, padding: Mapping[str, Any]) -> None:
 
 
 def whole(setup: Setup, row: Row, *, words: bool, adds_special: bool, fast: bool) -> Encoding:
-    """Encode a row, without padding.
+    """Encode a row, without padding. Raises ValueError if the row cannot be truncated with these settings.
 
-    Args:
-        words: the texts are lists of words.
-        adds_special: add the ids of the template.
-        fast: omit tokens, words and offsets, as `encode_batch_fast` does.
-
-    Raises ValueError if the row cannot be truncated with these settings.
+    words: the texts are lists of words. adds_special: add the ids of the template.
+    fast: omit tokens, words and offsets, as `encode_batch_fast` does.
     """
     texts = [one for one in row if one is not None]
     encodings = []

@@ -49,13 +49,7 @@ def encode_text(setup: Setup, text: str, *, adds_special: bool) -> Encoding:
 
 
 class Batch:
-    """Rows of a call, as a source of their encodings.
-
-    Args:
-        plan: the plan of the call.
-        layout: origin of the ids of each row.
-        words, adds_special, fast: as for `encoded_rows.whole`.
-    """
+    """Rows of a call, as a source of their encodings. The flags are as for `encoded_rows.whole`."""
 
     def __init__(
         self,

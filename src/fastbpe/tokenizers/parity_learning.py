@@ -18,11 +18,11 @@ from fastbpe.splitting.charset import CharSet
 from fastbpe.tokenizers.learning import (
     _MAX_IDS,
     _UNLIMITED,
+    _counted,
     _first_tokens,
     _joined,
     _spelled,
     _spelled_characters,
-    _symbols,
     _Word,
 )
 from fastbpe.tokenizers.parity_trainer import ParityBpeTrainer
@@ -75,11 +75,8 @@ def learn_languages(
 ) -> tuple[dict[str, int], list[list[str]]]:
     """Learn a vocabulary and its merges.
 
-    Args:
-        languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of the
-            words.
-        dev: the same for the dev texts; empty: no dev texts.
-        ratio: a number for each language, or None.
+    languages: for each language, word → count. Characters with a prefix or suffix get ids in the order of words.
+    dev: the same for the dev texts; empty: no dev texts. ratio: a number for each language, or None.
 
     >>> learn_languages([{"aab": 2}, {"cc": 1}], [{"a": 1}, {"ccc": 1}], ParityBpeTrainer(num_merges=1))
     ({'a': 0, 'b': 1, 'c': 2, 'cc': 3}, [['c', 'c']])
@@ -110,14 +107,6 @@ def _collide(made: Sequence[str], vocab: Mapping[str, int], texts: Iterable[Symb
     return len({*made}) < len(made) or any(vocab.get(token) in used for token in made)
 
 
-def _counted(words: Mapping[str, int], vocab: dict[str, int], trainer: ParityBpeTrainer) -> Symbols:
-    """Return the symbols of words, and add new ones to the vocabulary."""
-    counts: Symbols = Counter()
-    for word, n in words.items():
-        counts[tuple(_symbols(word, vocab, trainer))] += n
-    return counts
-
-
 def _known(words: Mapping[str, int], vocab: Mapping[str, int], trainer: ParityBpeTrainer) -> Symbols:
     """Return the symbols of the words whose characters and symbols are all in the vocabulary."""
     counts: Symbols = Counter()
@@ -136,11 +125,7 @@ def _core_merges(
     trainer: ParityBpeTrainer,
     ratio: Sequence[float] | None,
 ) -> list[tuple[int, int]]:
-    """Return the pairs of ids that the core merges, in order; each makes the next id.
-
-    texts: for each language, symbols of a word → count.
-    judged: the same for the dev texts; empty: no dev texts.
-    """
+    """Return the pairs of ids that the core merges, in order; each makes the next id. Texts: symbols → count."""
 
     def read(counts: Symbols) -> Any:
         return read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), lambda n: None)

@@ -20,11 +20,8 @@ from fastbpe.transformers.plans import tokenizer_for_offsets
 def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wanted) -> dict[str, Any] | None:
     """Encode single texts into int64 arrays of shape (n_texts, length); offsets have (n_texts, length, 2).
 
-    Returns:
-        Columns with transformers' names; None if rows have different lengths, truncating one is an error, or
-        offsets are wanted but there are no ids.
-
-    Raises HandOver if the original must handle the call.
+    Returns columns with transformers' names; None if rows have different lengths, truncating one is an error, or
+    offsets are wanted but there are no ids. Raises HandOver if the original must handle the call.
     """
     frame, padding, truncation = plan.frame, plan.padding, plan.truncation
     tokenizer = plan.tokenizer

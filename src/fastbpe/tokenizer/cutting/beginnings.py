@@ -30,10 +30,9 @@ def encode_beginnings(
     A long text is cut at a safe cut, which does not change the ids before it. If the part has too few ids, all
     texts are encoded again, and this text as a whole.
 
-    Args:
-        encode: function that encodes a list of texts (str without lone surrogates) with the tokenizer.
-        lengths: function from the result of `encode` to the number of ids of each text.
-        splits_special: `encode` treats special tokens as ordinary text; False: it finds all of them.
+    encode: function that encodes a list of texts (str without lone surrogates) with the tokenizer.
+    lengths: function from the result of `encode` to the number of ids of each text.
+    splits_special: `encode` treats special tokens as ordinary text; False: it finds all of them.
     """
     begun = _beginnings(tokenizer, texts, n_ids * CHARACTERS_PER_ID, splits_special=splits_special)
     made = encode(begun)

@@ -41,11 +41,7 @@ _WAY_OUT = "nothing is written: export this tokenizer as native"
 
 
 class Difference(NamedTuple):
-    """A text for which two tokenizers produce different ids.
-
-    expected: ids of the original.
-    found: ids of the tokenizer that is compared with it.
-    """
+    """A text for which two tokenizers produce different ids: those expected from the original, and those found."""
 
     text: str
     expected: Sequence[int]
@@ -76,11 +72,7 @@ class Verification(NamedTuple):
 
 
 class Excused:
-    """Counter of the differences that a conversion of a unigram model causes.
-
-    Args:
-        sums: tells which texts may get other ids in the conversion; None: no difference is excused.
-    """
+    """Counter of the differences that a conversion of a unigram model causes; none are excused if sums is None."""
 
     def __init__(self, sums: OtherSums | None) -> None:
         self._sums = sums
@@ -154,15 +146,13 @@ def compare_all(
 ) -> int:
     """Compare tokens, a probe of the vocabulary, special tokens and lines. Return the number of texts compared.
 
-    Args:
-        one, other: tokenizers without caches.
-        where: place of the other file, for the message.
-        max_ordinary: number of texts of the probe to compare; None: all.
-        way_out: advice at the end of the message.
-        excused: as in `compare`.
-
     Raises FormatError if they differ; the message contains the token, the text with both lists of ids, or the
     text for which only one has ids.
+
+    one, other: tokenizers without caches.
+    where, way_out: place of the other file, and advice, for the message.
+    max_ordinary: number of texts of the probe to compare; None: all.
+    excused: as in `compare`.
     """
     if changed := _changed_token(one, other):
         raise FormatError(f"{changed} {where}; {way_out}")

@@ -150,12 +150,7 @@ class HuggingFaceDecoding:
         )
 
     def _begin(self, ids: Ids, unknown_ids: UnknownIds) -> tuple[str, Ids, Decoder]:
-        """Separate a first token that loses more than one space.
-
-        Returns:
-            (text of that token, the other ids, decoder of the other ids). The text is "" if there is no such
-            token.
-        """
+        """Return the text of a first token that loses more than one space (or ""), the other ids, a decoder."""
         if not self._first_texts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self._decoder
         listed = list(ids)

@@ -136,9 +136,7 @@ class StepDecoding:
         return self.decode(ids, "surrogateescape").encode("utf-8", "surrogateescape")
 
     def token(self, token_id: int) -> bytes:
-        """Return the bytes that an id adds to a text.
-
-        If they depend on the ids beside it, return the bytes of the id decoded alone.
+        """Return the bytes that an id adds to a text, or of the id alone if they depend on the ids beside it.
 
         Raises InvalidTokenError (a KeyError) if the id has no token.
         """
@@ -312,9 +310,7 @@ class StepDecoding:
     ) -> list[str]:
         """Decode sequences of ids with the table.
 
-        Raises:
-            UnicodeDecodeError: a sequence needs the steps.
-            InvalidTokenError: an id has no token, and is not to be skipped.
+        Raises UnicodeDecodeError if one needs the steps, InvalidTokenError if an id has no token and must have.
         """
         assert self._table is not None
         decoder, filtered = self._decoder, batch
@@ -344,11 +340,9 @@ class StepDecoding:
     ) -> str:
         """Replace the first and the last token of a text by their forms for these places.
 
-        Args:
-            text: text of the ids, each in its form within a text.
-            ids, skip: as in `decode`.
-            all_stay: whether no id is left out.
-            begins, ends: whether the first id begins the whole text, and whether the last one ends it.
+        text: text of the ids, each in its form within a text.
+        all_stay: whether no id is left out.
+        begins, ends: whether the first id begins the whole text, and whether the last one ends it.
         """
         first, last = 0, len(ids) - 1
         if not all_stay:

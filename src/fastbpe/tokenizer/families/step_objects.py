@@ -122,14 +122,10 @@ def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmente
 def splitting(
     model: Model, vocabulary: Vocabulary
 ) -> tuple[Model, str | None, Pattern, Splitter, tuple[Stage | None, Stage | None]]:
-    """Create the splitter of a model, and the stages that change its pieces.
+    """Create the splitter of a model from its tables, and the stages that change its pieces.
 
-    Args:
-        vocabulary: its tables.
-
-    Returns:
-        The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
-        has one; the pattern; the splitter; the stages from `make_stages`.
+    Returns the model, with the split pattern itself in place of its name or its steps; the name of the pattern, if
+    it has one; the pattern; the splitter; the stages from `make_stages`.
     """
     if model.spelling is not None:
         from fastbpe.splitting.changing_steps import make_stages  # here: few tokenizers have them
@@ -218,10 +214,7 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
 
 
 def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
-    """Create the trimmer of offsets that a tokenizer.json defines; None if it defines none.
-
-    tokens: function that returns the bytes of each id.
-    """
+    """Create the trimmer of offsets that a tokenizer.json defines; None if it defines none."""
     described = model.huggingface.get("post_processor")
     if described is None:
         return None
@@ -248,8 +241,6 @@ def extras(model: Model) -> list[Any]:
 
 def described_splitting(model: Model, vocabulary: Vocabulary) -> list[Mapping[str, Any]]:
     """Describe the splitting as in a tokenizer.json, with named patterns in their published form.
-
-    vocabulary: its tables.
 
     Raises FormatError if a tokenizer.json cannot express it.
     """

@@ -20,10 +20,9 @@ Merge = tuple[int, int, int]  # left id, right id, merged id
 def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     """Find the two phases of a byte-level vocabulary.
 
-    Returns:
-        The phases; None if there are no superwords, few merges come before the first superword, a whole piece may
-        become a token that merging does not make, some token can be made in several ways, or an early merge joins
-        a token that a later merge makes.
+    None if there are no superwords, few merges come before the first superword, a whole piece may become a token
+    that merging does not make, some token can be made in several ways, or an early merge joins a token that a
+    later merge makes.
     """
     if model.supermerges is not None:
         return _of_whole_words(vocabulary, model, model.supermerges)

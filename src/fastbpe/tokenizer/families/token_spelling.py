@@ -84,15 +84,11 @@ def merged_ids(model: CodePointModel) -> set[int]:
 def merge_steps(
     symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool] | None = None
 ) -> Iterator[tuple[int, int, int]]:
-    """Merge symbols in place, the best pair first and the leftmost of equal pairs; yield each merge afterwards.
+    """Merge symbols in place, the best pair first and the leftmost of equal pairs.
 
-    Args:
-        symbols: the symbols, which change in place.
-        vocabulary: the vocabulary with the pairs.
-        may_make: function that tells which symbols merges may make; None: all.
+    Yields each merge: index of the new symbol, the symbol, the priority of the pair.
 
-    Yields:
-        Index of the new symbol, the symbol, and the priority of the pair.
+    may_make: function that tells which symbols merges may make; None: all.
     """
     while True:
         pairs = [

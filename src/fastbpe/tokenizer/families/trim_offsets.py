@@ -16,11 +16,8 @@ def make_trimmer(
 ) -> SpanTrimmer | None:
     """Return the trimmer that a post-processor describes; None if it trims nothing.
 
-    Args:
-        post_processor: part of a tokenizer.json.
-        tokens: function that returns the bytes of each id; called for the first text.
-        shown: bool – whether these bytes are the UTF-8 of tokens in a file's spelling, with one character per
-            byte.
+    tokens: function that returns the bytes of each id; called for the first text.
+    shown: these bytes are the UTF-8 of tokens in a file's spelling, with one character per byte.
     """
     prefixed = prefixes(post_processor)
     return trimmer_of(prefixed, tokens, shown=shown) if prefixed else None

@@ -27,11 +27,8 @@ def make_segmenter(
 ) -> Segmenter:
     """Create the object that finds the pieces of a unigram model in text.
 
-    Args:
-        code_points: its symbols.
-        unknown: id of unknown characters.
-        byte_ids: ids of bytes, in place of `unknown`.
-        table: table of the ids, whose additional characters get the score of unknown ones; None: no table.
+    byte_ids: ids of bytes, in place of the id `unknown` of unknown characters.
+    table: table of the ids, whose additional characters get the score of unknown ones; None: no table.
     """
     scores = array("f", model.scores)
     characters = range(len(scores) if table is None else table.first_character, len(scores))

@@ -48,12 +48,9 @@ def words_of_code_points(
 ) -> Words | None:
     """Find the words of a text in code-point mode. ids: of the text. names: token of each id in the vocabulary.
 
-    The model comes from a tokenizer.json; the other arguments are as in `words_of_pieces`.
-
-    Returns:
-        None if the pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or
-        after them is spelled like a control symbol, a byte piece or the unknown piece: where such text is cut is
-        not known here.
+    The model comes from a tokenizer.json; the other arguments are as in `words_of_pieces`. None if the
+    pre-tokenizer finds user-defined symbols of sentencepiece, and the text before, between or after them is
+    spelled like a control symbol, a byte piece or the unknown piece: where such text is cut is not known here.
     """
     ends, found = word_ends(encoder._pipeline, text, special.choose(allowed_special, ())[0])
     named = dict(found)

@@ -30,10 +30,7 @@ def job_of(
 ) -> Job:
     """Check the arguments of `Tokenizer.encode_files` that decide the bytes of its output.
 
-    Args:
-        fingerprint, n_vocab, special_tokens: attributes of the tokenizer.
-        dtype, document_start, document_end, separator, text_field, format, on_error, errors, header: as for
-            `Tokenizer.encode_files`.
+    fingerprint, n_vocab, special_tokens: attributes of the tokenizer.
 
     Raises TypeError, ValueError or SpecialTokenError if an argument has the wrong type or an invalid value.
     """

@@ -39,13 +39,11 @@ def new_tokens(
 ) -> list[AddedToken]:
     """Return the caller's tokens that the tokenizer does not have yet, with their ids.
 
-    Args:
-        tokens: text to id; or a list of texts and AddedTokens.
-        argument: name of the argument, for errors.
-        known: the special and added tokens of the tokenizer, by name.
-        vocabulary: its ordinary tokens.
-        first_free: id for the first token without an id; the others get the following free ids.
-        special: all tokens are special.
+    tokens: text to id; or a list of texts and AddedTokens. argument: its name, for errors.
+    known: the special and added tokens of the tokenizer, by name.
+    vocabulary: its ordinary tokens.
+    first_free: id for the first token without an id; the others get the following free ids.
+    special: all tokens are special.
 
     Raises SpecialTokenError if a token cannot be found in text, is given twice, or clashes with another or its id.
     """
@@ -69,11 +67,7 @@ def new_tokens(
 
 
 def known_tokens(special: SpecialTokens, model: CodePointModel | None = None) -> dict[str, AddedToken]:
-    """Return the special and added tokens of a tokenizer, by name.
-
-    special: the tokenizer's special tokens.
-    model: its code-point model, whose user-defined pieces are also found in any text; None: byte mode.
-    """
+    """Return the special and added tokens of a tokenizer, by name, with the user-defined pieces of its model."""
     known = {name: AddedToken(name, i, special=True) for name, i in special.ids.items()}
     known |= {token.content: token for token in special.added}
     if model is not None and model.conventions is None:

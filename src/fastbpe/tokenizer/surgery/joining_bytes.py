@@ -53,11 +53,9 @@ class ByteJoining:
         self._by_ranks = all(self._ranks_decide(each) for each in (a, b))
 
     def joined(self) -> tuple[Tokenizer, dict[int, int], list[int]]:
-        """Join the vocabularies.
+        """Join the vocabularies. Returns the tokenizer, and its id for the id in b of each token that only b has.
 
-        Returns:
-            The tokenizer; a map from the ids in b of the tokens that only b has to their ids in the tokenizer; and
-            a list of the ids in b of the tokens that were left out.
+        Also returns a list of the ids in b of the tokens that were left out.
         """
         tokens = [*self._new]
         tokenizer, made = self._made(tokens)

@@ -104,12 +104,9 @@ class ByteRemoval:
     def without(
         self, drop: Collection[int], renumber: Renumber
     ) -> tuple[Model, list[int], dict[int, tuple[int, int]]]:
-        """Remove tokens from the model.
+        """Return the model without the tokens of `drop`, and the ids that go with them: no merge makes them now.
 
-        Returns:
-            The model without the tokens of `drop`; the further ids that are removed, because no merge makes them
-            any longer; and for each token that a merge makes, the ids of the two tokens that it joins. All are old
-            ids.
+        Also returns, for each token that a merge makes, the ids of the two tokens that it joins. All are old ids.
         """
         kept = [b"" if i in drop else token for i, token in enumerate(self._tokens)]
         if self._by_ranks:
