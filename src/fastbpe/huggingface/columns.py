@@ -240,11 +240,7 @@ def put_frame(ids: list[int], frame: Frame) -> list[int]:
 
 
 def padded_length(lengths: Sequence[int], padding: Mapping[str, Any]) -> int:
-    """Return the length to which rows of these lengths are padded. Longer rows do not change.
-
-    lengths: numbers of ids.
-    padding: value of the property `padding` of a `tokenizers.Tokenizer`.
-    """
+    """Return the length to which rows of these lengths, in ids, are padded. Longer rows do not change."""
     length: int = max(lengths) if padding["length"] is None else padding["length"]
     multiple = padding["pad_to_multiple_of"]
     if multiple:

@@ -28,11 +28,7 @@ class Truncation(NamedTuple):
 
 
 def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | None:
-    """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error.
-
-    settings: its property `truncation`.
-    n_added: number of ids of the frame.
-    """
+    """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error."""
     limit = settings["max_length"] - n_added
     if limit <= 0 or settings["stride"] >= limit:
         return None
@@ -58,10 +54,7 @@ def lengths_of_pair(truncation: Truncation, n_first: int, n_second: int) -> tupl
 
 
 def parts_of(truncation: Truncation, n: int, limit: int) -> list[tuple[int, int]]:
-    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order.
-
-    limit: maximum number of ids in a part.
-    """
+    """Return (start, end) of the part of n ids that is kept, and of the parts cut off, in tokenizers' order."""
     if n <= limit:
         return [(0, n)]
     step = limit - truncation.stride

@@ -119,10 +119,7 @@ class LoadedModel(Facts):
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
 
     def best(self, text: Text, n: int, *, offsets: bool = False) -> list[tuple[Tokens, float]]:
-        """Return the n best segmentations with their scores.
-
-        Raises RuntimeError if the model is not of type unigram, or n is too large.
-        """
+        """Return the n best segmentations with their scores. RuntimeError if the model is not unigram."""
         check_nbest(n)
         if self.model.trainer["model_type"] != "unigram":
             raise ModelError("INTERNAL: NBestEncode is not available for the current model.")

@@ -183,10 +183,7 @@ def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[
 
 
 def _flags(text: str) -> dict[str, str]:
-    """Parse a string of options: words between single spaces, --name=value or --name.
-
-    If a name occurs twice, the first one counts.
-    """
+    """Parse options: words between single spaces, --name=value or --name. The first one of a name counts."""
     flags: dict[str, str] = {}
     for word in text.split(" ") if text else []:
         name, _, value = word.removeprefix("--").partition("=")

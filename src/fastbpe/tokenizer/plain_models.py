@@ -46,10 +46,7 @@ def _with_ids(special_tokens: Mapping[str, int] | None) -> Mapping[str, int]:
 
 
 def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
-    """List tokens by rank, b"" for a rank without a token.
-
-    Raises VocabularyError for a token that is not bytes, and for a rank that is invalid or given twice.
-    """
+    """List tokens by rank, b"" for a rank without a token. Raises VocabularyError for bad tokens and ranks."""
     for token in ranks:
         if not isinstance(token, bytes):
             raise VocabularyError(f"token {token!r} must be bytes")
@@ -69,10 +66,7 @@ def _tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def _tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
-    """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model.
-
-    Raises VocabularyError for a merge of an id that is neither a byte nor made by an earlier merge.
-    """
+    """List the tokens that merges make after the 256 bytes, and pack the merges in the form of a Model."""
     tokens = [bytes([byte]) for byte in range(256)]
     triples: list[tuple[int, int, int]] = []
     for left, right in ((integer("an id in merges", a), integer("an id in merges", b)) for a, b in merges):

@@ -365,10 +365,7 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
-    """Return (id,) of a special token; () if its name is None. argument: name of the caller's argument.
-
-    Raises SpecialTokenError if there is no such special token.
-    """
+    """Return (id,) of a special token, () for None. Raises SpecialTokenError if there is no such special token."""
     if name is None:
         return ()
     if name not in special_tokens:
@@ -422,10 +419,7 @@ def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
 
 
 def check_names(names: Collection[str], what: str = "special token") -> None:
-    """Raise SpecialTokenError for a name that is not a str, is empty, has a surrogate, or is given twice.
-
-    what: str – kind of the tokens, for the error.
-    """
+    """Raise SpecialTokenError for a name that is not a str, is empty, has a surrogate, or is given twice."""
     if _are_names(names):
         return
     seen = set()

@@ -33,11 +33,7 @@ class AddedTokens:
         self._greatest = -1
 
     def add(self, tokens: list[AddedToken], model: Model, normalizer: Any = None) -> int:
-        """Add tokens, and return how many of them are new or changed.
-
-        model: the model, whose tokens keep their ids.
-        normalizer: the present normalizer, or None.
-        """
+        """Add tokens, and return how many of them are new or changed. Tokens of the model keep their ids."""
         n_ignored, n = 0, model.size()
         following = self._greatest + 1 if self._greatest >= n or (not n and self._greatest >= 0) else n
         self.special |= {token.content for token in tokens if token.special and token.content}

@@ -190,10 +190,7 @@ def dump_padding(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
 def checked_truncation(
     max_length: Any, stride: Any, strategy: Any, direction: Any, n_added: int
 ) -> dict[str, Any]:
-    """Return the value of the property `truncation`. Accepts the arguments of `enable_truncation`; same errors.
-
-    n_added: number of ids that the template adds to a text.
-    """
+    """Return the value of the property `truncation`. n_added: number of ids that the template adds to a text."""
     max_length, stride = arguments.number(max_length), arguments.number(stride)
     strategy = arguments.of_type(strategy, str)
     if strategy not in _STRATEGIES:

@@ -126,10 +126,7 @@ def _are_words(value: Any) -> bool:
 
 
 def plan_of(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan | None:
-    """Return the settings that decide the ids of a batch; None: encode each row by itself.
-
-    pair: rows have two texts. Other arguments as for `whole`.
-    """
+    """Return the settings that decide the ids of a batch; None: encode each row by itself."""
     key = pair, adds_special, fast
     if key not in setup.plans:
         setup.plans[key] = _make_plan(setup, *key)
@@ -150,10 +147,7 @@ def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan
 
 
 def offsets_of(setup: Setup, plan: Plan) -> Offsets:
-    """Return the source of a batch's offsets, trimmed as the post-processor demands.
-
-    Raises HandOver if each row must be encoded by itself.
-    """
+    """Return the source of a batch's offsets, trimmed as the post-processor demands. Raises HandOver."""
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
     prefixed = () if setup.post is None else tuple(prefixes(setup.post.state()))

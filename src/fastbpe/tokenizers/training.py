@@ -151,10 +151,7 @@ def _counted(texts: Iterable[str], carrier: Native, progress: Progress) -> Itera
 
 
 def texts_of(iterator: Iterable[Any]) -> Iterator[str]:
-    """Yield the texts of an iterable of str, or of lists of str.
-
-    Raises TypeError for other items, UnicodeEncodeError for a lone surrogate.
-    """
+    """Yield the texts of an iterable of str, or of lists of str."""
     for item in iterator:
         for one in [item] if isinstance(item, str) else item:
             yield arguments.of_type(one, str)

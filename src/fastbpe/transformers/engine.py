@@ -178,10 +178,7 @@ class Engine:
         return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
-        """Return the frame that the post-processor puts around texts; None if it is not fixed or unknown.
-
-        pair, add_special_tokens: as in `find_frame`.
-        """
+        """Return the frame that the post-processor puts around texts; None if it is not fixed or unknown."""
         post, key = self._read_post(), (pair, add_special_tokens)
         frames = self._frames
         if post == self._post and key in frames:

@@ -11,12 +11,7 @@ from fastbpe.transformers.engine import Engine
 
 
 def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
-    """Read the settings of an engine's original.
-
-    pair, add_special_tokens: as in `Engine.frame`.
-
-    Raises HandOver if the original must handle the call, or raise an error.
-    """
+    """Read the settings of an engine's original. Raises HandOver if it must handle the call, or raise an error."""
     tokenizer, original = engine.ready(), engine.original
     if tokenizer is None:
         raise HandOver(engine.reason or "another thread is changing the tokenizer")
@@ -38,19 +33,13 @@ def make_plan(engine: Engine, *, pair: bool, add_special_tokens: bool) -> Plan:
 
 
 def make_offsets(engine: Engine, plan: Plan) -> Offsets:
-    """Return the source of offsets for the present state of the original.
-
-    Raises HandOver if the original must handle the call, or raise an error.
-    """
+    """Return the source of offsets for the present state of the original. Raises HandOver as `make_plan` does."""
     tokenizer = tokenizer_for_offsets(engine)
     return Offsets(partial(encode_spans, tokenizer, splits=plan.splits_special), engine.trims_by_place())
 
 
 def tokenizer_for_offsets(engine: Engine) -> Tokenizer:
-    """Return fastbpe's tokenizer with the offsets of the original's present state.
-
-    Raises HandOver if the original must handle the call, or raise an error.
-    """
+    """Return a tokenizer with the offsets of the original's present state. Raises HandOver as `make_plan` does."""
     tokenizer = engine.with_offsets()
     if tokenizer is None:
         raise HandOver(engine.reason or "another thread is changing the tokenizer")

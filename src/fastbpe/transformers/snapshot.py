@@ -96,8 +96,6 @@ def remembered_specials(tokenizer: Any, added: dict[int, Any]) -> set[int]:
 
     tokenizers still splits them with `encode_special_tokens`, and still leaves them out of decoded text. No copy
     or file contains this fact.
-
-    added: its added tokens by id.
     """
     ids = [i for i, token in added.items() if not token.special]
     rows = [[i] * 3 for i in ids]  # three: a decoder may remove a space at each end
@@ -112,8 +110,6 @@ def differs_from_its_file(tokenizer: Any, added: dict[int, Any]) -> bool:
 
     Each call that adds tokens numbers them from the greatest id on, but a file numbers all of them from the size
     of the vocabulary on. The two numberings differ if the ids of the vocabulary have gaps.
-
-    added: its added tokens by id.
     """
     following, model = tokenizer.get_vocab_size(with_added_tokens=False), tokenizer.model
     for i, token in sorted(added.items()):

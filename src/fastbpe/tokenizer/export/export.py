@@ -120,10 +120,7 @@ def _split_of_superbpe(tokenizer: Exportable) -> Exportable | None:
 
 
 def _differs(tokenizer: Exportable, format: str, changed: Sequence[Difference]) -> str:
-    """Return a sentence about texts that get other ids in the library that owns the format; "" if no text does.
-
-    changed: texts of the comparison that get other ids.
-    """
+    """Return a sentence about texts that get other ids in the library that owns the format; "" if none does."""
     model = tokenizer._family.model
     spelling = model.spelling if isinstance(model, Model) else None
     if format == "gguf" and spelling is not None and 0 < spelling.longest <= _LONGEST_WORD:
@@ -257,10 +254,7 @@ def _tekken(tokenizer: Exportable) -> Files:
 
 
 def _ranked_tokens(tokenizer: Exportable, what: str) -> list[bytes]:
-    """List the tokens by rank, for a format that stores only ranks. what: name of the format for the message.
-
-    Raises FormatError if the format lacks a part of the tokenizer, or ids would change with ranks alone.
-    """
+    """List the tokens by rank, for a format that stores only ranks. Raises FormatError if it cannot store all."""
     model, vocabulary = model_of(tokenizer), tokenizer._family.vocabulary
     step_objects.check_plain(model, what)
     if model.drops_bytes:

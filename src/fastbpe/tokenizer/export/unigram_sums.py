@@ -57,10 +57,7 @@ class OtherSums(NamedTuple):
 
 
 def warning(tokenizer: Exportable, format: str, changed: Sequence[Changed]) -> str | None:
-    """Return a sentence about the texts that may get other ids; None if all ids stay.
-
-    changed: the compared texts whose ids differ, each with the ids from the tokenizer and from the file.
-    """
+    """Return a sentence about texts, such as the changed ones, that may get other ids; None if all ids stay."""
     model = tokenizer._family.model
     others = ("huggingface", "gguf") if _is_of_sentencepiece(model) else ("sentencepiece", "gguf")
     if format not in others or not (_is_of_sentencepiece(model) or _is_of_tokenizers(model)):

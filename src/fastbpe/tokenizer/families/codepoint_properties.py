@@ -97,11 +97,7 @@ def named_roles(model: CodePointModel) -> Mapping[str, str]:
 
 
 def with_roles(model: CodePointModel, roles: Mapping[str, str], ids: Mapping[str, int]) -> CodePointModel:
-    """Return a model with these tokens for roles; control symbols for bos, eos and pad also become its options.
-
-    roles: role to token.
-    ids: token to id.
-    """
+    """Return a model with these tokens for roles; control symbols for bos, eos and pad also become its options."""
     options = dict(model.trainer.values)
     for role in {*roles} & {"bos", "eos", "pad"}:
         if model.types[ids[roles[role]]] == PieceType.CONTROL:

@@ -153,10 +153,7 @@ def by_scores(model: CodePointModel) -> CodePointModel:
 
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
-    """List the model's merges, in symbols; None if it has no list.
-
-    Without a list, two pieces merge if their joined text is a piece.
-    """
+    """List the model's merges, in symbols. None: it has no list, and two pieces merge if their text is a piece."""
     if not model.merges:
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
@@ -194,10 +191,7 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
 
 
 def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
-    """List (id, bytes) of the ids that do not decode to their pieces.
-
-    skips: decode special tokens of a tokenizer.json to nothing.
-    """
+    """List (id, bytes) of the ids that do not decode to their pieces. skips: decode special tokens to nothing."""
     out = dict.fromkeys(piece_messages.ids_of(model.types, PieceType.CONTROL), b"")
     if model.conventions is None:
         if not model.trainer["unk_surface"]:
@@ -289,11 +283,7 @@ def _symbols(model: CodePointModel) -> dict[int, bytes]:
 def make_normalizer(
     model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
 ) -> Normalizer:
-    """Create the normalizer of a model.
-
-    marks_to_spaces: replace U+2581 by spaces.
-    add_dummy_prefix: put a space before text; None: as in the model.
-    """
+    """Create the normalizer of a model. add_dummy_prefix: put a space before text; None: as in the model."""
     model = model.as_sentencepiece()
     spec = model.normalizer
     return Normalizer(

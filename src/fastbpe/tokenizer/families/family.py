@@ -90,10 +90,7 @@ class Family:
         """Split a text. See `Tokenizer.pieces`."""
 
     def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """Return a function that finds a safe cut of a long document; None if no cut is known to be safe.
-
-        special: special tokens that documents may contain.
-        """
+        """Return a function that finds safe cuts of long documents with special tokens; None if none are known."""
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
         """Return the cuts of texts that the vocabulary allows; None if no cuts are known."""

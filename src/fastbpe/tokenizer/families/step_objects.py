@@ -98,10 +98,7 @@ def merging(model: Model, vocabulary: Vocabulary) -> Vocabulary:
 
 
 def segmenter(model: Model, token_bytes: Buffer, token_ends: Buffer) -> Segmenter | None:
-    """Create the object that cuts pieces into tokens without merging; None if the model merges.
-
-    Raises VocabularyError if a Unigram model has fewer scores than tokens.
-    """
+    """Create the object that cuts pieces into tokens without merging; None if the model merges."""
     spelling = model.spelling
     if spelling is None or spelling.kind == "BPE":
         return None
@@ -274,10 +271,7 @@ def _split(regex: str, behavior: str = "Isolated", *, invert: bool = False) -> M
 
 
 def check_plain(model: Model, what: str) -> None:
-    """Raise FormatError if a model has parts that decide ids but that a simple format cannot store.
-
-    what: name of the format for the message.
-    """
+    """Raise FormatError if a model has parts that decide ids but that a simple format, `what`, cannot store."""
     lost = {
         "normalizers": model.normalizers,
         "pre-tokenizers": model.pre_tokenizers,

@@ -39,10 +39,7 @@ def check_base_size(base_size: object) -> int:
 
 
 def checked_special(special_tokens: Mapping[str, int], n_ids: int) -> dict[str, int]:
-    """Return special tokens (name to id), checked. n_ids: number of symbols and merges.
-
-    Raises SpecialTokenError if a name is empty or not a str, or an id is taken or out of range.
-    """
+    """Return special tokens (name to id), checked. n_ids: number of symbols and merges."""
     taken: dict[int, str] = {}
     for name, token_id in special_tokens.items():
         if not isinstance(name, str) or not name:

@@ -78,10 +78,7 @@ def merged_pieces(tokenizer: Tokenizer, text: str) -> list[MergedPiece]:
 def _with_superwords(
     pieces: list[MergedPiece], vocabulary: Vocabulary, superwords: Vocabulary, n_words: int
 ) -> list[MergedPiece]:
-    """Join the pieces that become superwords, with the merges that join them.
-
-    n_words: number of merges before those of superwords.
-    """
+    """Join the pieces that become superwords, with the merges that join them, which come after n_words others."""
     found: list[MergedPiece] = []
     run: list[MergedPiece] = []  # pieces that are one token each
 
