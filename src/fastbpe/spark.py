@@ -133,15 +133,8 @@ def encode(
     check_encoding(tokenizer, dtype, allowed_special, disallowed_special)
     kind = {"int16": ShortType, "int32": IntegerType, "int64": LongType}[dtype]()
     schema = StructType([*df.schema.fields, StructField(output, ArrayType(kind, False), True)])
-    how = Encoding(
-        column,
-        output,
-        _sent(df, tokenizer),
-        tokenizer.fingerprint,
-        dtype,
-        _plain(allowed_special),
-        _plain(disallowed_special),
-    )
+    special = _plain(allowed_special), _plain(disallowed_special)
+    how = Encoding(column, output, _sent(df, tokenizer), tokenizer.fingerprint, dtype, *special)
     return df.mapInArrow(partial(_encode, how), schema)
 
 

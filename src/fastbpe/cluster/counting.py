@@ -147,13 +147,7 @@ def counts_of_rows(rows: Iterable[tuple[int, Any]], empty: PieceCounts) -> Piece
     if facts is not None and facts.last_word is not None:
         _, last_word = max(((number, word) for number, word in last_words if word), default=(0, ""))
         facts = replace(facts, last_word=last_word.encode())
-    n_bytes, n_skipped = numbers["n_bytes"], numbers["n_skipped"]
+    n_bytes, n_skipped, special = numbers["n_bytes"], numbers["n_skipped"], empty.special_tokens
     return counts_of_table(
-        table,
-        empty.pattern,
-        empty.special_tokens,
-        n_bytes=n_bytes,
-        n_skipped=n_skipped,
-        words=facts,
-        runs_of=empty.runs_of,
+        table, empty.pattern, special, n_bytes=n_bytes, n_skipped=n_skipped, words=facts, runs_of=empty.runs_of
     )

@@ -69,14 +69,9 @@ class RowColumns:
     def _offsets(self, i: int) -> list[Span] | None:
         """Return the offsets of row i. The first call encodes all rows again, with offsets."""
         if self._traced is None:
+            options: dict[str, Any] = {"words": self._of_words, "overflowing": self._samples is not None}
             try:
-                self._traced, _ = encode_rows(
-                    self._plan,
-                    self._inputs,
-                    words=self._of_words,
-                    overflowing=self._samples is not None,
-                    offsets=self._source(),
-                )
+                self._traced, _ = encode_rows(self._plan, self._inputs, offsets=self._source(), **options)
             except HandOver:
                 return None
         return self._layout.spans(i, self._traced[i].spans or ())

@@ -152,16 +152,11 @@ def _train(
             NO_PRETOKENIZER,
         )
     learn = {"bpe": learn_model, "unigram": learn_unigram}.get(model_type, learn_frequent)
-    model, report = learn(
-        SentenceSource(
-            texts=_documents(trainer["input"]) if iterator is None else _sentences(iterator),
-            are_sentences=iterator is not None,
-            pretokenizer=None if cut is None else Pretokenizer(cut, is_checked),
-        ),
-        checked,
-        ReadingOptions(num_threads=min(trainer["num_threads"], usable_threads(None))),
-        Reporter(False),
-    )
+    texts = _documents(trainer["input"]) if iterator is None else _sentences(iterator)
+    pretokenizer = None if cut is None else Pretokenizer(cut, is_checked)
+    source = SentenceSource(texts=texts, are_sentences=iterator is not None, pretokenizer=pretokenizer)
+    reading = ReadingOptions(num_threads=min(trainer["num_threads"], usable_threads(None)))
+    model, report = learn(source, checked, reading, Reporter(False))
     if writer is not None:
         writer.write(sentencepiece_format.dump(model))
     else:

@@ -71,13 +71,7 @@ class Published(NamedTuple):
 def _published(name: str, n_vocab: int | None = None) -> Published:
     known = VOCABULARIES[name]
     shared = {f"<|reserved_{SHARED_ID}|>": SHARED_ID} if name == "o200k_harmony" else {}
-    return Published(
-        name=name,
-        pattern=known.pattern,
-        special_tokens=known.special_tokens() | shared,
-        file=known.file,
-        n_vocab=n_vocab,
-    )
+    return Published(name, known.pattern, known.special_tokens() | shared, known.file, n_vocab)
 
 
 #: Name → function that returns the arguments of `Encoding`.

@@ -242,12 +242,8 @@ class _Learner:
         self._n_merges, self._trainer = n_merges, trainer
         self._languages = [_Language(counts) for counts in texts]
         self._judged = [_Language(counts) for counts in judged] or self._languages
-        self._choice = LanguageChoice(
-            [language.n_symbols for language in self._judged],
-            ratio,
-            trainer.window_size if trainer.variant == "window" else None,
-            trainer.alpha,
-        )
+        window = trainer.window_size if trainer.variant == "window" else None
+        self._choice = LanguageChoice([one.n_symbols for one in self._judged], ratio, window, trainer.alpha)
         self._queues = [_Queue(language.counts, self._names) for language in self._languages]
         self._whole: dict[tuple[int, int], int] = {}
         if trainer.global_merges:

@@ -56,14 +56,8 @@ def build_arrays(engine: Engine, plan: Plan, texts: Sequence[str], wanted: Wante
     if frame.n_added:
         _put(out, frame, [item.ids for item in frame.items], firsts, counts)
     if wanted.type_ids:
-        columns["token_type_ids"] = _spread(
-            frame,
-            [item.type_id for item in frame.items],
-            firsts,
-            counts,
-            inside,
-            padding["pad_type_id"] if padding else 0,
-        )
+        types, pad = [item.type_id for item in frame.items], padding["pad_type_id"] if padding else 0
+        columns["token_type_ids"] = _spread(frame, types, firsts, counts, inside, pad)
     if wanted.attention_mask:
         columns["attention_mask"] = inside
     if wanted.special_mask:

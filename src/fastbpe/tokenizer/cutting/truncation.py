@@ -17,7 +17,7 @@ Positions are in characters. `room` is the number of ids that may follow the nea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 from fastbpe._core.encode.count_limits import (
@@ -161,15 +161,8 @@ def chunk(
     spans = _chunks(encoder, plain_text, min(max_tokens, _MAX_IDS), min(overlap, _MAX_IDS - 1), kinds)
     if not with_spans:
         return (plain_text[start:end] for start, end in spans)
-    return (
-        Chunk(
-            plain_text[start:end],
-            start,
-            end,
-            count_part(encoder._pipeline, plain_text, start, start, end, _MAX_IDS),
-        )
-        for start, end in spans
-    )
+    count = partial(count_part, encoder._pipeline, plain_text)
+    return (Chunk(plain_text[start:end], start, end, count(start, start, end, _MAX_IDS)) for start, end in spans)
 
 
 def _chunks(

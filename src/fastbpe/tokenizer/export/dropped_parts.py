@@ -38,7 +38,7 @@ def checked(drop: Iterable[str]) -> tuple[str, ...]:
 
 
 def without_normalizer(tokenizer: Exportable) -> tuple[Exportable, Normalize]:
-    """Return the tokenizer without its normalizer, and the normalizer. Raises FormatError if it has none."""
+    """Return the tokenizer without its normalizer, and the normalizer. Raises FormatError without one."""
     source = tokenizer._family.model
     if isinstance(source, CodePointModel):
         return _of_code_points(tokenizer, source)

@@ -216,12 +216,8 @@ class StretchDecoding:
         if is_joined:
             silent = {i: model.piece(i).replace(METASPACE_UTF8, b" ") for i in silent}
             leading = None
-        self._decoder = Decoder(
-            parts.surfaces,
-            [*names.items(), *silent.items(), *((i, text.encode()) for i, text in self._special.items())],
-            leading=leading,
-            space_keepers=keepers | {*names},
-        )
+        texts = [*names.items(), *silent.items(), *((i, text.encode()) for i, text in self._special.items())]
+        self._decoder = Decoder(parts.surfaces, texts, leading=leading, space_keepers=keepers | {*names})
         self._skips = skips
 
     def decode(self, ids: Ids, errors: DecodeErrors, num_threads: int | None, unknown_ids: UnknownIds) -> str:

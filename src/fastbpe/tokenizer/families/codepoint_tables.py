@@ -110,18 +110,13 @@ def build(model: CodePointModel, *, may_mark_spaces: bool = True) -> Parts:
         )
     surface = _surfaces(model, code_points)
     leading, space_keepers = leading_of(model, unknown, byte_ids)
+    joins = model.conventions is not None
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
         normalizing=normalizing,
         surfaces=surface,
-        decoder=Decoder(
-            surface,
-            overridden(model),
-            leading=leading,
-            space_keepers=space_keepers,
-            joins=model.conventions is not None,
-        ),
+        decoder=Decoder(surface, overridden(model), leading=leading, space_keepers=space_keepers, joins=joins),
         marks_spaces=code_points.marks_spaces,
         leading=leading,
         space_keepers=space_keepers,
@@ -135,13 +130,9 @@ def by_scores(model: CodePointModel) -> CodePointModel:
     """Return the model with scores in place of its merges, if the ids stay the same: tables are half the size."""
     if not model.merges or model.conventions is None:
         return model
+    merges, seed = memoryview(model.merges).cast("B").cast("I"), int.from_bytes(os.urandom(8), "little")
     found = merges_as_scores.rescore(
-        model.piece_bytes,
-        model.piece_ends,
-        model.types,
-        memoryview(model.merges).cast("B").cast("I"),
-        model.conventions.splits,
-        int.from_bytes(os.urandom(8), "little"),
+        model.piece_bytes, model.piece_ends, model.types, merges, model.conventions.splits, seed
     )
     if found is None:
         return model

@@ -264,12 +264,9 @@ class StepDecoding:
         """Return a decoder for the bytes of each id. left_out: ids that become nothing."""
         nothing = [i for i, text in enumerate(texts) if not text and self._known[i]]
         nothing += [i for i in left_out if 0 <= i < len(texts) and self._known[i]]
+        ends = array("I", accumulate(map(len, texts))).tobytes()
         vocabulary = Vocabulary(
-            token_bytes=b"".join(texts),
-            token_ends=array("I", accumulate(map(len, texts))).tobytes(),
-            pieces=NO_SLOTS,
-            pairs=NO_SLOTS,
-            drops_bytes=True,
+            token_bytes=b"".join(texts), token_ends=ends, pieces=NO_SLOTS, pairs=NO_SLOTS, drops_bytes=True
         )
         return Decoder(vocabulary, [(i, b"") for i in nothing], joins=joins)
 

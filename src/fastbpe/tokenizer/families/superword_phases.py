@@ -34,7 +34,7 @@ def phases_of(vocabulary: Vocabulary, model: Model) -> TwoPhases | None:
     start = next((i for i, (_, _, merged) in enumerate(merges) if merged in spanning), len(merges))
     if start < len(merges) // _LEAST_SHARE:
         return None
-    joins = _joins(merges, start)
+    joins = _joins(merges[start:])
     if joins is None or not _are_made(vocabulary, merges[:start]):
         return None
     superwords = _superwords(vocabulary, merges[start:], pack_merges(merges[start:]))
@@ -68,7 +68,7 @@ def _of_whole_words(vocabulary: Vocabulary, model: Model, supermerges: Supermerg
     superwords = _superwords(vocabulary, merges, supermerges.merges)
     words = {i for i, token in enumerate(tokens) if len(token) == 1}
     words |= {merged for _, _, merged in model.merge_list() or ()}
-    joins = None if words & {merged for _, _, merged in merges} else _joins(merges, 0)
+    joins = None if words & {merged for _, _, merged in merges} else _joins(merges)
     if joins is not None:
         return TwoPhases(vocabulary, joins, superwords=superwords, joins_pieces=True)
     # Some superword may consist of several sequences of words, so any two parts may be neighbours.
@@ -87,17 +87,16 @@ def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
     return [(left, right, merged) for merged, (left, right) in sorted(makers.items())]
 
 
-def _joins(merges: Sequence[Merge], start: int) -> array[int] | None:
+def _joins(merges: Sequence[Merge]) -> array[int] | None:
     """Pack the pairs of adjacent tokens inside superwords: left id << 32 | right id, as uint64.
 
-    None: a merge joins tokens that later merges make, or a token is made in two ways.
-
-    start: index of the first merge of the second phase; the best merges come first.
+    None: a merge joins tokens that later merges make, or a token is made in two ways. merges: of the second
+    phase, the best first.
     """
     made: dict[int, tuple[int, int]] = {}  # by id: its first and last id of the first phase
-    later = {merged for _, _, merged in merges[start:]}
+    later = {merged for _, _, merged in merges}
     joins = set()
-    for left, right, merged in merges[start:]:
+    for left, right, merged in merges:
         if merged in made or (left in later and left not in made) or (right in later and right not in made):
             return None
         first, before = made.get(left, (left, left))

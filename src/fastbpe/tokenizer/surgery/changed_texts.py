@@ -239,15 +239,9 @@ class _Comparison:
     def result(self) -> TextChanges:
         parts = [ChangedPart(text, n, was, now) for (text, was, now), n in self._parts.items()]
         parts.sort(key=lambda part: (-part.times * abs(len(part.new) - len(part.old)), -part.times, part.text))
-        return TextChanges(
-            self._n_texts,
-            self._n_bytes,
-            self._n_old,
-            self._n_new,
-            tuple(self._changed),
-            min(len(self._changed), self._n_to_align),
-            tuple(parts),
-        )
+        n_aligned = min(len(self._changed), self._n_to_align)
+        numbers = self._n_texts, self._n_bytes, self._n_old, self._n_new
+        return TextChanges(*numbers, tuple(self._changed), n_aligned, tuple(parts))
 
 
 def _spans(ends: npt.NDArray[np.int64]) -> Iterator[slice]:
