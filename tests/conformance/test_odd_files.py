@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -459,3 +460,41 @@ def test_model_without_type_that_has_a_list_and_merges_is_unigram() -> None:
         for text in ("abab", "aabb", "", "abx"):
             ids = ours.encode(text)
             assert getattr(ids, "ids", ids) == theirs.encode(text).ids
+
+
+NOT_BPE: dict[str, dict[str, Any]] = {
+    "merges of numbers": {"merges": [[1, 2]]},
+    "no list of merges": {"merges": None},
+    "a merge into a text that is not a token": {"merges": ["b a"]},
+    "a dropout above 1": {"merges": ["a b"], "dropout": 1.5},
+    "an option of another type": {"merges": ["a b"], "ignore_merges": "yes"},
+    "WordPiece": {"merges": ["a x"], "continuing_subword_prefix": "##", "max_input_chars_per_word": 9},
+}
+
+
+@pytest.mark.parametrize("case", NOT_BPE)
+def test_model_without_type_whose_merges_are_not_bpe_has_the_next_type_that_fits(case: str) -> None:
+    """The untyped files of smirk, whose merges are pairs of ids, were refused; tokenizers finds words in them."""
+    model = {"vocab": {"?": 0, "a": 1, "ab": 2, "##b": 3, "<s>": 4}, "unk_token": "?", **NOT_BPE[case]}
+    made = whole(model=model, pre_tokenizer={"type": "WhitespaceSplit"}, added_tokens=[])
+    theirs = original(made)
+    with pytest.warns(fastbpe.FormatWarning, match=f"has no 'type', as {type(theirs.model).__name__}, and so"):
+        ours = loaded(made)
+    face = tokenizers_face.Tokenizer.from_str(json.dumps(made))
+    assert type(face.model).__name__ == type(theirs.model).__name__ == ours.model_type
+    for text in ("ab a <s>", "abb", "a ax b", ""):
+        assert ours.encode(text, allowed_special="all") == face.encode(text).ids == theirs.encode(text).ids
+    for bad in ({**model, "type": "BPE"}, {**model, "unk_token": None}):
+        assert original({**made, "model": bad}) is loaded({**made, "model": bad}) is None
+        assert not taken_by_face({**made, "model": bad})
+
+
+@pytest.mark.parametrize("dropout", [0.5, 1.5, "x"])
+@pytest.mark.parametrize("kind", ["WordLevel", "Unigram"])
+def test_dropout_of_a_model_that_does_not_merge_is_ignored(kind: str, dropout: object) -> None:
+    vocab: Any = {"a": 0, "b": 1} if kind == "WordLevel" else [["a", -1.0], ["b", -1.0]]
+    made = whole(model={"type": kind, "vocab": vocab, "unk_token": "a", "unk_id": 0, "dropout": dropout})
+    assert original(made).encode("b").ids == [1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loaded({**made, "added_tokens": []}).encode("b") == [1]

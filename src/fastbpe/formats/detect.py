@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
+from contextlib import suppress
 
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, FormatWarning
 from fastbpe.formats import foreign, limits, native, sequence_tokenizer_file, tiktoken
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
@@ -404,7 +406,18 @@ def _read_huggingface(
     except FormatError:  # not one of the two kinds that the core runs fastest
         from fastbpe.formats.huggingface import read_characters
 
-        return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
+        try:
+            return read_characters.parse(data, where, special_tokens=special_tokens, named=named, entries=entries)
+        except FormatError as error:
+            with suppress(FormatError):
+                words = read_segmented.parse(
+                    data, where, special_tokens=special_tokens, named=named, entries=entries, may_merge=False
+                )
+                if words is not None and words.spelling is not None:
+                    told = f"{error}; tokenizers reads such a model, which has no 'type', as {words.spelling.kind}"
+                    warnings.warn(f"{told}, and so does fastbpe", FormatWarning, stacklevel=2)
+                    return words
+            raise
 
 
 def read_rest(data: bytes, entries: Entries) -> Model | CodePointModel | None:

@@ -61,7 +61,7 @@ def _is_plain(model: Any) -> bool:
     """Tell whether vocabulary and merges of a model mean what the fast reader reads."""
     if not isinstance(model, dict):
         return False
-    kind = model.get("type", "BPE" if "merges" in model else None)
+    kind = model.get("type")  # without it, the merges decide, and the fast reader does not check them
     return kind in ("WordPiece", "WordLevel") or (kind == "BPE" and not model.get("continuing_subword_prefix"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 
 from fastbpe._utils import late_json as json
@@ -347,9 +348,15 @@ _find = finder("model", BPE, Unigram, WordPiece, WordLevel)
 
 
 def find(described: Any) -> Any:
-    """Create the model that a tokenizer.json describes. Old files have no "type"."""
-    if isinstance(described, Mapping) and "type" not in described:
-        from fastbpe.formats.huggingface.read_segmented import type_of  # here: few files leave it out
+    """Create the model that a tokenizer.json describes. Old files have no "type": the first that fits counts."""
+    if not isinstance(described, Mapping) or "type" in described:
+        return _find(described)
+    from fastbpe.formats.huggingface.read_segmented import type_of  # here: few files leave it out
 
-        described = {"type": type_of(Part(dict(described), "tokenizer.json", "model")), **described}
-    return _find(described)
+    model = Part(dict(described), "tokenizer.json", "model")
+    try:
+        return _find({"type": type_of(model), **described})
+    except FormatError:
+        with suppress(FormatError):
+            return _find({"type": type_of(model, may_merge=False), **described})
+        raise

@@ -64,8 +64,12 @@ def parse(
     special_tokens: Mapping[str, int] | None = None,
     named: NamedTokens | None = None,
     entries: Entries | ScoredVocab | None = None,
+    may_merge: bool = True,
 ) -> Model | None:
     """Read the model in a file's bytes. Accepts the arguments of `read.parse`.
+
+    Args:
+        may_merge: as in `type_of`.
 
     Returns:
         None if the file has a model of another type.
@@ -78,7 +82,7 @@ def parse(
     document, apart = read_apart(raw, where) if entries is None else (read_json(raw, where), entries)
     top = checked_top(document, where)
     model = top.part("model")
-    kind = None if model is None else type_of(model)
+    kind = None if model is None else type_of(model, may_merge=may_merge)
     if model is None or kind not in TYPES:
         return None
     laid_out = _laid_out(apart, kind)
@@ -91,6 +95,7 @@ def parse(
     scores = b""
     vocabulary: dict[str, int] | Entries
     pieces: list[str] = []
+    model.value.pop("dropout", None)  # only BPE has it; tokenizers ignores it here
     if kind == "Unigram":
         pieces, scores, vocabulary = scored_pieces(model, raw, apart if isinstance(apart, ScoredVocab) else None)
         spelling = _unigram(model, vocabulary, pieces)
@@ -155,15 +160,18 @@ def _laid_out(apart: ScoredVocab | Entries | None, kind: str) -> tuple[bytes, ar
     return None
 
 
-def type_of(model: Part) -> str:
-    """Return the type of a model; if the file does not state it, the type that tokenizers assumes."""
+def type_of(model: Part, *, may_merge: bool = True) -> str:
+    """Return the type of a model; if the file does not state it, the type that tokenizers assumes.
+
+    may_merge: False if the model without a type is not a valid BPE: then tokenizers assumes the next type.
+    """
     value = model.value
     if "type" in value:
         named: str = model.get("type", str)
         return named
     if isinstance(value.get("vocab"), list):
         return "Unigram"
-    if "merges" in value:
+    if may_merge and "merges" in value:
         return "BPE"
     longest = value.get("max_input_chars_per_word")
     if isinstance(value.get("continuing_subword_prefix"), str) and is_value("number", longest):
