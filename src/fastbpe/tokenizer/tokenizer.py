@@ -887,7 +887,7 @@ class Tokenizer(TokenizerBase):
         Args:
             text, allowed_special, disallowed_special: as in `truncate`.
             max_tokens: maximum number of ids of a chunk, 1 or more. Iterating raises ValueError if a single
-                character has more.
+                character has more, and NoUnknownTokenError if it needs an unknown token that the model lacks.
             overlap: maximum number of ids at the end of a chunk that the next chunk repeats, from a boundary on;
                 fewer if no new character would fit. 0 or more, less than max_tokens.
             boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".

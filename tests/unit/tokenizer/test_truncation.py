@@ -9,6 +9,7 @@ import pytest
 import fastbpe
 from fastbpe import SpecialTokenError, Tokenizer, VocabularyError
 from fastbpe._utils.choices import Side
+from fastbpe.errors import NoUnknownTokenError
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
 from fastbpe.tokenizer.cutting import truncation
@@ -159,6 +160,16 @@ def test_chunks_cover_the_text_with_overlap() -> None:
             ValueError, match=f"overlap={overlap}: must be at least 0, and less than max_tokens, 2"
         ):
             SPLIT.chunk("abc", 2, overlap=overlap)
+
+
+def test_chunk_of_a_text_that_has_no_ids_raises_the_error_of_encode() -> None:
+    """Once, `chunk` said that the first character of the word had too many ids."""
+    model = {"type": "WordLevel", "vocab": {"ab": 0, "cd": 1}, "unk_token": "?"}
+    tokenizer = fastbpe.load(json.dumps({"model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}}).encode())
+    assert list(tokenizer.chunk("ab cd ab", 1)) == ["ab ", "cd ", "ab"]
+    for text in ("word", "ab word cd", "abab ab word"):
+        with pytest.raises(NoUnknownTokenError, match=r"'word' has no token"):
+            list(tokenizer.chunk(text, 2))
 
 
 HOSTILE = {

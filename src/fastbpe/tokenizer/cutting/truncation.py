@@ -180,7 +180,8 @@ def _next_chunk(
 ) -> tuple[int, int]:
     """Find the (start, end) of the chunk after text[start:end].
 
-    If the overlap takes all max_tokens, halve it until a new character fits. Raises ValueError if it never does.
+    If the overlap takes all max_tokens, halve it until a new character fits. Raises ValueError if it never does,
+    and NoUnknownTokenError if the rest of the text has no ids.
     """
     while True:
         new_start = end
@@ -190,6 +191,7 @@ def _next_chunk(
         if new_end > end:
             return new_start, _end(encoder, text, new_start, end, new_end, max_tokens, found)
         if not overlap:
+            count_part(encoder._pipeline, text, end, end, len(text), _MAX_IDS)  # raises if the rest has no ids
             raise ValueError(
                 f"max_tokens={max_tokens}: the character {text[end]!r} at position {end} alone has more tokens; "
                 "raise max_tokens"
