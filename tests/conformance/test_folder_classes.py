@@ -132,6 +132,23 @@ def test_two_files_of_whisper_put_the_prompt_before_texts(
     assert ours.encode_with_template("ab") == theirs.encode("ab")
 
 
+def test_tokens_of_whispers_prompt_may_be_in_added_tokens_json(tmp_path: Path) -> None:
+    """Files of transformers 4.2x: the tokens are not special there, and once became the unknown token."""
+    tokens = ["<|startoftranscript|>", "<|notimestamps|>", "<|0.00|>"]
+    files = {
+        **folder_grid.two_files(),
+        "tokenizer_config.json": {"tokenizer_class": "WhisperTokenizer"},
+        "special_tokens_map.json": {"additional_special_tokens": tokens[:2]},
+        "added_tokens.json": {token: 1000 + i for i, token in enumerate(tokens)},
+    }
+    folder_grid.write(files, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    start, no_times = theirs.convert_tokens_to_ids(tokens[:2])
+    assert ours.encode_with_template("ab")[:2] == [start, no_times] == [*map(ours.token_to_id, tokens[:2])]
+    for text in TEXTS:
+        assert ours.encode_with_template(text, "ab") == theirs.encode(text, "ab")
+
+
 def test_languages_of_whisper_have_the_tokens_of_transformers(tmp_path: Path) -> None:
     names = ["<|startoftranscript|>", *(f"<|{code}|>" for code in tokenization_whisper.LANGUAGES)]
     names += ["<|translate|>", "<|transcribe|>", "<|notimestamps|>"]
@@ -149,7 +166,7 @@ def test_languages_of_whisper_have_the_tokens_of_transformers(tmp_path: Path) ->
 def test_absent_tokens_of_whispers_prompt_are_named(tmp_path: Path) -> None:
     config = {"tokenizer_class": "WhisperTokenizer", "unk_token": None}
     folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": config}, tmp_path)
-    with pytest.raises(FormatError, match=r"special tokens lack <\|startoftranscript\|>; add"):
+    with pytest.raises(FormatError, match=r"added tokens lack <\|startoftranscript\|>; add"):
         fastbpe.load(tmp_path)
 
 

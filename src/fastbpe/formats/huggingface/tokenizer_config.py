@@ -105,14 +105,15 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
 def _after_prompt(model: Model, where: Path, config: Mapping[str, Any]) -> Model:
     """Return a model that puts the tokens of Whisper's prompt before texts, and eos after them."""
     unk, eos = _special_id(model, "unk"), _special_id(model, "eos")
+    ids = {token.content: token.id for token in model.added_tokens} | {**model.special_tokens}
 
     def find(name: str) -> int:
-        found = model.special_tokens.get(name, unk)  # as convert_tokens_to_ids does
+        found = ids.get(name, unk)  # as convert_tokens_to_ids does
         if found is None or eos is None:
             absent = [name] * (found is None) + ["the eos_token"] * (eos is None)
             raise FormatError(
                 f"{where / CONFIG}: its class puts the token {name} before texts, and the eos_token after them, "
-                f"but the special tokens lack {' and '.join(absent)}; add what is missing to added_tokens_decoder"
+                f"but the added tokens lack {' and '.join(absent)}; add what is missing to added_tokens_decoder"
             )
         return found
 
