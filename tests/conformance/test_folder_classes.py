@@ -114,6 +114,19 @@ def test_class_decides_or_is_refused_by_name(
     print(f"{n_equal} of {len(names)} classes have equal ids")
 
 
+@pytest.mark.parametrize("options", [{}, {"add_prefix_space": True}, {"trim_offsets": False}])
+@pytest.mark.parametrize("name", ["Roberta", "Bart", "Longformer", "Luke", "Deberta", "GPT2", "CodeGen"])
+def test_two_files_have_the_offsets_of_the_class(name: str, options: dict[str, bool], tmp_path: Path) -> None:
+    """RoBERTa's offsets leave out the space before a word. Without a tokenizer.json, `load` once put it in."""
+    config = {"tokenizer_class": f"{name}Tokenizer", **options}
+    folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": config}, tmp_path)
+    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for text in (*TEXTS, " ab  ab", "a b\n c ", "ab ab "):
+        made = theirs(text, add_special_tokens=False, return_offsets_mapping=True)
+        assert ours.encode_with_offsets(text, allowed_special="all") == (made["input_ids"], made["offset_mapping"])
+        assert ours.encode_with_template(text, "ab") == theirs.encode(text, "ab")
+
+
 @pytest.mark.parametrize("timestamps", [True, False])
 def test_two_files_of_whisper_put_the_prompt_before_texts(
     timestamps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -36,6 +36,8 @@ class Settings(NamedTuple):
         resets_flags: the flags of special tokens in the files are ignored.
         makes_special: tokens that have no role are special, whatever the files say.
         puts_around: the tokens of the roles cls and sep are put around texts.
+        processor: members of the RobertaProcessing that does so, in place of those in tokenizer_config.json; None:
+            another post-processor, which does not trim offsets.
         has_prompt: the tokens of `whisper_prompt` are put before a text, and eos after it.
         pre_tokenizers: pre-tokenizers as in a tokenizer.json, instead of a pattern.
         prefix_space: a text gets a space at the start if tokenizer_config.json does not set add_prefix_space.
@@ -50,6 +52,7 @@ class Settings(NamedTuple):
     resets_flags: bool = False
     makes_special: bool = False
     puts_around: bool = False
+    processor: Mapping[str, bool] | None = None
     has_prompt: bool = False
     pre_tokenizers: tuple[Mapping[str, Any], ...] = ()
     prefix_space: bool = False
@@ -60,7 +63,7 @@ class Settings(NamedTuple):
 
 _NFC = ({"type": "NFC"},)
 _GPT2 = Settings({**_GPT2_ROLES, "pad": ""})
-_ROBERTA = Settings(ROBERTA_ROLES, puts_around=True)
+_ROBERTA = Settings(ROBERTA_ROLES, puts_around=True, processor={})
 _DEBERTA_ROLES = {
     "bos": "[CLS]",
     "eos": "[SEP]",
@@ -101,6 +104,7 @@ CLASSES: Mapping[str, Settings] = {
     "Luke": Settings(
         ROBERTA_ROLES,
         puts_around=True,
+        processor={"trim_offsets": True, "add_prefix_space": True},
         specific={
             "entity_1_token": "<ent>",
             "entity_2_token": "<ent2>",

@@ -62,7 +62,7 @@ def with_own_tokens(
     if roles or chat:
         model = model._replace(roles={**model.roles, **roles}, chat=chat)
     if isinstance(model, Model) and named.settings is not None and named.settings.puts_around:
-        return _between(model, where, is_bare=is_bare)
+        return _between(model, where, config, named.settings.processor, is_bare=is_bare)
     if isinstance(model, Model) and named.settings is not None and named.settings.has_prompt and is_bare:
         return _after_prompt(model, where, config)
     is_bytes = isinstance(model, Model)
@@ -84,10 +84,16 @@ def with_own_tokens(
     return model._replace(template=(before, behind))
 
 
-def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
+def _between(
+    model: Model, where: Path, config: Mapping[str, Any], processor: Mapping[str, bool] | None, *, is_bare: bool
+) -> Model:
     """Return a model that puts the tokens of the roles cls and sep around texts, as RoBERTa does.
 
-    If not `is_bare`, only check that both tokens exist.
+    Args:
+        model, where: the model, and its folder.
+        config: content of the tokenizer_config.json.
+        processor: as in `Settings`.
+        is_bare: the model lacks the tokens around texts. If False, only check that both tokens exist.
     """
     cls, sep = _special_id(model, "cls"), _special_id(model, "sep")
     if cls is None or sep is None:
@@ -95,11 +101,20 @@ def _between(model: Model, where: Path, *, is_bare: bool) -> Model:
             f"{where / CONFIG}: its class puts cls_token and sep_token around texts, but one is missing or is not "
             "a special token; set both"
         )
-    return (
-        model
-        if not is_bare
-        else model._replace(template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
-    )
+    if not is_bare:
+        return model
+    made = model._replace(template=((cls,), (sep,)), pair_template=(cls, TEXT, sep, sep, PAIR, sep))
+    if processor is None:
+        return made
+    described = {
+        "type": "RobertaProcessing",
+        "sep": [model.roles["sep"], sep],
+        "cls": [model.roles["cls"], cls],
+        "trim_offsets": bool(config.get("trim_offsets", True)),
+        "add_prefix_space": bool(config.get("add_prefix_space", False)),
+        **processor,
+    }
+    return made._replace(huggingface={**model.huggingface, "post_processor": described})
 
 
 def _after_prompt(model: Model, where: Path, config: Mapping[str, Any]) -> Model:
