@@ -82,7 +82,10 @@ def test_folder_without_or_with_several_tokenizers_raises_format_error(tmp_path:
         fastbpe.load(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "named"), [("source.spm", "MarianTokenizer"), ("bpe.codes", "PhoBERT")])
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [("source.spm", "MarianTokenizer"), ("bpe.codes", "PhoBERT"), ("vocab.json", "Wav2Vec2CTCTokenizer")],
+)
 def test_folder_with_half_a_tokenizer_says_what_its_file_is(name: str, named: str, tmp_path: Path) -> None:
     (tmp_path / name).touch()
     with pytest.raises(FormatError, match=f"no tokenizer in this folder that fastbpe reads; {name} is .*{named}"):
