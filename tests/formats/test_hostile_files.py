@@ -178,6 +178,15 @@ def test_unchanged_tokenizer_json_loads(llama: bool) -> None:
     assert fastbpe.load(tokenizer_json(llama)).encode("ab")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def import_readers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Import the modules that read files: they need more memory than a refused file may take."""
+    folder = tmp_path_factory.mktemp("sound")
+    (folder / "vocab.json").write_bytes(VOCAB[:-1] + b',"ab":256}')
+    (folder / "merges.txt").write_bytes(MERGES)
+    fastbpe.load(folder, pattern="gpt2")
+
+
 @pytest.fixture(autouse=True)
 def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ENTRIES", LIMIT)
