@@ -287,6 +287,20 @@ def test_methods_of_one_tokenizer_are_called() -> None:
     assert ours.decode([[5], [6]]) == ["decoded", "decoded"]
 
 
+def test_decode_that_replaces_the_one_of_the_backend_is_called() -> None:
+    letters = [f"{letter}{end}" for letter in "abcdt" for end in ("", "</w>")]
+    vocab = {token: i for i, token in enumerate([*letters, "ca", "cat</w>", "<|startoftext|>", "<|endoftext|>"])}
+    ours, stock = (transformers.CLIPTokenizer(vocab=vocab, merges=[("c", "a"), ("ca", "t</w>")]) for _ in range(2))
+    accelerate(ours)
+    ids = ours("cat bad")["input_ids"]
+    assert ids == stock("cat bad")["input_ids"]
+    for skips in (False, True):
+        for call in ("decode", "batch_decode"):
+            found = [getattr(made, call)([ids, ids[1:2]], skip_special_tokens=skips) for made in (ours, stock)]
+            assert found[0] == found[1]
+    assert ours.decode(ids, skip_special_tokens=True) == "cat bad"
+
+
 def test_class_of_transformers_reads_a_kind_with_patch(tmp_path: Path) -> None:
     Path(tmp_path, "tokenizer.json").write_text(json_of_kind("gemma"), encoding="utf-8")
     Path(tmp_path, "tokenizer_config.json").write_text('{"tokenizer_class": "GemmaTokenizer"}')

@@ -42,6 +42,8 @@ def decode_batch(hf: Any, engine: Engine, batch: list[Any], options: dict[str, A
 
 def _texts(engine: Engine, batch: list[Any], skips: bool) -> list[str]:
     """Decode lists of ids. skips: leave out special tokens."""
+    if "decode" in getattr(engine.original, "__dict__", ()):
+        raise HandOver("a backend whose method decode was replaced, as CLIPTokenizer does")
     tokenizer = engine.ready()
     if tokenizer is None or not engine.decodes:
         raise HandOver(
