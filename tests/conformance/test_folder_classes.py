@@ -120,8 +120,10 @@ def test_two_files_have_the_offsets_of_the_class(name: str, options: dict[str, b
     """RoBERTa's offsets leave out the space before a word. Without a tokenizer.json, `load` once put it in."""
     config = {"tokenizer_class": f"{name}Tokenizer", **options}
     folder_grid.write({**folder_grid.two_files(), "tokenizer_config.json": config}, tmp_path)
-    ours, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
-    for text in (*TEXTS, " ab  ab", "a b\n c ", "ab ab "):
+    loaded, theirs = fastbpe.load(tmp_path), transformers.AutoTokenizer.from_pretrained(tmp_path)
+    loaded.save(tmp_path / "own.fbpe")
+    ours = fastbpe.load(tmp_path / "own.fbpe")
+    for text in (*TEXTS, " ab  ab", "a b\n c ", "ab ab ", "\n", "  "):
         made = theirs(text, add_special_tokens=False, return_offsets_mapping=True)
         assert ours.encode_with_offsets(text, allowed_special="all") == (made["input_ids"], made["offset_mapping"])
         assert ours.encode_with_template(text, "ab") == theirs.encode(text, "ab")
