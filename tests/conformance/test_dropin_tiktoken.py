@@ -433,6 +433,23 @@ def test_special_token_may_have_the_text_of_an_ordinary_token() -> None:
     pair.same(lambda e: e.encode("xaby"))
 
 
+def test_ranks_may_contain_a_special_token_with_its_id() -> None:
+    ranks = {b"<s>": 0, b"[P]": 1, **{token: rank + 2 for token, rank in BYTES.items()}, b"ab": 258}
+    special = {"<s>": 0, "[P]": 1, "<new>": 259}
+    pair = Pair("contained", r"<s>|[a-z]+|\s+|.", ranks, special)
+    for text in ("<s>ab [P]<new>", "a<s>", "[P]"):
+        for allowed in ("all", {"<new>"}, set()):
+            pair.same(lambda e, t=text, a=allowed: e.encode(t, allowed_special=a, disallowed_special=()))
+        pair.same(lambda e, t=text: e.encode(t))
+        pair.same(lambda e, t=text: e.encode_ordinary(t))
+    assert pair.same(lambda e: e.encode("<s>ab<new>", allowed_special="all")) == [0, 258, 259]
+    assert pair.same(lambda e: e.decode([0, 258, 1, 259])) == "<s>ab[P]<new>"
+    pair.same(lambda e: [e.decode_single_token_bytes(i) for i in (0, 1, 258, 259)])
+    pair.same(lambda e: [e.encode_single_token(name) for name in special])
+    pair.same(lambda e: [e.is_special_token(i) for i in (0, 1, 2, 259)])
+    pair.same(lambda e: (e.n_vocab, e.max_token_value, e.special_tokens_set, e.token_byte_values()))
+
+
 def test_wrong_ranks_are_told_apart() -> None:
     for ranks, said in (({}, "mergeable_ranks is empty"), ({b"a": -1}, "the rank -1 must not be negative")):
         with pytest.raises(ValueError, match=said):

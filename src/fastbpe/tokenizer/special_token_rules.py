@@ -42,7 +42,7 @@ class SpecialTokens:
     added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
     normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
     may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
-    token with the text of an ordinary token.
+    token with the text of an ordinary token, with or without its id.
     decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them, such
     as "é", as bytes; False: each decodes to its text.
     empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no such token.
@@ -401,13 +401,13 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
         taken[token_id] = name
         if name in added:
             continue
-        if vocabulary.has(token_id):
+        ordinary = vocabulary.find(name.encode())
+        if vocabulary.has(token_id) and not (may_share and ordinary == token_id):
             raise SpecialTokenError(
                 f"special token {name!r} has the id {token_id}, which another token of the "
                 f"vocabulary has; the first free id is {vocabulary.n_ids}"
             )
-        ordinary = None if may_share else vocabulary.find(name.encode())
-        if ordinary is not None:
+        if ordinary is not None and not may_share:
             raise SpecialTokenError.is_ordinary(name, ordinary)
 
 
