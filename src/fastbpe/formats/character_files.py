@@ -16,15 +16,16 @@ from typing import Any
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER
-from fastbpe.formats.gpt2 import SPACE, WORD_END
+from fastbpe.formats.gpt2 import WORD_END
 from fastbpe.formats.huggingface import class_settings, class_steps, read_characters
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import read_json
+from fastbpe.formats.huggingface.step_json import metaspace
 from fastbpe.model import Buffer, Model
 
 _SPECIAL = re.compile(r"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 _FLAGS = {"special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
-_SPACES = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+_SPACES = metaspace("always")
 
 
 class _Kind(NamedTuple):

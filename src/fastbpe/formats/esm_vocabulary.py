@@ -22,12 +22,13 @@ from fastbpe.formats.huggingface import (
     tokenizer_config,
 )
 from fastbpe.formats.huggingface.class_settings import Settings
+from fastbpe.formats.huggingface.step_json import split
 from fastbpe.formats.piece_folders import as_json, as_template
 from fastbpe.model import AddedToken, CodePointModel, Model
 
 _ROLES = {"unk": "<unk>", "cls": "<cls>", "pad": "<pad>", "mask": "<mask>", "eos": "<eos>"}
 #: White space of Python's str.split, with which the class ends words.
-_SPACES = {"type": "Split", "pattern": {"Regex": r"[\s\x1c-\x1f]+"}, "behavior": "Removed", "invert": False}
+_SPACES = split(r"[\s\x1c-\x1f]+", "Removed")
 
 
 def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None) -> Model | CodePointModel:

@@ -16,6 +16,7 @@ from fastbpe._utils.arguments import is_text
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import read_segmented, step_parts, templates
+from fastbpe.formats.huggingface.read import KEPT
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import (
     BYTES_PER_MERGE,
@@ -44,15 +45,6 @@ _NEWER = ("symbols", "cleans_up")  # conventions that older files lack
 # Keys of the header, apart from the extras.
 _OWN, _CHAT, _SPELLING, _SUPERMERGES, _UNNUMBERED = "own_tokens", "chat", "spelling", "supermerges", "unnumbered"
 _SYMBOLS = "symbols"
-# Keys of "huggingface".
-_OBJECTS = (
-    "truncation",
-    "padding",
-    "normalizer",
-    "pre_tokenizer",
-    "post_processor",
-    "decoder",
-)
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -133,16 +125,7 @@ def read_spelling(header: Mapping[str, Any], where: str) -> Spelling | None:
         top.fail(
             f"kind {kind!r:.60} with longest {longest} is not known to this version of fastbpe; upgrade fastbpe"
         )
-    return Spelling(
-        prefix,
-        suffix,
-        name,
-        unknown,
-        top.get("fuses", bool),
-        byte_ids,
-        kind,
-        longest,
-    )
+    return Spelling(prefix, suffix, name, unknown, top.get("fuses", bool), byte_ids, kind, longest)
 
 
 def describe_symbols(symbols: Symbols | None) -> dict[str, Any]:
@@ -183,10 +166,10 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
     kept = top.part("huggingface")
     if kept is None:
         top.fail("it must be an object", "huggingface")
-    unknown = kept.value.keys() - {*_OBJECTS, "empty_token", "dropout"}
+    unknown = kept.value.keys() - {*KEPT, "empty_token", "dropout"}
     if unknown:
         kept.fail("is unknown", min(unknown))
-    for key in _OBJECTS:
+    for key in KEPT:
         kept.part(key)
     kept.get("empty_token", int, 0)
     step_parts.dropout_of(kept)

@@ -23,7 +23,8 @@ from fastbpe.formats.huggingface import (
 from fastbpe.formats.huggingface import tokenizer_config as config_file
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.piece_classes import Rules
-from fastbpe.model import METASPACE, AddedToken, CodePointModel, Model, PieceType
+from fastbpe.formats.huggingface.step_json import metaspace
+from fastbpe.model import AddedToken, CodePointModel, Model, PieceType
 
 _Scored = list[tuple[str, float]]
 #: Function from the text of a token to its id; -1: there is no such token.
@@ -129,7 +130,7 @@ class OfPieces:
         scheme = "always" if not rules.has_prefix or self.config.get("add_prefix_space", True) else "never"
         if self.class_name == "SeamlessM4T" or (self.class_name == "DebertaV2" and scheme == "never"):
             scheme = "first"
-        spaces = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
+        spaces = metaspace(scheme)
         before = [{"type": "WhitespaceSplit"}] if rules.splits_words else []
         if rules.splits_punctuation and self.config.get("split_by_punct"):
             before = [{"type": "Punctuation", "behavior": "Isolated"}]

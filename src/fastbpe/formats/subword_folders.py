@@ -17,6 +17,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2
 from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface.step_json import replace, split
 from fastbpe.model import PAIR, TEXT, CodePointModel, Model, Spelling, Symbols, pack_merges
 
 _END, _GOES_ON = gpt2.WORD_END, "@@"
@@ -103,9 +104,7 @@ def read(
         merges=pack_merges(merges),
         merges_rule="merges",
         whole_piece_first=False,
-        pre_tokenizers=[
-            {"type": "Split", "pattern": {"Regex": kind.pattern}, "behavior": "Removed", "invert": True}
-        ],
+        pre_tokenizers=[split(kind.pattern, "Removed", invert=True)],
         normalizers=_normalizers() if kind.lowers else (),
         added_tokens=added,
         huggingface={"decoder": _decoder(rows)},
@@ -160,17 +159,13 @@ def _token(symbol: str) -> str:
     return symbol.removesuffix(_END) if symbol.endswith(_END) else symbol + _GOES_ON
 
 
-def _replace(kind: str, text: str, content: str = "") -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {kind: text}, "content": content}
-
-
 def _normalizers() -> list[dict[str, Any]]:
     """Return the steps of Blenderbot Small.
 
     A line feed becomes `__newln__`, except at the start of a text and after an apostrophe or white space.
     """
-    marks = [_replace("String", mark, f" {mark}") for mark in ".,!?()"]
-    return [_replace("Regex", r"(?<=[^\s'])\n", " __newln__ "), *marks, _replace("String", "'", " ' ")]
+    marks = [replace("String", mark, f" {mark}") for mark in ".,!?()"]
+    return [replace("Regex", r"(?<=[^\s'])\n", " __newln__ "), *marks, replace("String", "'", " ' ")]
 
 
 def _decoder(rows: Iterable[str]) -> dict[str, Any]:
@@ -179,8 +174,8 @@ def _decoder(rows: Iterable[str]) -> dict[str, Any]:
     steps = [
         {"type": "WordPiece", "prefix": "\0" * (n + 1), "cleanup": False},  # a prefix that no token has
         {"type": "Fuse"},
-        _replace("String", f"{_GOES_ON} "),
+        replace("String", f"{_GOES_ON} ", ""),
     ]
     if any(map(str.isspace, "".join(rows))):  # without white space in tokens, the ends have nothing to strip
-        steps.append(_replace("Regex", rf"\A[{_BLANKS}]+|[{_BLANKS}]+\z"))
+        steps.append(replace("Regex", rf"\A[{_BLANKS}]+|[{_BLANKS}]+\z", ""))
     return {"type": "Sequence", "decoders": steps}

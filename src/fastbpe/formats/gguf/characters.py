@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from fastbpe.formats.gguf.keys import Keys, added_tokens
-from fastbpe.formats.huggingface import read_characters, templates
+from fastbpe.formats.huggingface import read_characters, step_json, templates
+from fastbpe.formats.huggingface.llama_symbols import merged
 from fastbpe.formats.huggingface.write import document
-from fastbpe.model import METASPACE, AddedToken, Model, around
+from fastbpe.model import AddedToken, Model, around
 
 #: Kind of a file, and the name of its steps in files of the kind "gpt2".
 GEMMA = "gemma4"
@@ -26,21 +26,8 @@ _MAX_LINES = 256  # line feeds in a token: checking a longer run takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
 STEPS: Mapping[str, Any] = {
-    "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE},
-    "pre_tokenizer": {
-        "type": "Split",
-        "pattern": {"Regex": r"[^\n]+|[\n]+"},
-        "behavior": "Isolated",
-        "invert": False,
-    },
-}
-_DECODER = {
-    "type": "Sequence",
-    "decoders": [
-        {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-    ],
+    "normalizer": step_json.ESCAPE,
+    "pre_tokenizer": step_json.split(r"[^\n]+|[\n]+"),
 }
 
 
@@ -77,7 +64,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
     described = document(
         added_tokens=added,
         post_processor=templates.describe(around(before, behind), texts),
-        decoder=_DECODER,
+        decoder=step_json.llama_decoder(),
         byte_fallback=True,
         vocab=vocabulary,
         merges=[line.split(" ") for line in merges],  # not as text: "#version…" would be skipped
@@ -108,21 +95,9 @@ def _check_lines(
     for token in vocabulary:
         if token.strip("\n") or any(text in token for text in found):
             continue
-        if len(token) > _MAX_LINES or _merged(len(token), ranks) != [token]:
+        if len(token) > _MAX_LINES or merged(token, ranks) != [token]:
             keys.fail(
                 "tokens",
                 f"llama.cpp encodes {token!r:.60} as one token, but the merges do not make this token; fastbpe "
                 "follows the merges, so it would return other ids",
             )
-
-
-def _merged(n: int, ranks: Mapping[tuple[str, str], int]) -> list[str]:
-    """Merge n line feeds. ranks: merge → rank; the lowest rank merges first."""
-    symbols = ["\n"] * n
-    while True:
-        found = [ranks.get(pair, len(ranks)) for pair in pairwise(symbols)]
-        best = min(found, default=len(ranks))
-        if best == len(ranks):
-            return symbols
-        at = found.index(best)
-        symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]

@@ -7,12 +7,12 @@ file into a tokenizer.json of BERT, which `read_segmented` reads. Words may have
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.gguf.keys import ROLES, Keys, added_tokens
 from fastbpe.formats.huggingface import read_segmented, templates
+from fastbpe.formats.huggingface.class_steps import bert_normalizer
 from fastbpe.formats.huggingface.write import document
 from fastbpe.model import METASPACE, PAIR, TEXT, Model, PieceType, Templates
 
@@ -51,7 +51,7 @@ def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
     lowers = keys.flag("normalizer.lowercase", True)
     described = document(
         added_tokens=added_tokens(texts, types),
-        normalizer=normalizer(lowers, keys.flag("normalizer.strip_accents", lowers)),
+        normalizer=bert_normalizer(strip_accents=keys.flag("normalizer.strip_accents", lowers), lowercase=lowers),
         pre_tokenizer=_PRE_TOKENIZER,
         post_processor=templates.describe(Templates((bos, TEXT, sep), (bos, TEXT, sep, PAIR, sep)), texts),
         decoder=_DECODER,
@@ -88,17 +88,6 @@ def _is_bracketed(text: str) -> bool:
     return text.startswith("[") and text.endswith("]") and len(text) > 1
 
 
-def normalizer(lowers: bool, strips: bool | None) -> dict[str, Any]:
-    """Return the normalizer of a BERT model."""
-    return {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": True,
-        "strip_accents": strips,
-        "lowercase": lowers,
-    }
-
-
 def settings_of(model: Model) -> tuple[bool, bool]:
     """Return (whether a BERT model lowercases, whether it strips accents).
 
@@ -113,7 +102,7 @@ def settings_of(model: Model) -> tuple[bool, bool]:
         found = f"the prefix {prefix!r:.40}"
     else:
         lowers, strips = bool(steps[0].get("lowercase")), steps[0].get("strip_accents")
-        expected = normalizer(lowers, strips)
+        expected = bert_normalizer(strip_accents=strips, lowercase=lowers)
         if steps == [expected, _PRE_TOKENIZER]:
             return lowers, lowers if strips is None else bool(strips)
         wrong = (name for name, value in expected.items() if steps[0].get(name) != value)
@@ -123,8 +112,3 @@ def settings_of(model: Model) -> tuple[bool, bool]:
         f"handle_chinese_chars, BertPreTokenizer, the prefix {CONTINUES!r}), but this tokenizer has {found}; "
         "export this tokenizer as native or huggingface"
     )
-
-
-def texts_of(tokens: Iterable[str], names: Mapping[str, int]) -> list[str]:
-    """Return the tokens in llama.cpp's spelling. names: special and added tokens, which do not change."""
-    return [token if token in names else marked(token) for token in tokens]

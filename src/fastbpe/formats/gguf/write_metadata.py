@@ -223,11 +223,11 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     for token in added:
         texts[token.id] = token.content
         types[token.id] = int(PieceType.CONTROL if token.special else PieceType.USER_DEFINED)
-    names = {token.content: token.id for token in added}
+    names = {token.content for token in added}  # in llama.cpp's spelling, they do not change
     for i, text in enumerate(texts):
         if not text:
             texts[i], types[i] = _UNUSED.format(i), int(PieceType.UNUSED)
-    marked = wordpiece.texts_of(texts, names)
+    marked = [text if text in names else wordpiece.marked(text) for text in texts]
     if len({*marked}) != n_ids:
         raise FormatError(
             "two tokens would be written as the same text; export this tokenizer as native or huggingface"

@@ -64,23 +64,30 @@ class Settings(NamedTuple):
 _NFC = ({"type": "NFC"},)
 _GPT2 = Settings({**_GPT2_ROLES, "pad": ""})
 _ROBERTA = Settings(ROBERTA_ROLES, puts_around=True, processor={})
-_DEBERTA_ROLES = {
-    "bos": "[CLS]",
-    "eos": "[SEP]",
-    "unk": "[UNK]",
-    "sep": "[SEP]",
-    "pad": "[PAD]",
-    "cls": "[CLS]",
-    "mask": "[MASK]",
-}
+BERT_ROLES = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
+DEBERTA_ROLES = {**BERT_ROLES, "bos": "[CLS]", "eos": "[SEP]"}
 _QWEN2 = Settings(dict.fromkeys(("eos", "unk", "pad"), _END), "qwen2", _NFC, resets_flags=True)
 
+LUKE = Settings(
+    ROBERTA_ROLES,
+    puts_around=True,
+    processor={"trim_offsets": True, "add_prefix_space": True},
+    specific={
+        "entity_1_token": "<ent>",
+        "entity_2_token": "<ent2>",
+        "entity_unk_token": "[UNK]",
+        "entity_pad_token": "[PAD]",
+        "entity_mask_token": "[MASK]",
+        "entity_mask2_token": "[MASK2]",
+    },
+    extra=("entity_1_token", "entity_2_token"),
+)
 # Name without "Tokenizer" and "Fast" → settings.
 CLASSES: Mapping[str, Settings] = {
     **dict.fromkeys(("GPT2", "CodeGen"), _GPT2),
     "Whisper": Settings(_GPT2_ROLES, has_prompt=True),
     **dict.fromkeys(("Roberta", "Bart", "Longformer", "LED", "Mvp"), _ROBERTA),
-    "Deberta": Settings(_DEBERTA_ROLES, puts_around=True),
+    "Deberta": Settings(DEBERTA_ROLES, puts_around=True),
     "Qwen2": _QWEN2,
     "Qwen3_5": _QWEN2._replace(pattern="qwen35", resets_flags=False),
     "Cohere": Settings(
@@ -101,25 +108,10 @@ CLASSES: Mapping[str, Settings] = {
         ),
     ),
     "Blenderbot": Settings(ROBERTA_ROLES, prefix_space=True, mask={"lstrip": True}),
-    "Luke": Settings(
-        ROBERTA_ROLES,
-        puts_around=True,
-        processor={"trim_offsets": True, "add_prefix_space": True},
-        specific={
-            "entity_1_token": "<ent>",
-            "entity_2_token": "<ent2>",
-            "entity_unk_token": "[UNK]",
-            "entity_pad_token": "[PAD]",
-            "entity_mask_token": "[MASK]",
-            "entity_mask2_token": "[MASK2]",
-        },
-        extra=("entity_1_token", "entity_2_token"),
-    ),
+    "Luke": LUKE,
     "GPTNeoX": Settings({**_GPT2_ROLES, "pad": "<|padding|>"}, normalizers=_NFC),
     "Llama": Settings({"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, pattern=""),
 }
-# Name of a class in a model's own code → name of the split pattern for its file of ranks.
-RANKS: Mapping[str, str] = {"TikToken": "kimi"}
 #: Names that say nothing about a tokenizer's rules.
 ANY_CLASS = ("", "PreTrained", model_types.BACKEND, "PythonBackend")
 #: Classes that encode texts with a sentencepiece model as sentencepiece does. The classes of Llama, Code Llama and
@@ -222,7 +214,7 @@ def pattern_of_ranks(tokenizer_config: Mapping[str, Any]) -> str | None:
 
     Moonlight and Kimi name their class TikTokenTokenizer, in tokenization_moonshot.py or tokenization_kimi.py.
     """
-    return RANKS.get(plain_name(tokenizer_config.get("tokenizer_class")))
+    return "kimi" if plain_name(tokenizer_config.get("tokenizer_class")) == "TikToken" else None
 
 
 def plain_name(name: object) -> str:

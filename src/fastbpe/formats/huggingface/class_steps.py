@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.formats.huggingface import class_settings
-from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface.class_settings import BERT_ROLES, ROBERTA_ROLES, Settings
 from fastbpe.formats.huggingface.piece_classes import WITH_JSON
+from fastbpe.formats.huggingface.step_json import ESCAPE, STRIP, llama_decoder, metaspace, replace, split
 from fastbpe.formats.huggingface.write import BPE_DEFAULTS
-from fastbpe.model import METASPACE
 from fastbpe.patterns import PATTERNS
 
 Config: TypeAlias = Mapping[str, Any]
@@ -140,13 +140,8 @@ def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Sett
     elif settings.pattern == "gpt2":
         steps = spells
     else:
-        split = {
-            "type": "Split",
-            "pattern": {"Regex": _regex(settings.pattern)},
-            "behavior": "Isolated",
-            "invert": False,
-        }
-        steps = _sequence([split, {**spells, "use_regex": False}], "pretokenizers")
+        words = split(PATTERNS[settings.pattern])
+        steps = _sequence([words, {**spells, "use_regex": False}], "pretokenizers")
     return {
         "normalizer": dict(settings.normalizers[0]) if settings.normalizers else None,
         "pre_tokenizer": steps,
@@ -155,26 +150,20 @@ def _bytes(config: Config, roles: Roles, charsmap: list[Step], *, settings: Sett
     }
 
 
-def _regex(name: str) -> str:
-    found = PATTERNS[name]
-    assert isinstance(found, str)
-    return found
-
-
 def _clip(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
     return {
         "normalizer": {
             "type": "Sequence",
             "normalizers": [
                 {"type": "NFC"},
-                {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": " "},
+                replace("Regex", r"\s+", " "),
                 {"type": "Lowercase"},
             ],
         },
         "pre_tokenizer": {
             "type": "Sequence",
             "pretokenizers": [
-                {"type": "Split", "pattern": {"Regex": _CLIP_WORDS}, "behavior": "Removed", "invert": True},
+                split(_CLIP_WORDS, "Removed", invert=True),
                 {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
             ],
         },
@@ -182,7 +171,7 @@ def _clip(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
             "type": "Sequence",
             "decoders": [
                 _BYTES_DECODER,
-                {"type": "Replace", "pattern": {"String": _WORD_END}, "content": " "},
+                replace("String", _WORD_END, " "),
                 {"type": "Strip", "content": " ", "start": 0, "stop": 1},
             ],
         },
@@ -191,14 +180,11 @@ def _clip(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
 
 
 def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
-    def split(pattern: str, behavior: str) -> Step:
-        return {"type": "Split", "pattern": {"String": pattern}, "behavior": behavior, "invert": False}
-
     steps = [
-        split("SPL1T-TH1S-Pl3A5E", "Removed"),
+        split("SPL1T-TH1S-Pl3A5E", "Removed", kind="String"),
         {"type": "Digits", "individual_digits": True},
-        split(_SIGNS, "Isolated"),
-        split("\n", "Isolated"),
+        split(_SIGNS, kind="String"),
+        split("\n", kind="String"),
         {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
     ]
     return {
@@ -209,19 +195,6 @@ def _nougat(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
     }
 
 
-def _spaces(scheme: str, *, split: bool) -> Step:
-    return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": split}
-
-
-def _undo(*last: Step) -> Step:
-    """Return the decoder of Llama and its relatives."""
-    replaces = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
-    return {"type": "Sequence", "decoders": [replaces, {"type": "ByteFallback"}, {"type": "Fuse"}, *last]}
-
-
-_STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-
-
 def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool = False) -> Step:
     prefixes = config.get("add_prefix_space")
     prefixes = True if prefixes is None else prefixes
@@ -230,31 +203,25 @@ def _llama(config: Config, roles: Roles, charsmap: list[Step], *, is_code: bool 
     unknown = roles.get("unk", "None") if is_code else None
     return {
         "normalizer": None,
-        "pre_tokenizer": _spaces(scheme, split=False),
-        "decoder": _undo(*([_STRIP] if prefixes or is_code else [])),
+        "pre_tokenizer": metaspace(scheme, split=False),
+        "decoder": llama_decoder(*([STRIP] if prefixes or is_code else [])),
         "model": merging(unk_token=unknown, fuse_unk=True, byte_fallback=True),
     }
 
 
 def _gemma(config: Config, roles: Roles, charsmap: list[Step], *, lowers: bool = False) -> Step:
     """Return the steps of Gemma and SigLIP 2."""
-    escape = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
     return {
-        "normalizer": _sequence([{"type": "Lowercase"}, escape], "normalizers") if lowers else escape,
-        "pre_tokenizer": {
-            "type": "Split",
-            "pattern": {"String": " "},
-            "behavior": "MergedWithPrevious",
-            "invert": False,
-        },
-        "decoder": _undo(),
+        "normalizer": _sequence([{"type": "Lowercase"}, ESCAPE], "normalizers") if lowers else ESCAPE,
+        "pre_tokenizer": split(" ", "MergedWithPrevious", kind="String"),
+        "decoder": llama_decoder(),
         "model": merging(unk_token=roles.get("unk", "None"), fuse_unk=True, byte_fallback=True),
     }
 
 
 def _tips(config: Config, roles: Roles, charsmap: list[Step]) -> Step:
     lower = [{"type": "Lowercase"}] if config.get("do_lower_case", True) else []
-    spaces = _spaces("always", split=True)
+    spaces = metaspace("always")
     return {
         "normalizer": {"type": "Sequence", "normalizers": [*lower, *charsmap]},
         "pre_tokenizer": _sequence([{"type": "WhitespaceSplit"}, spaces], "pretokenizers"),
@@ -267,22 +234,11 @@ def _with_bytes(settings: Settings, **more: Any) -> Built:
     return Built("BPE", settings, partial(_bytes, settings=settings), **more)
 
 
-_BERT_ROLES = {"unk": "[UNK]", "sep": "[SEP]", "pad": "[PAD]", "cls": "[CLS]", "mask": "[MASK]"}
-#: Settings of BERT and its relatives: tokens of roles that no file sets.
-BERT_SETTINGS = Settings(_BERT_ROLES)
-#: Classes of transformers 5 with the rules of BertTokenizer.
-BERT_CLASSES = (
-    "Bert",
-    "ConvBert",
-    "DistilBert",
-    "Electra",
-    "LayoutLM",
-    "Lxmert",
-    "MobileBert",
-    "SqueezeBert",
-)
-#: The same, but text always becomes lower case.
-DPR_CLASSES = ("DPRContextEncoder", "DPRQuestionEncoder", "DPRReader")
+_BERT_SETTINGS = Settings(BERT_ROLES)
+# Classes of transformers 5 with the rules of BertTokenizer.
+_BERT_CLASSES = ("Bert", "ConvBert", "DistilBert", "Electra", "LayoutLM", "Lxmert", "MobileBert", "SqueezeBert")
+# The same, but text always becomes lower case.
+_DPR_CLASSES = ("DPRContextEncoder", "DPRQuestionEncoder", "DPRReader")
 _OWN = class_settings.CLASSES
 _ROBERTA = _with_bytes(_OWN["Roberta"], processor="RobertaProcessing", trims=None)
 _LEFT = {"lstrip": True}
@@ -293,30 +249,20 @@ _NAMES = {
 _CODE_NAMES = {**_NAMES, "eot_token": "▁<EOT>", "fill_token": "<FILL_ME>"}
 #: Name without "Tokenizer" and "Fast" → tokenizer.
 CLASSES: Mapping[str, Built] = {
-    **dict.fromkeys(BERT_CLASSES, Built("WordPiece", BERT_SETTINGS, _bert, _BERT_TEMPLATE)),
-    "ConvBert": Built("", BERT_SETTINGS, None, _BERT_TEMPLATE),
+    **dict.fromkeys(_BERT_CLASSES, Built("WordPiece", _BERT_SETTINGS, _bert, _BERT_TEMPLATE)),
+    "ConvBert": Built("", _BERT_SETTINGS, None, _BERT_TEMPLATE),
     "FNet": Built("", WITH_JSON["Albert"].settings, None),
-    **dict.fromkeys(DPR_CLASSES, Built("WordPiece", BERT_SETTINGS, _dpr, _BERT_TEMPLATE)),
-    "LayoutLMv2": Built("WordPiece", BERT_SETTINGS, _bert, _BERT_TEMPLATE),
+    **dict.fromkeys(_DPR_CLASSES, Built("WordPiece", _BERT_SETTINGS, _dpr, _BERT_TEMPLATE)),
+    "LayoutLMv2": Built("WordPiece", _BERT_SETTINGS, _bert, _BERT_TEMPLATE),
     "Splinter": Built(
         "WordPiece",
-        BERT_SETTINGS._replace(specific={"question_token": "[QUESTION]"}),
+        _BERT_SETTINGS._replace(specific={"question_token": "[QUESTION]"}),
         _bert,
         ("cls $A sep", "cls $A question_token . sep $B:1 sep:1"),
     ),
     "Funnel": Built(
         "WordPiece",
-        Settings(
-            {
-                "unk": "<unk>",
-                "sep": "<sep>",
-                "pad": "<pad>",
-                "cls": "<cls>",
-                "mask": "<mask>",
-                "bos": "<s>",
-                "eos": "</s>",
-            }
-        ),
+        Settings({**ROBERTA_ROLES, "sep": "<sep>", "cls": "<cls>"}),
         _funnel,
         ("cls:2 $A sep", "cls:2 $A sep $B:1 sep:1"),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.step_json import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ CLEAN_UP = (
 
 def clean_up_steps() -> list[dict[str, Any]]:
     """Return the JSON of decoder steps that replace the texts in CLEAN_UP."""
-    replacing = ({"type": "Replace", "pattern": {"String": old}, "content": new} for old, new in CLEAN_UP)
-    return [{"type": "Fuse"}, *replacing]
+    return [{"type": "Fuse"}, *(replace("String", old, new) for old, new in CLEAN_UP)]
 
 
 def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:

@@ -10,20 +10,15 @@ from itertools import product
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
+from fastbpe.formats.huggingface.step_json import ESCAPE, replace
 from fastbpe.model import METASPACE
 
-
-def _replace(pattern: str, content: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-
-
-ESCAPE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
-_COLLAPSE = _replace(" {2,}", " ")
-_TRIM = _replace(r"\A | \z", "")
-_TRIM_MARKS = _replace(rf"{METASPACE}+\z", "")
-_APPEND = _replace(r"\z", METASPACE)
-_TRIM_MARKS_AND_APPEND = _replace(rf"{METASPACE}*\z", METASPACE)
+_COLLAPSE = replace("Regex", " {2,}", " ")
+_TRIM = replace("Regex", r"\A | \z", "")
+_TRIM_MARKS = replace("Regex", rf"{METASPACE}+\z", "")
+_APPEND = replace("Regex", r"\z", METASPACE)
+_TRIM_MARKS_AND_APPEND = replace("Regex", rf"{METASPACE}*\z", METASPACE)
 
 
 class Spaces(NamedTuple):

@@ -12,12 +12,14 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from fastbpe.formats import merges_as_scores
+from fastbpe.formats.huggingface.step_json import split
 from fastbpe.model import BYTES_PER_MERGE, PieceType, pack_pieces
 
 Merges = Mapping[tuple[str, str], int]
+_Symbol = TypeVar("_Symbol", str, int)
 
 
 def pre_tokenizer(
@@ -71,13 +73,13 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
         symbols: user-defined pieces.
         cuts: each name that must be cut → its part to cut off.
     """
-    steps = [_split("|".join(map(escaped, longest_first(symbols))))]
+    steps = [split("|".join(map(escaped, longest_first(symbols))))]
     if cuts:
         rests: dict[str, list[str]] = {}
         for name, first in sorted(cuts.items()):
             rests.setdefault(first, []).append(escaped(name[len(first) :]))
         parts = (f"{escaped(first)}(?=(?:{'|'.join(rest)})\\z)" for first, rest in rests.items())
-        steps.append(_split(f"\\A(?:{'|'.join(parts)})"))
+        steps.append(split(f"\\A(?:{'|'.join(parts)})"))
     return {"type": "Sequence", "pretokenizers": steps}
 
 
@@ -94,7 +96,12 @@ def read(described: Any) -> list[str] | None:
 
 
 def find_cuts(
-    names: Iterable[str], merges: Merges, characters: frozenset[str], *, apart: frozenset[str], fuses: bool
+    names: Iterable[str],
+    merges: Mapping[tuple[str, str], int],
+    characters: frozenset[str],
+    *,
+    apart: frozenset[str],
+    fuses: bool,
 ) -> tuple[dict[str, str], str | None]:
     """Find places to cut the names that must not become a token.
 
@@ -110,7 +117,7 @@ def find_cuts(
     """
     cuts: dict[str, str] = {}
     for name in names:
-        tokens = _merged(name, merges)
+        tokens = merged(name, merges)
         at = 0
         for left, right in pairwise(tokens):
             at += len(left)
@@ -123,24 +130,20 @@ def find_cuts(
     return cuts, None
 
 
-def _merged(text: str, merges: Merges) -> list[str]:
-    """Return the tokens to which a text merges."""
-    tokens = [*text]
+def merged(symbols: Iterable[_Symbol], order: Mapping[tuple[_Symbol, _Symbol], int]) -> list[_Symbol]:
+    """Add neighbours, the pair with the lowest number first, leftmost if equal, until no pair has a number."""
+    left = list(symbols)
     while True:
-        found = [(merges[pair], i) for i, pair in enumerate(pairwise(tokens)) if pair in merges]
+        found = [(order[pair], i) for i, pair in enumerate(pairwise(left)) if pair in order]
         if not found:
-            return tokens
+            return left
         at = min(found)[1]
-        tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
+        left[at : at + 2] = [left[at] + left[at + 1]]
 
 
 def longest_first(symbols: Iterable[str]) -> list[str]:
     """Sort texts by length, the longest first, then by characters."""
     return sorted(symbols, key=lambda symbol: (-len(symbol), symbol))
-
-
-def _split(regex: str) -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
 def escaped(text: str) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface.class_settings import DEBERTA_ROLES, LUKE, ROBERTA_ROLES, Settings
+from fastbpe.formats.huggingface.step_json import replace
 
 Steps = list[dict[str, Any]]
 
@@ -46,15 +47,7 @@ _NLLB_LIST = (
 )
 _MBART_CODES = tuple(_MBART_LIST.split())
 _FAIRSEQ = ("bos", "pad", "eos", "unk")
-_ALBERT_ROLES = {
-    "bos": "[CLS]",
-    "eos": "[SEP]",
-    "unk": "<unk>",
-    "sep": "[SEP]",
-    "pad": "<pad>",
-    "cls": "[CLS]",
-    "mask": "[MASK]",
-}
+_ALBERT_ROLES = {**DEBERTA_ROLES, "unk": "<unk>", "pad": "<pad>"}
 _IN_BERT = ("cls $A sep", "cls $A sep $B:1 sep:1")
 _IN_ROBERTA = ("bos $A eos", "bos $A eos eos $B eos")
 
@@ -110,31 +103,19 @@ def precompiled(charsmap: bytes) -> Steps:
     return [{"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}]
 
 
-def _replace(kind: str, pattern: str, content: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
-
-
-_SPACES = _replace("Regex", " {2,}", " ")
-_QUOTES = [_replace("String", "``", '"'), _replace("String", "''", '"')]
+_SPACES = replace("Regex", " {2,}", " ")
+_QUOTES = [replace("String", "``", '"'), replace("String", "''", '"')]
 _LOWER = {"type": "Lowercase"}
 _RIGHT = {"type": "Strip", "strip_left": False, "strip_right": True}
-_PLAIN = [_replace("Regex", r"\s{2,}|[\n\r\t]", " "), {"type": "NFC"}, _RIGHT]
+_PLAIN = [replace("Regex", r"\s{2,}|[\n\r\t]", " "), {"type": "NFC"}, _RIGHT]
 _SEAMLESS = [
-    _replace("Regex", r"[\n\r\t]", " "),
+    replace("Regex", r"[\n\r\t]", " "),
     {"type": "NFKC"},
     _RIGHT,
-    _replace("Regex", " +▁", "▁"),
-    _replace("Regex", "^▁+$", ""),
-    _replace("Regex", " {2,}", "▁"),
+    replace("Regex", " +▁", "▁"),
+    replace("Regex", "^▁+$", ""),
+    replace("Regex", " {2,}", "▁"),
 ]
-_ENTITIES = {
-    "entity_1_token": "▁<ent>",
-    "entity_2_token": "▁<ent2>",
-    "entity_unk_token": "[UNK]",
-    "entity_pad_token": "[PAD]",
-    "entity_mask_token": "[MASK]",
-    "entity_mask2_token": "[MASK2]",
-}
 
 
 def _own(config: Mapping[str, Any], rules: Steps) -> Steps:
@@ -150,7 +131,7 @@ def _spaces_if_own(config: Mapping[str, Any], rules: Steps) -> Steps:
 
 
 def _pegasus(config: Mapping[str, Any], rules: Steps) -> Steps:
-    return [*(rules or [_replace("Regex", r"\n", " ")]), _SPACES]
+    return [*(rules or [replace("Regex", r"\n", " ")]), _SPACES]
 
 
 def _bare(*, keeps_accents: Any, lowers: Any) -> Steps:
@@ -232,7 +213,7 @@ CLASSES: Mapping[str, Rules] = {
     "Barthez": Rules(_LEFT, lambda config, rules: _PLAIN, has_prefix=True),
     "BigBird": Rules(
         _LEFT._replace(roles={**_ALBERT_ROLES, "bos": "<s>", "eos": "</s>"}),
-        lambda config, rules: [_replace("Regex", " {2,}", "▁")],
+        lambda config, rules: [replace("Regex", " {2,}", "▁")],
         template=_IN_BERT,
         unknown="scored",
         unknown_else=100,
@@ -249,7 +230,7 @@ CLASSES: Mapping[str, Rules] = {
     ),
     "RemBert": Rules(Settings(_ALBERT_ROLES, makes_special=True), _rembert, unknown=2, has_prefix=True),
     "DebertaV2": Rules(
-        Settings({**_ALBERT_ROLES, "unk": "[UNK]", "pad": "[PAD]"}),
+        Settings(DEBERTA_ROLES),
         _deberta,
         template=_IN_BERT,
         unknown="scored",
@@ -265,7 +246,7 @@ CLASSES: Mapping[str, Rules] = {
     ),
     "LayoutXLM": _FAIRSEQ_RULES._replace(
         settings=_LEFT,
-        normalizers=lambda config, rules: [_RIGHT, _replace("Regex", " {2,}", "▁")],
+        normalizers=lambda config, rules: [_RIGHT, replace("Regex", " {2,}", "▁")],
         template=("cls $A sep", "cls $A sep sep $B sep"),
         has_prefix=True,
     ),
@@ -278,7 +259,9 @@ CLASSES: Mapping[str, Rules] = {
         unknown_else=2,
     ),
     "MLuke": Rules(
-        _LEFT._replace(specific=_ENTITIES, makes_special=True),
+        _LEFT._replace(
+            specific={**LUKE.specific, "entity_1_token": "▁<ent>", "entity_2_token": "▁<ent2>"}, makes_special=True
+        ),
         lambda config, rules: _QUOTES,
         template=("cls $A sep", "cls $A sep sep $B:1 sep:1"),
         unknown=0,

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, step_parts, templates
 from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens, read_merges
-from fastbpe.formats.huggingface.llama_spaces import ESCAPE, PREPEND, Spaces
+from fastbpe.formats.huggingface.llama_spaces import PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import check_model, read_model
+from fastbpe.formats.huggingface.step_json import ESCAPE, STRIP, UNESCAPE, llama_decoder
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import (
@@ -34,8 +35,6 @@ from fastbpe.model import (
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
-UNESCAPE = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
-STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
 
@@ -262,8 +261,7 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
     values = [step.value for step in steps]
     if values[:1] == [{**UNESCAPE, "pattern": {"Regex": METASPACE}}]:
         values[0] = UNESCAPE
-    needed = [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}]
-    if values not in (needed, [*needed, STRIP]):
+    if values not in (llama_decoder()["decoders"], llama_decoder(STRIP)["decoders"]):
         part.fail(
             "not supported; it must be Metaspace, or Replace, ByteFallback and Fuse, with or without a Strip of "
             "one space"

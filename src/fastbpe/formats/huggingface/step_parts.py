@@ -56,10 +56,6 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "UnicodeScripts": {},
     "FixedLength": {},
 }
-#: Pre-tokenizers that byte-level vocabularies do not support.
-_OTHER_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
-    "Metaspace": {},
-}
 _USUAL_LENGTH, _MAX_LENGTH = 5, (1 << 64) - 1  # length of FixedLength's pieces: default, maximum
 
 
@@ -184,7 +180,7 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
 
 def any_pre_tokenizers(part: Part | None) -> list[dict[str, Any]]:
     """Return the pre-tokenizers of a vocabulary that is not byte-level, with nested sequences flattened."""
-    known = {**_PRE_TOKENIZERS, **_OTHER_PRE_TOKENIZERS}
+    known = {**_PRE_TOKENIZERS, "Metaspace": {}}
     return [_completed(step, known) for step in _flat(part, "pretokenizers")]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NoReturn, TypeAlias
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import shown_apart
 from fastbpe.formats.huggingface import llama_spaces, llama_symbols, templates
 from fastbpe.formats.huggingface.llama_spaces import Spaces
-from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
+from fastbpe.formats.huggingface.step_json import STRIP, llama_decoder, metaspace
 from fastbpe.formats.huggingface.write import write_document
 from fastbpe.model import (
     BYTES_PER_MERGE,
@@ -148,21 +148,14 @@ def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
     """Return the Metaspace pre-tokenizer of a model's conventions, or None."""
     if not conventions.prefix and not conventions.splits and conventions.escapes:
         return None
-    return {
-        "type": "Metaspace",
-        "replacement": METASPACE,
-        "prepend_scheme": conventions.prefix or "never",
-        "split": conventions.splits,
-    }
+    return metaspace(conventions.prefix or "never", split=conventions.splits)
 
 
 def decoder(conventions: Conventions) -> dict[str, Any]:
     """Return the decoder of a model's conventions."""
     if conventions.decoder == "Metaspace":
-        scheme = "always" if conventions.strips else "never"
-        return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
-    strip = [STRIP] if conventions.strips else []
-    return {"type": "Sequence", "decoders": [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]}
+        return metaspace("always" if conventions.strips else "never")
+    return llama_decoder(*([STRIP] if conventions.strips else []))
 
 
 def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
@@ -248,19 +241,8 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
                 cannot(f"the piece {pieces[merged]!r} and runs of {character!r} that have one score,")
     longest = max(map(sum, by_score))
     for n in range(2, 4 * longest):
-        if _merged(n, by_list) != _merged(n, by_score):
+        if llama_symbols.merged([1] * n, by_list) != llama_symbols.merged([1] * n, by_score):  # their lengths
             cannot(f"runs of {character!r} that have one score")
-
-
-def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
-    """Return the lengths of the tokens to which n equal characters merge."""
-    runs = [1] * n
-    while True:
-        found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
-        if not found:
-            return runs
-        at = min(found)[1]
-        runs[at : at + 2] = [runs[at] + runs[at + 1]]
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:

@@ -15,13 +15,12 @@ from typing import Any
 
 from fastbpe.formats.charsmap import Charsmap
 from fastbpe.formats.huggingface import llama_spaces, llama_symbols, templates, write_llama
+from fastbpe.formats.huggingface.step_json import metaspace, replace, split
 from fastbpe.formats.huggingface.write import write_document
 from fastbpe.model import METASPACE, TYPE_NAMES, CodePointModel, Conventions, PieceType
 
 _FOUND = (PieceType.NORMAL, PieceType.USER_DEFINED)  # types of the pieces that sentencepiece finds in text
 _BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but the first
-
-_METASPACE_STEP = write_llama.pre_tokenizer(Conventions(splits=True))
 
 
 def dump(model: CodePointModel) -> bytes:
@@ -94,11 +93,8 @@ def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, 
             kind = TYPE_NAMES[model.types[listed.index(name)]]
             write_llama.cannot(f"the piece {name!r} of type {kind}, which a text may contain,")
     rules += llama_spaces.describe(write_llama.spaces_of(model))
-    rules += [
-        {"type": "Replace", "pattern": {"String": name}, "content": name[0]}
-        for name in llama_symbols.longest_first(unknown_names)
-    ]
-    made = [_METASPACE_STEP] if _splits_words(joined, characters) else []
+    rules += [replace("String", name, name[0]) for name in llama_symbols.longest_first(unknown_names)]
+    made = [metaspace("never")] if _splits_words(joined, characters) else []
     made += [_cutting(cuts)] if cuts else []
     return rules, {"type": "Sequence", "pretokenizers": made} if len(made) > 1 else next(iter(made), None)
 
@@ -130,12 +126,7 @@ def _cutting(cuts: dict[str, set[str]]) -> dict[str, Any]:
         f"{llama_symbols.escaped(left)}(?={'|'.join(map(llama_symbols.escaped, sorted(rights)))})"
         for left, rights in sorted(cuts.items())
     )
-    return {
-        "type": "Split",
-        "pattern": {"Regex": regex},
-        "behavior": "MergedWithPrevious",
-        "invert": False,
-    }
+    return split(regex, "MergedWithPrevious")
 
 
 def _scores(model: CodePointModel) -> Iterator[float]:

@@ -18,19 +18,19 @@ from fastbpe.errors import FormatError
 from fastbpe.formats.charsmap import Charsmap
 from fastbpe.formats.huggingface import decoder_json, llama_spaces, write_llama, write_unigram
 from fastbpe.formats.huggingface.llama_spaces import Spaces
+from fastbpe.formats.huggingface.step_json import metaspace, replace
 from fastbpe.formats.huggingface.write import all_added_tokens
 from fastbpe.formats.sentencepiece import model_file, specs
 from fastbpe.model import METASPACE, AddedToken, CodePointModel, Conventions, Model, PieceType, pack_pieces
 
 _STRIP = {"type": "Strip", "strip_left": False, "strip_right": True}
-_METASPACE = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "always", "split": True}
+_METASPACE = metaspace("always")
 _WORDS = {"type": "WhitespaceSplit"}
-_SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}}
 # Steps of converters, after Precompiled, that trim white space and put a U+2581 before each word.
 _CONVERTERS: Sequence[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = (
-    ([_STRIP, {**_SPACES, "content": METASPACE}], [_METASPACE]),
-    ([_STRIP, {**_SPACES, "content": " "}], [_METASPACE]),
-    ([{**_SPACES, "content": " "}], [_WORDS, _METASPACE]),
+    ([_STRIP, replace("Regex", " {2,}", METASPACE)], [_METASPACE]),
+    ([_STRIP, replace("Regex", " {2,}", " ")], [_METASPACE]),
+    ([replace("Regex", " {2,}", " ")], [_WORDS, _METASPACE]),
     ([], [_WORDS, _METASPACE]),
 )
 # White space that tokenizers trims, and U+2581 itself: the rules "nmt_nfkc" turn them into spaces.
