@@ -28,13 +28,14 @@ from fastbpe.formats.huggingface import (
 )
 from fastbpe.formats.huggingface import read as tokenizer_json
 from fastbpe.formats.huggingface._vocab_json import Entries
-from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens
+from fastbpe.formats.huggingface.byte_vocabulary import Vocabulary, check_vocabulary, read_added_tokens
 from fastbpe.formats.huggingface.class_steps import Built
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.step_parts import Part
+from fastbpe.formats.huggingface.write import as_json
 from fastbpe.formats.json_object import read_object
-from fastbpe.formats.piece_folders import Find, OfPieces, as_json, as_template
+from fastbpe.formats.piece_folders import Find, OfPieces, as_template
 from fastbpe.model import ROLES
 
 #: Function from the name of a token in a template to its text and id.
@@ -181,7 +182,7 @@ def _with_steps(file: _File, made: _OfPieces | _OfBuilt, *, names_count: bool) -
     top = file.top
     named = tokenizer_json.with_padding(made.named, top)
     assert named is not None
-    added = named.add(file.own, file.find_ordinary, file.n_ordinary)
+    added = named.add(file.own, file.vocabulary.get, len(file.vocabulary))
     ids = {token.content: token.id for token in added}
     steps = made.steps(file, lambda name: ids[name] if name in ids else file.find(name))
     model = top.value["model"]
@@ -213,7 +214,7 @@ class _File:
         apart: its vocabulary and merges; None: the file has them.
         pieces: its pieces by id, if its model scores pieces.
         own: added tokens of the file itself.
-        n_ordinary: number of ordinary tokens.
+        vocabulary: ordinary token → id.
     """
 
     def __init__(self, top: Part, apart: Entries | ScoredVocab | None, data: bytes) -> None:
@@ -223,23 +224,17 @@ class _File:
         self._scores: Sequence[float] = ()
         self.pieces: list[str] = []
         if isinstance(apart, Entries):
-            self._vocabulary: Entries | dict[str, int] = apart
+            self.vocabulary: Vocabulary = apart
         elif isinstance(model.value.get("vocab"), list):
-            self.pieces, scores, self._vocabulary = read_segmented.scored_pieces(model, data, apart)
+            self.pieces, scores, self.vocabulary = read_segmented.scored_pieces(model, data, apart)
             self._scores = array("d", scores)
         else:
-            self._vocabulary = check_vocabulary(model)
-        self.own = read_added_tokens(top, self._vocabulary)
-        self.n_ordinary = len(self._vocabulary)
+            self.vocabulary = check_vocabulary(model)
+        self.own = read_added_tokens(top, self.vocabulary)
 
     def find(self, name: str) -> int:
         """Return the id of an ordinary token; -1: there is no such token."""
-        return self._vocabulary.get(name, -1)
-
-    def find_ordinary(self, name: str) -> int | None:
-        """Return the id of an ordinary token; None: there is no such token."""
-        found = self.find(name)
-        return None if found < 0 else found
+        return self.vocabulary.get(name, -1)
 
     def scored(self) -> Iterator[tuple[str, float]]:
         """Yield the pieces with their scores, by id."""

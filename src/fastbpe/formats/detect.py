@@ -54,7 +54,7 @@ def read(
         OSError: the file cannot be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _parse(_frozen(source), name, pattern, special_tokens)
+        return _parse(bytes(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
         return _read_folder(where, pattern, special_tokens)
@@ -462,8 +462,3 @@ def _check_no_pattern(pattern: PatternLike, where: str) -> None:
 def _has_own(where: str, what: str, argument: str) -> FormatError:
     """Return the error for an argument about something that the file contains."""
     return FormatError(f"{where}: the file contains its own {what}; leave {argument}= out")
-
-
-def _frozen(source: Buffer) -> Buffer:
-    """Copy bytes that the caller may change."""
-    return source if isinstance(source, bytes) else bytes(source)

@@ -7,9 +7,8 @@ between white space becomes the unknown token. This module describes both as a t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
@@ -23,7 +22,8 @@ from fastbpe.formats.huggingface import (
 )
 from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.step_json import split
-from fastbpe.formats.piece_folders import as_json, as_template
+from fastbpe.formats.huggingface.write import write_document
+from fastbpe.formats.piece_folders import as_template
 from fastbpe.model import AddedToken, CodePointModel, Model
 
 _ROLES = {"unk": "<unk>", "cls": "<cls>", "pad": "<pad>", "mask": "<mask>", "eos": "<eos>"}
@@ -68,16 +68,17 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
             fail(f"the class EsmTokenizer puts the {role} token around texts, but no file names one")
         return content, ids[content]
 
-    described: dict[str, Any] = {
-        "version": "1.0",
-        "added_tokens": as_json(found),
-        "normalizer": None,
-        "pre_tokenizer": _SPACES,
-        "decoder": None,
-        "post_processor": as_template(("cls $A eos", "cls $A eos $B:1 eos:1"), token),
-        "model": {"type": "WordLevel", "unk_token": unknown, "vocab": vocab},
-    }
-    model = read_segmented.parse(json.dumps(described).encode(), path, special_tokens=special_tokens)
+    described = write_document(
+        added_tokens=found,
+        normalizer=None,
+        pre_tokenizer=_SPACES,
+        decoder=None,
+        post_processor=as_template(("cls $A eos", "cls $A eos $B:1 eos:1"), token),
+        type="WordLevel",
+        unk_token=unknown,
+        vocab=vocab,
+    )
+    model = read_segmented.parse(described, path, special_tokens=special_tokens)
     assert model is not None
     model = model._replace(roles={**model.roles, **named.roles})
     return tokenizer_config.with_own_tokens(model, folder, named, is_bare=False)

@@ -24,12 +24,12 @@ from fastbpe.formats.huggingface import tokenizer_config as config_file
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.huggingface.piece_classes import Rules
 from fastbpe.formats.huggingface.step_json import metaspace
-from fastbpe.model import AddedToken, CodePointModel, Model, PieceType
+from fastbpe.formats.huggingface.write import document
+from fastbpe.model import CodePointModel, Model, PieceType
 
 _Scored = list[tuple[str, float]]
 #: Function from the text of a token to its id; -1: there is no such token.
 Find = Callable[[str], int]
-_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _N_EXTRA, _N_RESERVED = 100, 103  # extra_ids of T5, and offset of Pegasus
 
 
@@ -116,13 +116,12 @@ class OfPieces:
         if rules.is_early:
             for role in ("cls", "sep"):
                 self._token(role, lambda name: vocab.get(name, -1))  # raises if the token is not a piece
-        return {
-            "version": "1.0",
-            "added_tokens": as_json(added),
+        return document(
+            added_tokens=added,
             **self._steps(),
-            "post_processor": self._around(lambda name: ids.get(name, -1)),
-            "model": self._merging(vocab) if rules.merges else self._scored(listed),
-        }
+            post_processor=self._around(lambda name: ids.get(name, -1)),
+            **(self._merging(vocab) if rules.merges else self._scored(listed)),
+        )
 
     def _steps(self) -> dict[str, Any]:
         """Return normalizer, pre-tokenizer and decoder."""
@@ -362,13 +361,6 @@ def as_template(template: tuple[str, ...], token: Callable[[str], tuple[str, int
         "pair": pair,
         "special_tokens": {name: {"id": name, "ids": [i], "tokens": [name]} for name, i in found.items()},
     }
-
-
-def as_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
-    return [
-        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
-        for token in added
-    ]
 
 
 def _texts(names: Any) -> list[Definition]:

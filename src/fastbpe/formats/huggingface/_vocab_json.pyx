@@ -75,7 +75,7 @@ cdef class Entries:
     def __contains__(self, str token not None):
         return self.get(token, -1) >= 0
 
-    def get(self, str token not None, default):
+    def get(self, str token not None, default=None):
         """Return the id of a token, or the default."""
         cdef bytes data = token.encode("utf-8", "surrogatepass")
         cdef uint32_t found = self._find(data)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastbpe.errors import FormatWarning
 from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of, text_of
@@ -19,6 +18,8 @@ from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
+#: Token → id.
+Vocabulary: TypeAlias = dict[str, int] | Entries
 MAX_TOKENS = 1 << 21  # without added tokens; twice the largest vocabulary known
 _BATCH = 4096  # added tokens that `_take_all` checks at once
 _FLAGS = AddedToken._fields[2:]
@@ -112,9 +113,7 @@ def pairs_of(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
         yield number, (pair[0], pair[1])
 
 
-def read_added_tokens(
-    top: Part, vocabulary: dict[str, int] | Entries, named: NamedTokens | None = None
-) -> list[AddedToken]:
+def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | None = None) -> list[AddedToken]:
     """Return the added tokens in the order of their ids, with those named in other files of the folder.
 
     Raises:
@@ -148,18 +147,11 @@ def read_added_tokens(
         special = {value["content"] for value in kept if value["special"]}
         made = [token._replace(special=token.content in special) for token in made]
     if named is not None:
-        return named.add(sorted(made, key=_id_of_token), partial(_find, vocabulary), len(vocabulary))
+        return named.add(sorted(made, key=_id_of_token), vocabulary.get, len(vocabulary))
     return sorted(made, key=_id_of_token)
 
 
-def _find(vocabulary: dict[str, int] | Entries, content: str) -> int | None:
-    found = vocabulary.get(content, -1)
-    return None if found < 0 else found
-
-
-def _take_all(
-    batch: Sequence[Any], vocabulary: dict[str, int] | Entries, ids: dict[str, int], following: int
-) -> int | None:
+def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int], following: int) -> int | None:
     """Add a batch of tokens if all are new and valid, as in nearly all files.
 
     Args:
@@ -206,12 +198,7 @@ def _is_token(top: Part, number: int, value: Any) -> bool:
 
 
 def _take(
-    top: Part,
-    number: int,
-    value: Mapping[str, Any],
-    vocabulary: dict[str, int] | Entries,
-    ids: dict[str, int],
-    following: int,
+    top: Part, number: int, value: Mapping[str, Any], vocabulary: Vocabulary, ids: dict[str, int], following: int
 ) -> int:
     """Add one token, which may already be listed, or raise FormatError. Returns `following` after it."""
     part, content = _added(top, number, value), value["content"]

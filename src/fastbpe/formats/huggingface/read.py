@@ -18,12 +18,12 @@ from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import _vocab_json, settings, step_parts, templates
 from fastbpe.formats.huggingface import byte_vocabulary as vocabulary_
 from fastbpe.formats.huggingface._vocab_json import Entries
+from fastbpe.formats.huggingface.byte_vocabulary import Vocabulary
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.formats.json_object import loads
 from fastbpe.model import AddedToken, Buffer, CodePointModel, Model
 
-_Vocabulary: TypeAlias = dict[str, int] | Entries
 _Made = TypeVar("_Made", Model, CodePointModel)
 Make: TypeAlias = Callable[[Part, NamedTokens | None, Entries | None], _Made | None]
 
@@ -72,9 +72,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     Returns:
         None if the slow reader must read the file.
     """
-    model = top.part("model")
-    if model is None:
-        top.fail("it has no 'model'")
+    model = top.needed("model")
     check_model(model)
     steps, prefix_space = step_parts.pre_tokenizers(top.part("pre_tokenizer"))
     n_byte_level = sum(step["type"] == "ByteLevel" for step in steps)
@@ -139,7 +137,7 @@ def checked_top(value: Any, where: str) -> Part:
     return top
 
 
-def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) -> None:
+def _check_spaces(model: Part, vocabulary: Vocabulary, added: Collection[str]) -> None:
     """Refuse a token that is a space or control character: fastbpe would match it, tokenizers never does.
 
     It may be an added token, or have a greater id than the right spelling of the same byte.
@@ -154,7 +152,7 @@ def _check_spaces(model: Part, vocabulary: _Vocabulary, added: Collection[str]) 
             )
 
 
-def kept_parts_of(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
+def kept_parts_of(top: Part, vocabulary: Vocabulary) -> dict[str, Any]:
     """Return the parts of a file that are kept as they are, for writing it again."""
     kept = {key: top.value[key] for key in KEPT if top.value.get(key) is not None}
     if "post_processor" in kept:
@@ -273,13 +271,13 @@ def check_model(model: Part) -> None:
         model.get(key, bool, False)
 
 
-def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
+def _ids(added: list[AddedToken], vocabulary: Vocabulary) -> set[int]:
     """Return the ids of the added tokens, and of the ordinary tokens with the same text."""
     alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
 
 
-def _check_byte_fallback(model: Part, vocabulary: _Vocabulary) -> None:
+def _check_byte_fallback(model: Part, vocabulary: Vocabulary) -> None:
     """Refuse byte_fallback if the character for a byte without a token may become byte tokens itself."""
     if model.get("byte_fallback", bool, False):
         for byte in range(256):

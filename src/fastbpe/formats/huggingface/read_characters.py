@@ -13,14 +13,18 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from fastbpe.formats.huggingface import _vocab_json, step_parts, templates
-from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens, read_merges
+from fastbpe.formats.huggingface.byte_vocabulary import (
+    Vocabulary,
+    check_vocabulary,
+    read_added_tokens,
+    read_merges,
+)
 from fastbpe.formats.huggingface.decoder_json import flattened
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import check_bpe, kept_parts_of, read_model, with_special
 from fastbpe.formats.huggingface.step_parts import Part
 from fastbpe.model import AddedToken, Buffer, Model, Spelling, pack_merges
 
-_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 _LaidOut: TypeAlias = tuple[bytes, bytes, bytes]  # token_bytes, token_ends, merges
 
 
@@ -43,9 +47,7 @@ def parse(
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
     """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
-    model = top.part("model")
-    if model is None:
-        top.fail("it has no 'model'")
+    model = top.needed("model")
     check_bpe(model)
     prefix = model.get("continuing_subword_prefix", str, "")
     vocabulary = check_vocabulary(model) if entries is None else entries
@@ -88,7 +90,7 @@ def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | 
     )
 
 
-def _byte_ids(model: Part, vocabulary: _Vocabulary) -> Sequence[int]:
+def _byte_ids(model: Part, vocabulary: Vocabulary) -> Sequence[int]:
     """Return the ids of the byte tokens, -1 for a byte without one; () without byte fallback or tokens."""
     if not model.get("byte_fallback", bool, False):
         return ()

@@ -11,11 +11,16 @@ import os
 from array import array
 from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, step_parts, templates
-from fastbpe.formats.huggingface.byte_vocabulary import check_vocabulary, read_added_tokens, read_merges
+from fastbpe.formats.huggingface.byte_vocabulary import (
+    Vocabulary,
+    check_vocabulary,
+    read_added_tokens,
+    read_merges,
+)
 from fastbpe.formats.huggingface.llama_spaces import PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import check_model, read_model
@@ -32,8 +37,6 @@ from fastbpe.model import (
     pack_merges,
     pack_pieces,
 )
-
-_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
 _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
@@ -52,9 +55,7 @@ def parse(
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:
     """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
-    model = top.part("model")
-    if model is None:
-        top.fail("it has no 'model'")
+    model = top.needed("model")
     check_model(model)
     if templates.trims(top):
         top.fail("trimmed offsets are not supported where spaces are U+2581", "post_processor")
@@ -196,7 +197,7 @@ def _find_symbols(
     top: Part,
     types: bytearray,
     symbols: list[str],
-    vocabulary: _Vocabulary,
+    vocabulary: Vocabulary,
     added: list[AddedToken],
     laid_out: tuple[bytes, bytes, bytes],
     fuses: bool,
@@ -273,7 +274,7 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
 
 
 def _types(
-    model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges: bytes, *, in_all_text: bool
+    model: Part, vocabulary: Vocabulary, added: list[AddedToken], merges: bytes, *, in_all_text: bool
 ) -> bytearray:
     """Return the PieceType of each id.
 
@@ -335,7 +336,7 @@ def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges
             )
 
 
-def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
+def _unknown(model: Part, vocabulary: Vocabulary) -> int:
     """Return the id for unknown characters; -1 without an unknown token."""
     name = model.get("unk_token", str, "")
     if not name:
@@ -347,14 +348,14 @@ def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
     return vocabulary.get(name, -1)
 
 
-def _is_ordinary(token: AddedToken, vocabulary: _Vocabulary, merges: bytes) -> bool:
+def _is_ordinary(token: AddedToken, vocabulary: Vocabulary, merges: bytes) -> bool:
     """Tell whether merging can also make an added token."""
     if token.id >= len(vocabulary):
         return False
     return len(token.content) == 1 or _is_made(token.content, vocabulary, merges)
 
 
-def _is_made(name: str, vocabulary: _Vocabulary, merges: bytes) -> bool:
+def _is_made(name: str, vocabulary: Vocabulary, merges: bytes) -> bool:
     """Tell whether a merge makes a token."""
     if not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in range(1, len(name))):
         return False

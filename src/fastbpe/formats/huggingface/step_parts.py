@@ -111,6 +111,10 @@ class Part:
         value = self.value.get(key)
         return None if value is None else Part(value, self.where, self._place_of(key))
 
+    def needed(self, key: str) -> Part:
+        """Return an object within this one. Raises FormatError if the key is missing or null."""
+        return Part(self.get(key, dict), self.where, self._place_of(key))
+
     def pattern(self) -> dict[str, str]:
         """Return `{"String": text}` or `{"Regex": text}`."""
         value = self.get("pattern", dict)

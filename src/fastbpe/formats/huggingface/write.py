@@ -95,13 +95,20 @@ def document(
         "version": "1.0",
         "truncation": truncation,
         "padding": padding,
-        "added_tokens": [_entry(token) for token in added_tokens],
+        "added_tokens": as_json(added_tokens),
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
         "post_processor": post_processor,
         "decoder": decoder,
         "model": model if "type" in model else {**BPE_DEFAULTS, **model},
     }
+
+
+def as_json(added: Iterable[AddedToken]) -> list[dict[str, Any]]:
+    return [
+        {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
+        for token in added
+    ]
 
 
 def _vocabulary(tokens: Sequence[bytes], made: Collection[int]) -> dict[str, int]:
@@ -190,10 +197,6 @@ def _check_names(names: Iterable[str], added: Sequence[AddedToken], normalizer: 
                 f"that id to the text {text!r}, but fastbpe does not; give the token an id after all others, or "
                 "export this tokenizer as native"
             )
-
-
-def _entry(token: AddedToken) -> dict[str, Any]:
-    return {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
 
 
 def _sequence(steps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -95,18 +95,12 @@ def _with_flags(
 ) -> CodePointModel:
     """Return a model whose added tokens have flags."""
     spec = model.normalizer
-    unlike = next(
-        (
-            what
-            for what, holds in (
-                ("treat_whitespace_as_suffix", model.trainer["treat_whitespace_as_suffix"]),
-                ("user-defined pieces", PieceType.USER_DEFINED in model.types),
-                ("spaces that are not U+2581", not spec["escape_whitespaces"]),
-            )
-            if holds
-        ),
-        None,
-    )
+    odd = {
+        "treat_whitespace_as_suffix": model.trainer["treat_whitespace_as_suffix"],
+        "user-defined pieces": PieceType.USER_DEFINED in model.types,
+        "spaces that are not U+2581": not spec["escape_whitespaces"],
+    }
+    unlike = next((what for what, holds in odd.items() if holds), None)
     changes = spec["add_dummy_prefix"] or spec["remove_extra_whitespaces"] or spec["precompiled_charsmap"]
     if unlike is None and changes and any(token.normalized for token in added):
         unlike = "a normalizer, whose result is searched for added tokens with 'normalized'"
