@@ -6,6 +6,12 @@ with too many items before reading it; `atomic_files` writes files atomically. `
 `container` of memory-mapped tables; `sequence_tokenizer_file` defines such a file for vocabularies over integers.
 A checksum does not protect against a hostile file, so every table is checked too.
 
-Functions that read take `data`, the bytes of a file; `where`, the name of the file in errors; and
-`special_tokens`, name → id, which replace the special tokens of the file.
+Functions that read take `data`, the bytes of a file; `where`, the name of the file in errors; `special_tokens`,
+name → id, which replace the special tokens of the file; and `named`, tokens that other files of its folder name.
+Readers of a folder take `folder`; `path`, the tokenizer's own file; `config`, what tokenizer_config.json contains;
+and `class_name`, the tokenizer's class in transformers, without "Tokenizer" ("": the folder names no class).
+They raise FormatError for a damaged file, and OSError for a file that cannot be read.
+
+Functions that write take `tokens`, the bytes of each id (b"" if an id is not an ordinary token); `merges`, ids of
+tokens, best first; and `special_tokens`. They raise FormatError if the format cannot store the vocabulary.
 """

@@ -33,12 +33,7 @@ def map_file(path: str | os.PathLike[str]) -> Buffer:
 
 
 def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
-    """Write a file atomically, as `write_with` does.
-
-    Args:
-        path: the file; it is replaced if it exists.
-        data: its bytes, or parts of them in order.
-    """
+    """Write a file atomically, as `write_with` does. data: its bytes, or parts of them in order."""
     write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
 
 
@@ -49,9 +44,7 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
     file. If the process is killed, the next call for the same path removes the temporary file. For a link, its
     target is replaced. A device or pipe is written to directly.
 
-    Args:
-        path: the file; it is replaced if it exists.
-        fill: function that writes the bytes into an open file.
+    fill: function that writes the bytes into an open file.
 
     Raises:
         PermissionError: the folder is read-only, or the file is: it is kept, as `open` would keep it.
@@ -78,9 +71,7 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
     Each file is written under a temporary name, then all are renamed. If renaming fails, the old files are
     restored.
 
-    Args:
-        path: the folder.
-        files: name → bytes.
+    files: name → bytes.
 
     Raises:
         OSError: a file cannot be written; the error names the folder.

@@ -27,16 +27,8 @@ def read(
 ) -> Model | CodePointModel:
     """Read the model of a folder with a vocab.txt.
 
-    Args:
-        folder: the folder.
-        path: its vocab.txt.
-        config: content of its tokenizer_config.json.
-        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
-        special_tokens: name → id; they replace the special tokens of the files.
-
     Raises:
         FormatError: a damaged file, or a class with rules that fastbpe does not know.
-        OSError: the file cannot be read.
     """
     name = "Bert" if class_name in class_settings.ANY_CLASS else class_name
     if name not in class_steps.WORDS:

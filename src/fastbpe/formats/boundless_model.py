@@ -37,11 +37,6 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """Read the model in the bytes of a file.
 
-    Args:
-        data: the bytes.
-        where: the file, for errors.
-        special_tokens: name → id; None: those of the file.
-
     Raises:
         FormatError: a damaged file (the message says where), or a model that deletes tokens or splits by scripts.
     """
@@ -166,13 +161,7 @@ def _read_special_tokens(lines: _Lines) -> dict[str, int]:
 
 
 def _read_section(lines: _Lines, name: str, ids: Mapping[bytes, int]) -> tuple[dict[str, Any], list[Triple]]:
-    """Read the options and the merges, best first.
-
-    Args:
-        lines: the lines of the file.
-        name: "words" or "superwords".
-        ids: token → id.
-    """
+    """Read the options and the merges, best first. name: "words" or "superwords"."""
     lines.expect(name)
     try:
         config = json.loads(lines.next()[:_MAX_CONFIG])
@@ -221,9 +210,7 @@ def _check_order(merges: Sequence[Triple], tokens: Sequence[bytes], where: str) 
 def out_of_order(merges: Sequence[Triple], tokens: Sequence[bytes]) -> int | None:
     """Return the index of the first merge of a token that no earlier merge makes; None: there is no such merge.
 
-    Args:
-        merges: the merges, best first.
-        tokens: the tokens by id; those of one byte need no merge.
+    Tokens of one byte need no merge.
     """
     made = {i for i, token in enumerate(tokens) if len(token) == 1}
     for number, (left, right, merged) in enumerate(merges):
@@ -240,18 +227,7 @@ def dump(
     pattern: str,
     special_tokens: Mapping[str, int],
 ) -> bytes:
-    """Return the bytes of a file.
-
-    Args:
-        tokens: token of each id.
-        word_merges: merges within words, best first.
-        supermerges: merges of whole words; None: the model has no superwords.
-        pattern: the split pattern.
-        special_tokens: name → id.
-
-    Raises:
-        FormatError: the format cannot store this vocabulary; the message says why.
-    """
+    """Return the bytes of a file. supermerges: merges of whole words; None: the model has no superwords."""
     ids = {token: i for i, token in enumerate(tokens)}
     if len(ids) < len(tokens) or b"" in ids:
         raise FormatError(
@@ -290,7 +266,7 @@ def dump(
 def _section(
     name: str, merges: Sequence[Triple], tokens: Sequence[bytes], pattern: str, merge_pattern: str, *, kind: str
 ) -> list[str]:
-    """Return the lines of a section. merge_pattern: pattern of the words in superwords; others: as for `dump`."""
+    """Return the lines of a section. merge_pattern: pattern of the words in superwords."""
     config = {
         "tau": 1.1,  # above 1, training deletes no token
         "is_super": kind != "word",

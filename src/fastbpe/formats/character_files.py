@@ -86,11 +86,7 @@ def parse(
     """Read the model in the bytes of two files.
 
     Args:
-        vocab, merges: bytes of vocab.json and of merges.txt.
-        where: names of the two files in errors.
-        special_tokens: name → id; they replace the special tokens of the files.
-        named: tokens named in the other files of the folder.
-        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
+        vocab, merges: bytes of vocab.json and of merges.txt; `where` has their names.
 
     Raises:
         FormatError: a damaged file, or a class that splits texts by rules that fastbpe does not know.

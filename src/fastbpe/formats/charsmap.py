@@ -15,11 +15,7 @@ _LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # bits
 
 
 class Charsmap:
-    """Rules of a charsmap.
-
-    Args:
-        data: the charsmap, which has passed the checks of `charsmap_rules`.
-    """
+    """Rules of a charsmap that has passed the checks of `charsmap_rules`."""
 
     def __init__(self, data: bytes) -> None:
         (n,) = struct.unpack_from("<I", data)

@@ -72,10 +72,6 @@ def prepare(
     """Read the tokenizer.json of a folder, and replace its steps by the steps of the class.
 
     Args:
-        folder: the folder.
-        path: its tokenizer.json.
-        config: content of its tokenizer_config.json.
-        class_name: the tokenizer's class in transformers, without "Tokenizer"; "": the folder names no class.
         names_count: write into the tokenizer.json also the tokens that the other files name.
 
     Returns:
@@ -83,7 +79,6 @@ def prepare(
 
     Raises:
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
-        OSError: the file cannot be read.
 
     Warns:
         FormatWarning: fastbpe cannot build the steps of the class, and uses the file's steps.
@@ -115,11 +110,7 @@ def prepare_words(
     *,
     names_count: bool,
 ) -> Prepared:
-    """Make the tokenizer.json of a vocabulary in a vocab.txt. Accepts the other arguments of `prepare`.
-
-    Raises:
-        FormatError: transformers cannot make a tokenizer from this vocabulary.
-    """
+    """Make the tokenizer.json of a vocabulary in a vocab.txt. Other arguments and errors: as for `prepare`."""
     file = _File(Part({"version": "1.0", "model": {"type": "WordPiece", "vocab": vocab}}, path, ""), None, b"")
     return _built(folder, file, config, class_name, class_steps.WORDS[class_name], names_count=names_count)
 
@@ -127,11 +118,7 @@ def prepare_words(
 def prepare_pair(
     folder: str, paths: tuple[str, str], config: Mapping[str, Any], class_name: str, *, names_count: bool
 ) -> Prepared:
-    """Make the tokenizer.json of a vocab.json with a merges.txt. Accepts the other arguments of `prepare`.
-
-    Raises:
-        FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
-    """
+    """Make the tokenizer.json of a vocab.json with a merges.txt. Other arguments and errors: as for `prepare`."""
     path = paths[0]
     merges = bytes(map_file(paths[1])).decode("utf-8", "surrogateescape").split("\n")
     lines = [line.removesuffix("\r") for line in merges if line and not line.startswith("#version")]
@@ -145,7 +132,6 @@ def prepare_pair(
 def _built(
     folder: str, file: _File, config: Mapping[str, Any], class_name: str, built: Built, *, names_count: bool
 ) -> Prepared:
-    """Return a file with the steps of a class of `class_steps`."""
     made = _OfBuilt(folder, class_name, config, built, file.top.where)
     return _with_steps(file, made, names_count=names_count)
 
@@ -260,12 +246,7 @@ class _OfPieces(OfPieces):
         self.named = self._with_rules(named)
 
     def steps(self, file: _File, find: Find) -> dict[str, Any]:
-        """Return the steps and the options of the model.
-
-        Args:
-            file: the tokenizer.json.
-            find: function from a token, also an added one, to its id.
-        """
+        """Return the steps and the options of the model. find: function from a token or added token to its id."""
         if self.rules.merges:
             model = class_steps.merging(unk_token=self._text("unk"), fuse_unk=True)
         else:

@@ -83,15 +83,7 @@ def _read_files(
     pattern: PatternLike,
     special_tokens: Mapping[str, int] | None,
 ) -> Model | CodePointModel:
-    """Read the model in a folder.
-
-    Args:
-        where: the folder.
-        config: content of its tokenizer_config.json.
-        model_config: content of its config.json.
-        name: the class, without "Tokenizer"; "": none.
-        pattern, special_tokens: as for `read`.
-    """
+    """Read the model in a folder. model_config: content of its config.json; name: the class, as `class_name`."""
     from fastbpe.formats import folder
     from fastbpe.formats.huggingface import class_settings, named_tokens, piece_classes, tokenizer_config
 

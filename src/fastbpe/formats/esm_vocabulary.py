@@ -34,14 +34,8 @@ _SPACES = split(r"[\s\x1c-\x1f]+", "Removed")
 def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None) -> Model | CodePointModel:
     """Read the model of a folder of ESM.
 
-    Args:
-        folder: the folder.
-        path: its vocab.txt.
-        special_tokens: name → id; they replace the special tokens of the files.
-
     Raises:
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
-        OSError: the file cannot be read.
     """
 
     def fail(what: str) -> NoReturn:

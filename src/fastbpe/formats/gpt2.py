@@ -91,12 +91,7 @@ def marks_words(vocab: bytes, merges: bytes) -> bool:
 def sibling(path: str, *, is_vocab: bool) -> str:
     """Return the path of the other file of a pair: in the same folder, with the matching name.
 
-    Args:
-        path: one of the two files.
-        is_vocab: True: `path` is the file of ids; False: it is the file of merges.
-
-    Raises:
-        FormatError: the other file does not exist.
+    is_vocab: `path` is the file of ids, not of merges.
     """
     folder, name = os.path.split(path)
     tried = []
@@ -156,12 +151,9 @@ def parse(
     """Read the model in the bytes of two files.
 
     Args:
-        vocab: bytes of vocab.json.
-        merges: bytes of merges.txt.
-        where: names of the two files in errors.
+        vocab, merges: bytes of vocab.json and of merges.txt; `where` has their names.
         pattern: split pattern; None: the pattern of the published vocabulary with these merges, or of the class.
-        special_tokens: name → id; they replace the tokens of the files that seem special.
-        named: tokens named in the other files of the folder.
+        special_tokens: they replace the tokens of the files that seem special.
         settings: settings of the class that the folder names. With them, only named tokens are special.
 
     Raises:
@@ -399,14 +391,7 @@ def dump(
 ) -> dict[str, bytes]:
     """Return the two files by name, as tokenizers writes them: special tokens are entries like all other tokens.
 
-    Args:
-        tokens: bytes by id; b"" if an id is not an ordinary token.
-        merges: (left id, right id, merged id), best first.
-        special_tokens: name → id.
-        empty: id of the empty token; None: no such token.
-
-    Raises:
-        FormatError: two tokens would be written as the same text, or a special token would mean other bytes.
+    empty: id of the empty token; None: no such token.
     """
     texts = [text_of(token) for token in tokens]
     entries = {text: token_id for token_id, text in enumerate(texts) if text}

@@ -44,11 +44,7 @@ def dump(mapped: Mapped) -> list[Buffer]:
 
 
 def parse(data: Buffer, where: str) -> Mapped:
-    """Read a file.
-
-    Raises:
-        FormatError: a damaged file.
-    """
+    """Read a file."""
     header, sections = unpack(KIND, data, where, {"ids": _REQUIRED})
     check_sections(sections, {*_SECTIONS}, where)
     tables = {}

@@ -28,10 +28,7 @@ def check_entries(data: Buffer, where: str, *marks: bytes) -> None:
 def check_spread(token_id: int, n_tokens: int, place: str) -> None:
     """Raise FormatError for an id so far beyond the number of tokens that tables of all ids would be mostly empty.
 
-    Args:
-        token_id: the greatest id.
-        n_tokens: number of tokens.
-        place: the file, its line and the word for the id, for the message.
+    place: the file, its line and the word for the id, for the message.
     """
     last = MAX_UNUSED_IDS + (UNUSED_PER_TOKEN + 1) * n_tokens
     if token_id > last:

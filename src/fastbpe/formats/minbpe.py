@@ -28,11 +28,7 @@ def recognise(data: Buffer) -> bool:
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """Read the model in the bytes of a `.model` file.
-
-    Raises:
-        FormatError: a damaged file; the message says where.
-    """
+    """Read the model in the bytes of a `.model` file."""
     check_entries(data, where, b"\n")
     lines = as_text(data, where).replace("\r\n", "\n").split("\n")
     while lines and not lines[-1].strip():
@@ -113,17 +109,7 @@ def dump(
     pattern: Pattern,
     special_tokens: Mapping[str, int],
 ) -> bytes:
-    """Return the bytes of a `.model` file.
-
-    Args:
-        tokens: bytes by id; b"" if an id is not an ordinary token.
-        merges: (left id, right id, merged id), best first.
-        pattern: split pattern, or None.
-        special_tokens: name → id.
-
-    Raises:
-        FormatError: the format cannot store this vocabulary; the message says why.
-    """
+    """Return the bytes of a `.model` file. merges: (left id, right id, merged id)."""
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
         raise FormatError(

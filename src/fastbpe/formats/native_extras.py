@@ -93,7 +93,6 @@ def read_unnumbered(header: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _is_scored(item: Any) -> bool:
-    """Tell whether a value is a piece with its score."""
     is_pair = isinstance(item, list) and [*map(type, item)] == [str, float]
     return is_pair and item[0] != "" and is_text(item[0]) and isfinite(item[1])
 
@@ -150,14 +149,7 @@ def read_symbols(header: Mapping[str, Any], where: str) -> Symbols | None:
 
 
 def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
-    """Read what `describe` wrote.
-
-    Args:
-        extras: the extras.
-        has_spelling: the vocabulary is character-level.
-
-    Returns:
-        Arguments of `Model`.
+    """Read what `describe` wrote, as arguments of `Model`. has_spelling: the vocabulary is character-level.
 
     Raises:
         FormatError: the extras are invalid.
@@ -197,14 +189,7 @@ def read(extras: Any, where: str, *, has_spelling: bool) -> dict[str, Any]:
 
 
 def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
-    """Read what `describe_code_points` wrote.
-
-    Returns:
-        Arguments of `CodePointModel`.
-
-    Raises:
-        FormatError: the extras are invalid.
-    """
+    """Read what `describe_code_points` wrote, as arguments of `CodePointModel`. Raises FormatError as `read`."""
     top = _top(extras, where, _CODEPOINT)
     conventions = _read_conventions(extras["conventions"], where)
     is_said = conventions is not None or extras["template"]

@@ -40,18 +40,10 @@ def read(
     class_name: str,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Model | CodePointModel:
-    """Read the model of a folder.
-
-    Args:
-        folder: the folder.
-        path: its `.model`.
-        config: content of its tokenizer_config.json.
-        class_name: one of `piece_classes.CLASSES`.
-        special_tokens: name → id; they replace the special tokens of the files.
+    """Read the model of a folder with a `.model`. class_name: one of `piece_classes.CLASSES`.
 
     Raises:
         FormatError: a damaged file, or one from which transformers cannot make a tokenizer.
-        OSError: the file cannot be read.
     """
     made = OfPieces(folder, path, config, class_name)
     described = json.dumps(made.describe()).encode()

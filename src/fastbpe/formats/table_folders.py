@@ -98,14 +98,11 @@ def read(
     """Read the model of a folder. Requires: `finds` it.
 
     Args:
-        folder: the folder.
-        config: content of its tokenizer_config.json.
         class_name: one of CLASSES.
         special_tokens: must be None: the class has its own.
 
     Raises:
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
-        OSError: the file cannot be read.
     """
     made = _Folder(folder, config, class_name)
     python_backend.refuse_special_tokens(special_tokens, made.where)

@@ -43,11 +43,7 @@ def recognise(data: Buffer) -> bool:
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """Read the model in a file's bytes.
-
-    Raises:
-        FormatError: a damaged file; the message says where.
-    """
+    """Read the model in a file's bytes."""
     check_entries(data, where, b'"rank"')
     try:
         document = loads(bytes(data))
@@ -145,16 +141,7 @@ def _tokens(listed: object, n: int, where: str) -> list[bytes]:
 
 
 def dump(tokens: Sequence[bytes], pattern: Pattern, special_tokens: Mapping[str, int]) -> bytes:
-    """Return the bytes of a file. Its version is always v3.
-
-    Args:
-        tokens: bytes by id; b"" if an id is not an ordinary token.
-        pattern: split pattern.
-        special_tokens: name → id.
-
-    Raises:
-        FormatError: the format cannot store this vocabulary; the message says why.
-    """
+    """Return the bytes of a file. Its version is always v3."""
     n_special = next((i for i, token in enumerate(tokens) if token), len(tokens))
     names = {token_id: name for name, token_id in special_tokens.items()}
     if not isinstance(pattern, str):

@@ -51,10 +51,8 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        pattern: split pattern from the caller, or None.
-        special_tokens: name → id from the caller, or None.
         known: the published vocabulary with these bytes; None: look it up by SHA-256.
-        named: tokens named in the other files of the folder; None: the file is not in a tokenizer's folder.
+        named: None: the file is not in a tokenizer's folder.
 
     Raises:
         FormatError: a damaged file, an unknown one if `pattern` is None, or an id in `named` that is too large.
@@ -218,15 +216,7 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
 
 
 def dump(tokens: Sequence[bytes], empty: int | None = None) -> bytes:
-    """Return the bytes of the file.
-
-    Args:
-        tokens: bytes by id, which is the rank; b"" if an id is not an ordinary token.
-        empty: id of the empty token; None: no such token.
-
-    Raises:
-        FormatError: a token has two ids.
-    """
+    """Return the bytes of the file; ids are ranks. empty: id of the empty token; None: no such token."""
     check_tokens(tokens)
     if empty is not None and empty >= len(tokens):
         tokens = [*tokens, *[b""] * (empty + 1 - len(tokens))]

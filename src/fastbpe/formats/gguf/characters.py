@@ -32,11 +32,7 @@ STEPS: Mapping[str, Any] = {
 
 
 def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Model:
-    """Create the model of a file.
-
-    Args:
-        keys: the keys of the file.
-        pre: one of PRE_NAMES.
+    """Create the model of a file. pre: one of PRE_NAMES.
 
     Raises:
         FormatError: a damaged file, one without a token for each byte, or one for which llama.cpp does not follow

@@ -51,10 +51,6 @@ def recognise(data: Buffer) -> bool:
 def read(data: Buffer, where: str, prefix: str) -> dict[str, Any]:
     """Read the values of the keys that begin with a prefix, and skip the other keys.
 
-    Args:
-        data: the bytes of the file; only the metadata is read.
-        prefix: prefix of the keys.
-
     Returns:
         Key → int, float, bool, bytes, or a list of one of these.
 

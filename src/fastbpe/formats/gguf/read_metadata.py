@@ -29,10 +29,8 @@ def parse(
     """Read the model in the bytes of a GGUF file.
 
     Args:
-        data: the bytes of the file; tensors are not read.
         pattern: split pattern from the caller, for a file whose pre-tokenizer is not in PRE_TOKENIZERS.
-        special_tokens: name → id; they replace the special tokens of the file. Not for files of the kinds "llama"
-            and "t5".
+        special_tokens: not for files of the kinds "llama" and "t5".
 
     Raises:
         FormatError: a damaged file, a tokenizer of another kind, or an argument that contradicts the file.
@@ -238,7 +236,6 @@ def _bpe_rules(keys: Keys) -> dict[str, Any]:
 
 
 def _unigram_rules(keys: Keys) -> dict[str, Any]:
-    """Return the options of the normalizer."""
     # Where llama.cpp merges white space, it puts a space before each word, whatever add_space_prefix says.
     merges = keys.flag("remove_extra_whitespaces", False)
     charsmap = bytes(byte & 0xFF for byte in keys.items("precompiled_charsmap", int, None, []))

@@ -25,14 +25,7 @@ _DECODER = {"type": "WordPiece", "prefix": CONTINUES, "cleanup": True}
 
 
 def read(keys: Keys, special_tokens: Mapping[str, int] | None) -> Model:
-    """Create the model of a file.
-
-    Args:
-        keys: the keys of the file.
-
-    Raises:
-        FormatError: a damaged file.
-    """
+    """Create the model of a file."""
     listed = keys.items("tokens", bytes, None)
     types = keys.types(len(listed))
     keys.check_bytes(listed, types)

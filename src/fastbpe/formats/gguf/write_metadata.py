@@ -38,17 +38,10 @@ def dump_byte_level(
     """Return the bytes of a file of the kind "gpt2".
 
     Args:
-        tokens: bytes by id; b"" if an id is not an ordinary token.
-        merges: pairs of ids, best first.
         pre: name of the split pattern.
-        special_tokens: name → id.
         added_tokens: added tokens; a special one may also be in special_tokens.
-        n_ids: number of ids.
         roles: "bos", "eos", "pad", "unk" → id.
         template: (ids before a text, ids after it).
-
-    Raises:
-        FormatError: the format cannot store this vocabulary; the message says why.
     """
     texts = [text_of(token) for token in tokens] + [""] * (n_ids - len(tokens))
     types = [int(PieceType.NORMAL)] * n_ids
@@ -103,11 +96,7 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
-    """Return the bytes of a file of the kind "llama"; "t5" for a unigram model.
-
-    Raises:
-        FormatError: the format cannot store this vocabulary; the message says why.
-    """
+    """Return the bytes of a file of the kind "llama"; "t5" for a unigram model."""
     if model.trainer["model_type"] == "unigram":
         return _dump_unigram(model)
     # Without the conventions of a tokenizer.json:
@@ -202,17 +191,7 @@ def _dump_unigram(model: CodePointModel) -> bytes:
 
 
 def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | None], n_ids: int) -> bytes:
-    """Return the bytes of a file of the kind "bert".
-
-    Args:
-        model: the model.
-        tokens: UTF-8 of the ordinary tokens by id.
-        roles: role → id.
-        n_ids: number of ids.
-
-    Raises:
-        FormatError: the model is not WordPiece with BERT's steps, or the format cannot store its tokens.
-    """
+    """Return the bytes of a file of the kind "bert", for a WordPiece model with BERT's steps. roles: role → id."""
     lowers, strips = wordpiece.settings_of(model)
     spelling = model.spelling
     assert spelling is not None

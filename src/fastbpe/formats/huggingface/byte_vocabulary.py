@@ -152,13 +152,9 @@ def read_added_tokens(top: Part, vocabulary: Vocabulary, named: NamedTokens | No
 
 
 def _take_all(batch: Sequence[Any], vocabulary: Vocabulary, ids: dict[str, int], following: int) -> int | None:
-    """Add a batch of tokens if all are new and valid, as in nearly all files.
+    """Add a batch of tokens to `ids` if all are new and valid, as in nearly all files.
 
-    Args:
-        batch: added tokens of the file.
-        vocabulary: token → id.
-        ids: name → id of the tokens added so far; updated.
-        following: the id that the next token outside the vocabulary must have.
+    following: the id that the next token outside the vocabulary must have.
 
     Returns:
         `following` after the batch; None if each token must be checked by itself.
@@ -245,7 +241,6 @@ def plain_special(
     """Return (special tokens by name, added tokens that need more than a name and an id).
 
     Args:
-        added: all added tokens of a vocabulary.
         find: function from a token, in GPT-2's byte characters, to its id in the vocabulary, or else to its second
             argument.
         ordinary: ids of ordinary tokens; at least of those with the id or the text of an added token.

@@ -63,12 +63,7 @@ def clean_up_steps() -> list[dict[str, Any]]:
 def flattened(described: Any, place: str = "decoder") -> list[dict[str, Any]] | None:
     """List the steps of a decoder, without sequences around them; None if there is no decoder.
 
-    Args:
-        described: the JSON of the decoder.
-        place: its file and place, for errors.
-
-    Raises:
-        FormatError: tokenizers would refuse it.
+    place: its file and place, for errors. Raises FormatError if tokenizers would refuse the decoder.
 
     >>> flattened({"type": "Sequence", "decoders": [{"type": "Fuse"}]}), flattened(None)
     ([{'type': 'Fuse'}], None)
@@ -85,9 +80,7 @@ def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:
 def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[str, Any]:
     """Write the JSON of a decoder as tokenizers writes it.
 
-    Args:
-        described, place: as in `flattened`.
-        depth: number of nested sequences around it.
+    depth: number of nested sequences around it; other arguments are as in `flattened`.
 
     If the type is missing or unknown, tokenizers recognises some kinds by their options.
 
@@ -123,9 +116,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
 def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Write the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
 
-    Args:
-        described: its JSON. Old files have add_prefix_space, which must not contradict prepend_scheme.
-        place: its file and place, for errors.
+    Old files have add_prefix_space, which must not contradict prepend_scheme.
     """
     adds = described.get("add_prefix_space")
     if adds is not None and not isinstance(adds, bool):

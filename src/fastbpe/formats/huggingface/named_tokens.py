@@ -168,11 +168,8 @@ def in_order(named: Mapping[str, Definition]) -> dict[str, Definition]:
 def read(folder: str, settings: Settings | None, *, beside_pieces: bool = False) -> NamedTokens:
     """Read the other files of a tokenizer's folder.
 
-    Args:
-        folder: the folder.
-        settings: settings of the class that the folder names.
-        beside_pieces: the tokenizer is a sentencepiece model; its control symbols replace
-            additional_special_tokens of a special_tokens_map.json.
+    beside_pieces: the tokenizer is a sentencepiece model; its control symbols replace additional_special_tokens of
+        a special_tokens_map.json.
 
     Raises:
         FormatError: the files are invalid, so transformers could not load them either; the message says why.

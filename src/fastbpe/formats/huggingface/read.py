@@ -51,7 +51,6 @@ def parse(
     """Read the model in a file's bytes.
 
     Args:
-        named: tokens named in the other files of the folder.
         entries: vocabulary and merges, which are empty in the bytes; None: the bytes have them.
 
     Raises:
@@ -62,15 +61,11 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
-    """Create the model of a parsed file.
+    """Create the model of a parsed file; None if the slow reader must read the file.
 
     Args:
         top: the file, with empty vocabulary and merges if they are in `entries`.
-        named: tokens named in the other files of the folder.
         entries: vocabulary and merges from the fast reader.
-
-    Returns:
-        None if the slow reader must read the file.
     """
     model = top.needed("model")
     check_model(model)
@@ -186,7 +181,6 @@ def read_model(
     """Read a file and create its model: the fast reader reads vocabulary and merges, a JSON parser the rest.
 
     Args:
-        named: tokens named in the other files of the folder.
         make: function that creates the model from the rest and the entries, or from the whole file. It returns
             None if the slow reader must read the file.
         entries: the entries, if the data is the rest; None: it is the whole file.

@@ -46,7 +46,7 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> Model | None:
-    """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file, as `read._model`."""
     model = top.needed("model")
     check_bpe(model)
     prefix = model.get("continuing_subword_prefix", str, "")
@@ -99,7 +99,6 @@ def _byte_ids(model: Part, vocabulary: Vocabulary) -> Sequence[int]:
 
 
 def _lay_out(model: Part, vocabulary: Mapping[str, int], prefix: str) -> _LaidOut:
-    """Lay out the tokens by id, and the merges."""
     tokens: list[bytes] = [b""] * (max(vocabulary.values(), default=-1) + 1)
     for token, token_id in vocabulary.items():
         tokens[token_id] = token.encode()

@@ -54,7 +54,7 @@ def parse(
 
 
 def _model(top: Part, named: NamedTokens | None, entries: _vocab_json.Entries | None) -> CodePointModel | None:
-    """Create the model of a parsed file. Accepts the arguments of `read._model` and returns its result."""
+    """Create the model of a parsed file, as `read._model`."""
     model = top.needed("model")
     check_model(model)
     if templates.trims(top):
@@ -160,7 +160,6 @@ def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spac
     """Return (sentencepiece's options for white space, other differences from sentencepiece).
 
     Args:
-        top: the file.
         finds_normalized: normalized text is searched for some added token.
         symbols: the pre-tokenizer was read by `llama_symbols`.
     """
@@ -278,9 +277,7 @@ def _types(
 ) -> bytearray:
     """Return the PieceType of each id.
 
-    Args:
-        model, vocabulary, added, merges: the model of the file, its tokens, its added tokens, its packed merges.
-        in_all_text: normalized added tokens are found anywhere in normalized text.
+    in_all_text: normalized added tokens are found anywhere in normalized text.
     """
     n_added = sum(token.id >= len(vocabulary) for token in added)
     types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
@@ -314,14 +311,7 @@ def _types(
 
 
 def _refuse_stand_ins(model: Part, types: bytearray, piece_bytes: Buffer, merges: bytes) -> None:
-    """Refuse merges of the unknown token or of byte tokens: tokenizers merges these tokens, the core never does.
-
-    Args:
-        model: the model.
-        types: type of each piece.
-        piece_bytes: all pieces, concatenated.
-        merges: packed merges.
-    """
+    """Refuse merges of the unknown token or of byte tokens: tokenizers merges them, the core never does."""
     pieces, unknown = bytes(piece_bytes), model.get("unk_token", str, "").encode()
     # Such a merge makes a token that begins or ends with the name. Nearly all vocabularies have no such merge.
     n_bytes = types.count(PieceType.BYTE)

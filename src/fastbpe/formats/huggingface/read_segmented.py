@@ -180,13 +180,7 @@ def type_of(model: Part, *, may_merge: bool = True) -> str:
 
 
 def scored_pieces(model: Part, data: bytes, apart: ScoredVocab | None) -> tuple[list[str], bytes, dict[str, int]]:
-    """Return the pieces of a Unigram model, their scores, and piece → id.
-
-    Args:
-        model: the model.
-        data: the file, if the fast reader did not read it.
-        apart: what the fast reader read.
-    """
+    """Return the pieces of a Unigram model, their scores, and piece → id. apart: what the fast reader read."""
     if apart is None:
         pieces, scores = scored(model, data)
         return pieces, scores, _Pieces(pieces)
@@ -259,12 +253,7 @@ def _by_id(vocabulary: Mapping[str, int]) -> list[str]:
 
 
 def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the "model" of a tokenizer.json.
-
-    Args:
-        model: a model that does not merge.
-        texts: the tokens by id; "" if an id is not an ordinary token.
-    """
+    """Return the "model" of a tokenizer.json. texts: the tokens by id; "" if an id is not an ordinary token."""
     spelling = model.spelling
     assert spelling is not None
     if spelling.kind == "Unigram":

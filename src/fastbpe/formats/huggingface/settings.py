@@ -30,13 +30,7 @@ _NUMBER = "an integer from 0 to 2**64 - 1"
 def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
     """Write the JSON of "truncation" or "padding" as tokenizers writes it; None if it is not set.
 
-    Args:
-        name: "truncation" or "padding".
-        described: its JSON.
-        where: name of the file, for errors.
-
-    Raises:
-        FormatError: tokenizers would refuse it.
+    described: its JSON. Raises FormatError if tokenizers would refuse it.
 
     >>> canonical("truncation", {"max_length": 8, "strategy": "OnlyFirst", "stride": 0}, "x.json")
     {'direction': 'Right', 'max_length': 8, 'strategy': 'OnlyFirst', 'stride': 0}

@@ -52,10 +52,7 @@ def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> 
 
     tokenizers takes the first kind whose members suit, whatever the type says.
 
-    Args:
-        described: the JSON of the post-processor.
-        place: its file and place, for errors.
-        depth: number of nested sequences around it.
+    place: its file and place, for errors; depth: number of nested sequences around it.
 
     Raises:
         FormatError: tokenizers would refuse it.
@@ -119,7 +116,6 @@ def _item(value: Any, place: str) -> dict[str, Any]:
 
 
 def _special(value: Any, place: str) -> dict[str, Any]:
-    """Return a special token of a template."""
     given = _members(value, ("id", "ids", "tokens"))
     if given is None:
         fail(place, f"must be an object with id, ids and tokens, not {value!r:.60}")
@@ -208,9 +204,7 @@ def _fill(step: Mapping[str, Any], place: str, texts: Sequence[Sequence[int]]) -
 def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:
     """Return a TemplateProcessing that puts the same ids around texts; None if it puts no ids.
 
-    Args:
-        templates: the templates for one text and for two.
-        names: the token of each id.
+    names: the token of each id.
 
     Raises:
         FormatError: an id around texts is not a token.
@@ -251,12 +245,7 @@ def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def renumbered(described: Any, new_ids: Mapping[int, int]) -> Any:
-    """Renumber the ids in a description of post-processors. Raises KeyError for an id without a new one.
-
-    Args:
-        described: the part of a tokenizer.json; None: the file lacks it.
-        new_ids: old id → new id.
-    """
+    """Renumber the ids in the JSON of post-processors, or None. Raises KeyError for an id without a new one."""
     if not isinstance(described, dict):
         return described
     made = dict(described)

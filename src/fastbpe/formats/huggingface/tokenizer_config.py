@@ -44,11 +44,7 @@ def with_own_tokens(
     Roles that no file names come from the ids in a generation_config.json; of several ids, the first is used.
     add_bos_token and add_eos_token are used only if no tokenizer.json defines the ids around texts.
 
-    Args:
-        model: the model of the tokenizer's file.
-        path: the folder.
-        named: tokens and roles that the files name.
-        is_bare: the file's format cannot define the ids around texts.
+    is_bare: the file's format cannot define the ids around texts.
 
     Raises:
         FormatError: a file is damaged, or a token that the class puts around texts is missing.

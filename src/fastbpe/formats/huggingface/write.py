@@ -26,9 +26,6 @@ def dump(
     """Return the bytes of the file.
 
     Args:
-        model: the vocabulary.
-        tokens: bytes by id; b"" if an id is not an ordinary token.
-        merges: pairs of ids, best first.
         pre_tokenizers: steps that split text, including ByteLevel.
         made: ids that merges make.
         all_made: merging makes every token, so ignore_merges is not needed. The file then omits it if

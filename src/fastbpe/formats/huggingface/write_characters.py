@@ -12,16 +12,7 @@ from fastbpe.model import AddedToken, Model
 
 
 def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]]) -> bytes:
-    """Return the bytes of the file.
-
-    Args:
-        model: the vocabulary; it has a `spelling`.
-        tokens: UTF-8 of the tokens by id; b"" if an id is not an ordinary token.
-        merges: pairs of ids, best first; empty for a model that does not merge.
-
-    Raises:
-        FormatError: tokenizers would give an added token another id.
-    """
+    """Return the bytes of the file of a model with a `spelling`. merges: pairs; empty if it does not merge."""
     spelling = model.spelling
     assert spelling is not None
     texts = [token.decode() for token in tokens]
@@ -39,7 +30,6 @@ def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]
 
 
 def _ids(texts: Sequence[str], model: Model) -> dict[str, int]:
-    """Map each token to its id, in the order of ids."""
     vocabulary = {text: i for i, text in enumerate(texts) if text}
     if "empty_token" in model.huggingface:
         vocabulary[""] = model.huggingface["empty_token"]

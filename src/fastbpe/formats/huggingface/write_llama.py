@@ -28,11 +28,7 @@ Merge: TypeAlias = tuple[int, int, int]  # left id, right id, merged id
 
 
 def dump(model: CodePointModel) -> bytes:
-    """Return the bytes of the file.
-
-    Raises:
-        FormatError: a tokenizer.json cannot express this model; the message says why.
-    """
+    """Return the bytes of the file."""
     spaces = spaces_of(model)
     _check_rules(model)
     check_options(model)
@@ -224,10 +220,8 @@ def _check_runs(character: str, last: int, groups: list[list[Merge]], pieces: li
     """Refuse runs of one character with equal scores if the list leads to other tokens than "leftmost first".
 
     Args:
-        character: the character.
         last: index of the last group in which several of its runs have the same score.
         groups: merges by score, the best first, in the order of the list.
-        pieces: texts by id.
     """
     by_score: dict[tuple[int, int], int] = {}
     by_list: dict[tuple[int, int], int] = {}

@@ -24,11 +24,7 @@ _BONUS = 0.1  # sentencepiece's score of a user-defined piece, for each byte but
 
 
 def dump(model: CodePointModel) -> bytes:
-    """Return the bytes of the file.
-
-    Raises:
-        FormatError: a tokenizer.json cannot express this model; the message says why.
-    """
+    """Return the bytes of the file."""
     write_llama.check_options(model)
     if len(model.ids) < model.n_pieces:
         write_llama.cannot("equal pieces")
@@ -56,11 +52,7 @@ def dump(model: CodePointModel) -> bytes:
 
 
 def steps(model: CodePointModel, listed: Sequence[str]) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
-    """Return the normalizers, and the pre-tokenizer or None.
-
-    Args:
-        model: the model.
-        listed: the pieces that the vocabulary lists.
+    """Return the normalizers, and the pre-tokenizer or None. listed: the pieces that the vocabulary lists.
 
     Raises:
         FormatError: text may contain the name of a piece that sentencepiece does not find, and it cannot be cut;

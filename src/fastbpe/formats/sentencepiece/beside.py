@@ -19,10 +19,6 @@ _FOUND = (PieceType.CONTROL, PieceType.UNKNOWN)  # types of the pieces that tran
 def with_named(model: CodePointModel, named: NamedTokens, where: str) -> CodePointModel:
     """Return a model with tokens added after its pieces, except those that are already pieces.
 
-    Args:
-        model: the model.
-        named: the tokens.
-
     Raises:
         FormatError: fastbpe cannot add one of the tokens to this model.
     """

@@ -50,11 +50,7 @@ class _Text(NamedTuple):
 
 
 def convert(model: Model, tokens: Sequence[bytes]) -> CodePointModel:
-    """Return the sentencepiece model.
-
-    Args:
-        model: the model of a tokenizer.json.
-        tokens: UTF-8 of the ordinary tokens by id.
+    """Return the sentencepiece model of a tokenizer.json.
 
     Raises:
         FormatError: sentencepiece has no equivalent for some part; the message says for which.
@@ -150,7 +146,6 @@ def _packed(scores: Sequence[float]) -> bytes:
 
 
 def _text(model: Model) -> _Text:
-    """Read the normalizers and pre-tokenizers."""
     normalizers, splits = [*model.normalizers], [*model.pre_tokenizers]
     charsmap = b""
     if normalizers and normalizers[0]["type"] == "Precompiled":

@@ -253,9 +253,7 @@ def _check_types(model: CodePointModel, where: str, any_text: bool) -> None:
 def dump(model: CodePointModel, what: str = "a .model file") -> bytes:
     """Return the bytes of the file; for an unchanged model, exactly the bytes that were read.
 
-    Args:
-        model: the model.
-        what: name of the format for errors.
+    what: name of the format for errors.
 
     Raises:
         FormatError: the model has options that only a tokenizer.json can express, or pieces that sentencepiece
