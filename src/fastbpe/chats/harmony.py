@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from fastbpe.chats.messages import arguments_of, calls_of, text_of
+from fastbpe.chats.messages import REASONING, arguments_of, calls_of, text_of
 from fastbpe.errors import ChatError
 
 NAME = "harmony"
@@ -58,10 +58,9 @@ def parts_of(messages: Sequence[Mapping[str, Any]], *, begins_reply: bool) -> Pa
             parts += [("<|channel|>commentary to=assistant<|message|>", True), (text, False), ("<|end|>", True)]
         elif role == "assistant":
             if number > last_answer:  # reasoning before an answer is not shown to the model again
-                for key in ("reasoning_content", "thinking", "reasoning"):
-                    if isinstance(message.get(key), str):
-                        parts += _message("assistant<|channel|>analysis", message[key])
-                        break
+                thought = next((message[key] for key in REASONING if isinstance(message.get(key), str)), None)
+                if thought is not None:
+                    parts += _message("assistant<|channel|>analysis", thought)
             calls = calls_of(message, f"messages[{number}]")
             if text:
                 parts += _message(f"assistant<|channel|>{'commentary' if calls else 'final'}", text)

@@ -64,8 +64,6 @@ def count_messages(
     begins_reply: bool,
 ) -> int:
     """Count the tokens of a chat, as `Tokenizer.count_messages` does. chat: the model's own templates."""
-    if not isinstance(template, (str, type(None))):
-        raise TypeError(f"template must be the text or the name of a template, not {type(template).__name__}")
     prompt = _prompt_of(tokenizer.name, chat, messages, tools, template, begins_reply)
     if prompt.template is None:
         return _count_built_in(tokenizer, prompt)

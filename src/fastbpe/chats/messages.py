@@ -10,7 +10,7 @@ from fastbpe.errors import ChatError
 
 Message = Mapping[str, Any]
 
-_REASONING = ("reasoning_content", "thinking", "reasoning")  # names that servers give to the same field
+REASONING = ("reasoning_content", "thinking", "reasoning")  # names that servers give to the same field
 
 
 def checked(messages: Any) -> list[dict[str, Any]]:
@@ -99,5 +99,5 @@ def arguments_of(function: Mapping[Any, Any], where: str) -> str:
 
 def with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message with its reasoning under each name that templates read, as transformers does."""
-    found = next((message[key] for key in _REASONING if key in message), None)
+    found = next((message[key] for key in REASONING if key in message), None)
     return message if found is None else {"thinking": found, **message, "reasoning_content": found}

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
 from fastbpe.corpus.compression import open_unpacked, skip
+from fastbpe.corpus.document_formats import BOM, TABLES
 from fastbpe.corpus.remote import AnyPath, Stat, absolute
 
 _BLOCK = 1 << 20  # bytes read at a time
 _BACK = 1 << 20  # bytes before a position that are searched for the last position that no separator can span
-_BOM = b"\xef\xbb\xbf"
 
 
 class FilePart(os.PathLike[str]):
@@ -38,7 +38,7 @@ class FilePart(os.PathLike[str]):
     @property
     def is_table(self) -> bool:
         """Tell whether positions are rows, so that pyarrow opens the file itself."""
-        return self.format in ("parquet", "arrow")
+        return self.format in TABLES
 
     def __str__(self) -> str:
         return f"{self.whole}{f' from byte {self.start} on' if self.start and not self.is_table else ''}"
@@ -145,9 +145,9 @@ def _cut(path: AnyPath, packing: str, separator: bytes, place: int, size: int) -
             start = 0
             while (found := data.find(separator, start)) >= 0:
                 start = found + n
-                if len(data) - start < len(_BOM):
-                    data += file.read(len(_BOM))
-                if at + start >= place and not data.startswith(_BOM, start):
+                if len(data) - start < len(BOM):
+                    data += file.read(len(BOM))
+                if at + start >= place and not data.startswith(BOM, start):
                     return at + start
             kept = max(len(data) - n + 1, start)
             data, at = data[kept:], at + kept

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe.corpus.id_headers import ID_BYTES
@@ -121,14 +121,15 @@ def check_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
 def _blocks(offsets: Path) -> Iterator[Sequence[int]]:
     """Read the starts of some documents at a time, plus the end of the last of them."""
     with open(offsets, "rb") as file:
-        starts = _read(file, 1)
-        while block := _read(file, _OFFSETS_AT_ONCE):
+        starts = read_integers(file, 1)
+        while block := read_integers(file, _OFFSETS_AT_ONCE):
             yield starts + block
             starts = block[-1:]
 
 
-def _read(file: Any, n: int) -> array[int]:
-    block: array[int] = array("q", file.read(_OFFSET_BYTES * n))
+def read_integers(file: IO[bytes], n: int, code: str = "q") -> array[int]:
+    """Read up to n little-endian integers of a type of `array`."""
+    block: array[int] = array(code, file.read(array(code).itemsize * n))
     if sys.byteorder == "big":
         block.byteswap()
     return block
@@ -168,7 +169,7 @@ def _row_groups(path: Path) -> Iterator[Sequence[int]]:
     with open(path, "rb") as file:
         starts: array[int] = array("q")
         while True:
-            starts += _read(file, _ROW_GROUP_ROWS + 1 - len(starts))
+            starts += read_integers(file, _ROW_GROUP_ROWS + 1 - len(starts))
             if len(starts) < 2:
                 return
             n_rows = max(bisect_right(starts, starts[0] + _ROW_GROUP_IDS) - 1, 1)

@@ -34,7 +34,7 @@ from fastbpe.corpus.open_files import LinesBefore, OpenFile, open_file
 from fastbpe.corpus.remote import AnyPath, RemotePath
 from fastbpe.corpus.skipping import Skipped
 from fastbpe.corpus.source_kinds import Cut, Document, Skip, items_of, warn_of_names
-from fastbpe.corpus.tables import table_texts
+from fastbpe.corpus.table_files import table_texts
 from fastbpe.corpus.text_blocks import held, ranges
 from fastbpe.corpus.text_documents import AvailableBytes, ReplacedUtf8, Stretch, TextBlock
 from fastbpe.errors import FormatError, FormatWarning

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.corpus.sink_formats import read_integers
 from fastbpe.errors import FormatError
 from fastbpe.id_files.id_tables import AGAIN, read_rows
 from fastbpe.id_files.parts import OFFSET_BYTES, READABLE, Part
@@ -67,10 +68,7 @@ def _ends(part: Part) -> Iterator[array[int]]:
     else:
         with open(part.offsets, "rb") as file:
             file.seek(OFFSET_BYTES)
-            while data := file.read(OFFSET_BYTES * _OFFSETS_AT_ONCE):
-                ends = array("q", data)
-                if sys.byteorder == "big":
-                    ends.byteswap()
+            while ends := read_integers(file, _OFFSETS_AT_ONCE):
                 yield ends
 
 

@@ -15,15 +15,14 @@ A document may have several sequences. They must be consecutive in the .bin; oth
 from __future__ import annotations
 
 import mmap
-import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC
+from fastbpe.corpus.sink_formats import MEGATRON_MAGIC, OLD_MEGATRON_MAGIC, read_integers
 from fastbpe.errors import FormatError
 
 #: Code of a dtype → its name. Older versions exchange 6 and 7, which no file of ids has.
@@ -68,9 +67,9 @@ class MegatronIndex(NamedTuple):
             starts.seek(self.at_starts)
             for first in range(0, self.n_sequences, _AT_ONCE):
                 n = min(_AT_ONCE, self.n_sequences - first)
-                sizes = _integers(lengths, self.length_code, n)
+                sizes = read_integers(lengths, n, self.length_code)
                 expected = array("q", accumulate((size * self.unit for size in sizes), initial=at))
-                if min(sizes) < 0 or _integers(starts, "q", n) != expected[:-1]:
+                if min(sizes) < 0 or read_integers(starts, n) != expected[:-1]:
                     raise FormatError(
                         f"{self.path}: sequences {first} to {first + n - 1} are not consecutive in the .bin "
                         "file; write the dataset again"
@@ -96,7 +95,7 @@ class MegatronIndex(NamedTuple):
         with open(self.path, "rb") as file:
             file.seek(self.at_ends + 8)
             for first in range(0, self.n_documents, _AT_ONCE):
-                yield from _integers(file, "q", min(_AT_ONCE, self.n_documents - first))
+                yield from read_integers(file, min(_AT_ONCE, self.n_documents - first))
 
 
 class DocumentStarts:
@@ -193,11 +192,3 @@ def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIn
 
 def _number(file: IO[bytes], n_bytes: int = 8) -> int:
     return int.from_bytes(file.read(n_bytes), "little", signed=n_bytes > 1)
-
-
-def _integers(file: IO[bytes], code: str, n: int) -> Sequence[Any]:
-    """Read n little-endian integers."""
-    read: array[int] = array(code, file.read(n * (4 if code == "i" else 8)))
-    if sys.byteorder == "big":
-        read.byteswap()
-    return read

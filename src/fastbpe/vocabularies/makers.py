@@ -12,25 +12,13 @@ from collections.abc import Collection, Iterable, Mapping
 Makers = Mapping[int, tuple[int, int]]  # id of a token → ids of its makers; -1: a character without an id
 
 
-def tree(token: int, makers: Makers, known: Collection[int] = ()) -> set[int]:
-    """List a token and all tokens from which it is made, except known ids and the tokens that make them."""
-    found: set[int] = set()
-    todo = [token]
-    while todo:
-        token = todo.pop()
-        if token >= 0 and token not in known and token not in found:
-            found.add(token)
-            todo += makers.get(token, ())
-    return found
-
-
-def with_makers(tokens: Iterable[int], makers: Makers) -> set[int]:
-    """List tokens and all tokens from which they are made."""
+def with_makers(tokens: Iterable[int], makers: Makers, known: Collection[int] = ()) -> set[int]:
+    """List tokens and all tokens from which they are made, except known ids and the tokens that make them."""
     found: set[int] = set()
     todo = [*tokens]
     while todo:
         token = todo.pop()
-        if token >= 0 and token not in found:
+        if token >= 0 and token not in known and token not in found:
             found.add(token)
             todo += makers.get(token, ())
     return found
@@ -52,16 +40,16 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
         if len(chosen) == n:
             return chosen
         if token not in chosen:
-            more = tree(token, makers, chosen)
+            more = with_makers((token,), makers, chosen)
             if len(chosen) + len(more) <= n:
                 chosen |= more
             else:
                 left_out.append(token)
     # The others needed too many new makers: now take the tokens whose makers are all chosen.
-    for token in sorted(left_out, key=lambda token: len(tree(token, makers, chosen))):
+    for token in sorted(left_out, key=lambda token: len(with_makers((token,), makers, chosen))):
         if len(chosen) == n:
             break
-        if len(tree(token, makers, chosen)) == 1:
+        if len(with_makers((token,), makers, chosen)) == 1:
             chosen.add(token)
     return chosen
 

@@ -15,7 +15,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer, open_ids
-from fastbpe.corpus import encoding_run, file_encoding, sources, tables
+from fastbpe.corpus import encoding_run, file_encoding, sources, table_files
 from fastbpe.id_files import manifests
 
 GOOD = ["one two", "", "drei vier 👍", "five <|endoftext|>"]
@@ -56,7 +56,7 @@ def mixed(folder: Path, rng: random.Random, n: int) -> tuple[list[Path], list[st
 def test_bad_lines_and_rows_are_left_out_counted_and_named(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_threads: int
 ) -> None:
-    monkeypatch.setattr(tables, "_ROWS", 3)
+    monkeypatch.setattr(table_files, "_ROWS", 3)
     for seed, (block, small) in enumerate(itertools.product((1 << 20, 60), (1 << 16, 1))):
         monkeypatch.setattr(sources, "BLOCK", block)
         monkeypatch.setattr(sources, "SMALL_BLOCK", small)

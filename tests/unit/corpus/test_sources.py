@@ -16,7 +16,7 @@ import fastbpe
 from fastbpe import PATTERNS, FormatError
 from fastbpe._core.text.safe_cuts import last_safe_cut
 from fastbpe._core.text.utf8_text import to_utf8
-from fastbpe.corpus import sources, tables
+from fastbpe.corpus import sources, table_files
 from fastbpe.corpus.listing import files_of
 from fastbpe.corpus.sources import read
 from fastbpe.corpus.text_documents import Stretch
@@ -149,7 +149,7 @@ def test_reading_can_resume_after_any_part(
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
-        monkeypatch.setattr(tables, "_ROWS", 2)
+        monkeypatch.setattr(table_files, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_safe_cut))
         assert len(whole) > 3
