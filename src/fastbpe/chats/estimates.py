@@ -55,11 +55,7 @@ def estimate(
 ) -> EstimatedCount:
     """Estimate the tokens of a request to OpenAI's chat API, including those that begin the reply.
 
-    Args:
-        encoding: one of TOOL_COSTS.
-        messages: the messages, checked.
-        tools: the tools, checked.
-        count: function that counts the tokens of a text.
+    encoding: one of TOOL_COSTS; messages, tools: checked.
 
     Raises:
         ChatError: a content is not text, or a call or a tool does not have the form of the API.

@@ -33,8 +33,7 @@ _RLE_BLOCK = 1  # type of a block that stores one byte and how often to repeat i
 class ReadAhead:
     """Stream whose first bytes can be looked at before they are read.
 
-    Args:
-        file: the stream; `read` returns one byte or more, and b"" at the end.
+    `file.read` returns one byte or more, and b"" at the end.
     """
 
     def __init__(self, file: Any) -> None:
@@ -97,7 +96,6 @@ def skip(file: IO[bytes], n: int) -> None:
 
 
 def _can_seek(file: Any) -> bool:
-    """Tell whether a stream can move without reading."""
     return isinstance(file, io.IOBase) and file.seekable() and not isinstance(file, gzip.GzipFile)
 
 
@@ -112,7 +110,6 @@ def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) ->
 
     Args:
         stored: the file, at its beginning; .zst must be seekable.
-        where: the file, for errors.
         packing: str – ".gz", ".zst", or "" for a file that is not compressed.
 
     Raises:

@@ -13,12 +13,7 @@ from fastbpe.errors import FormatError
 def is_divisible(path: AnyPath, format: str | None, field: str, separator: str | None, errors: str) -> bool:
     """Tell whether a file may contain several documents whose starts can be found from any position.
 
-    Args:
-        path: the file.
-        format: its format; None: by name, or else by content.
-        field: field that contains the text.
-        separator: text between the documents of a text file; None: the file is one document.
-        errors: as for `read`; "replace" could turn bytes that are not UTF-8 into a separator.
+    Arguments are as for `read`. errors="replace" could turn bytes that are not UTF-8 into a separator.
     """
     try:
         kind, _ = format_and_packing(path, format, field)
@@ -32,16 +27,10 @@ def is_divisible(path: AnyPath, format: str | None, field: str, separator: str |
 def divide(
     path: AnyPath, start: int, end: int, format: str | None, field: str, separator: str | None
 ) -> FilePart | None:
-    """Return the part of a file with the documents that begin between two positions.
+    """Return the part of a file with the documents that begin between two positions; None: none begins there.
 
-    Args:
-        path: the file.
-        start, end: positions, in bytes of the stored file. In a compressed file or a table they mean the same
-            fractions of its content.
-        format, field, separator: as for `is_divisible`.
-
-    Returns:
-        The part; None: no document begins there.
+    start, end: in bytes of the stored file. In a compressed file or a table they mean the same fractions of its
+        content.
     """
     kind, packing = format_and_packing(path, format, field)
     size = path.stat().st_size

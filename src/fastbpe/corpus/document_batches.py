@@ -13,11 +13,7 @@ _BATCH_SIZE = 1 << 20  # characters or bytes of a batch, which ends with the fir
 
 
 class Corpus:
-    """Corpus of a call that counts or compares, with its options for reading files.
-
-    Args:
-        source: paths or texts, as for `train`.
-        separator, text_field, format: options for reading, as for `blocks`.
+    """Corpus of a call that counts or compares, with its options for reading files, as for `train`.
 
     Attributes:
         n_bytes: int or None – size of its files; None: not known before they are read.

@@ -44,12 +44,7 @@ class Content(NamedTuple):
 
 @contextlib.contextmanager
 def opened(path: AnyPath | FilePart, format: str | None, field: str) -> Iterator[Content]:
-    """Open a file.
-
-    Args:
-        path: the file, or a part of it.
-        format: its format; None: by name, or else by content.
-        field: field that contains the text.
+    """Open a file. format: None: by name, or else by content; field: field that contains the text.
 
     Raises:
         FormatError: its compression or encoding is not supported, or it is damaged.
@@ -77,11 +72,9 @@ def content_of(
 
     Args:
         stored: the file, at its beginning.
-        where: the file, for errors.
         wanted: its format; "": by content.
         by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
         packing: the compression that its name shows, such as ".gz"; "": it is detected from the content.
-        field: field that contains the text.
     """
     can_seek = stored.seekable() if hasattr(stored, "seekable") else False
     source: IO[bytes] | ReadAhead = stored
@@ -139,10 +132,7 @@ def format_and_packing(path: AnyPath, format: str | None, field: str) -> tuple[s
 
 
 def format_of(path: AnyPath, format: str | None, field: str) -> str:
-    """Return the format of a file, which is opened if neither `format` nor its name shows it.
-
-    Args and errors: as for `opened`.
-    """
+    """Return the format of a file, which is opened if neither `format` nor its name shows it."""
     by_name, _ = named(path)
     if format or by_name not in ("", "json"):
         return format or by_name

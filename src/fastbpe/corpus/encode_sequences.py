@@ -53,11 +53,8 @@ def encode_sequences(
         source: (place of the sequence for errors, the sequence, bytes of all files read up to there) for each
             sequence.
         files: the files of the sequences, for the total of the progress bar.
-        out: the output; its extension chooses the format.
         job: settings that decide the bytes of the output; those about reading have no effect.
         base_size: number of symbols; each must be below it.
-        merge: encoder of sequences.
-        num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
 
     Raises:
         FormatError: a sequence contains something other than symbols; the message contains its place.

@@ -25,11 +25,8 @@ def encode_texts(
 
     Args:
         texts: the documents. None is an error, unless job.on_error is "skip".
-        path: the output; its extension chooses the format. No other run may write to it.
-        job: settings that decide the bytes of the output; its separator, text_field, format and header have no
-            effect.
-        encoder: encoder of texts.
-        num_threads: as for `Tokenizer.encode_files`.
+        path: the output. No other run may write to it.
+        job: its separator, text_field, format and header have no effect.
 
     Raises:
         TypeError: a document is not str or bytes; the message contains its number.

@@ -110,13 +110,7 @@ class Batch:
     _is_open: bool = False
 
     def add(self, texts: Sequence[Document], *, is_start: bool, ends: bool) -> None:
-        """Add the texts of a `Stretch`.
-
-        Args:
-            texts: the texts.
-            is_start: bool – the first text begins a document.
-            ends: bool – the last text ends a document.
-        """
+        """Add texts. is_start: the first begins a document; ends: the last ends a document."""
         if not is_start:
             self.inner.add(len(self.texts))
         self.texts += texts
@@ -141,7 +135,6 @@ class Batch:
         return self.size >= _LONG_BATCHES * BATCH_BYTES
 
     def encode(self, encoder: Encoder, n_threads: int) -> Encoded:
-        """Encode all texts."""
         texts: Sequence[Document] = self.texts
         if self.block is not None:
             if n_threads == 1 and (encoded := _encode_block(self.block, encoder)) is not None:
@@ -171,9 +164,7 @@ class Run:
     Tried and found slower: one thread more than n_threads, because it takes time from the others.
 
     Args:
-        job: settings of the run.
         sink: the open output.
-        encoder: encodes texts.
         n_threads: int – threads that encode, the calling one included.
         done: progress to resume from; {} for a new run.
     """

@@ -107,11 +107,7 @@ def encode_files(
 
     Args:
         files: the files; there may be none.
-        path: the output.
-        job: settings that decide the bytes of the output.
-        encoder: encoder of texts.
         cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
-        num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
         at_end: function to call when the output is in place; called again if the run is killed during the call.
             The run counts as unfinished until the function returns.
 
@@ -248,10 +244,7 @@ def _valid_progress(
 
     If a user has replaced a damaged input, the output of the files before it is still valid.
 
-    Args:
-        progress: progress of the unfinished run.
-        before: settings of that run.
-        now: settings of this run.
+    before, now: settings of the unfinished run and of this run.
 
     Returns:
         The progress up to the first changed file; None if nothing is valid, or other settings differ too. on_error
@@ -283,7 +276,6 @@ def _reads_alike(progress: Mapping[str, Any], before: Mapping[str, Any], now: Ma
 
 
 def _explained(mismatch: Mismatch) -> str:
-    """Write the message of the error for an unfinished run with other settings."""
     said = []
     for name, before, now in mismatch.differing:
         if name == "inputs" and isinstance(before, list) and len(before) == len(now):

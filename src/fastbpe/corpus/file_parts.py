@@ -25,9 +25,7 @@ class FilePart(os.PathLike[str]):
     """A part of a file, with those methods of a path that reading documents needs.
 
     Args:
-        whole: the file.
-        format: its format, as in `document_files`.
-        packing: its compression, or "".
+        format, packing: as in `document_files`.
         start, end: positions in its decompressed content, in bytes; or rows, if it is a table.
     """
 
@@ -123,10 +121,8 @@ def cuts(path: AnyPath, packing: str, separator: bytes, places: Sequence[int], s
     the one before it, because at the start of a part the mark would not be read as text.
 
     Args:
-        path, packing: the file.
         separator: bytes that end each document.
-        places: positions in the decompressed content, in bytes.
-        size: its length.
+        places: positions in the decompressed content, in bytes; `size` is its length.
 
     Returns:
         For each position, the start of the first document there or later; `size` after the last document.

@@ -27,11 +27,7 @@ _LLMC_EXAMPLES = 20240522  # magic number of llm.c's files of multiple-choice qu
 def header_of(suffix: str, header: str | None, dtype: str, n_ids: int) -> bytes:
     """Return the bytes in front of the ids of a file. Their number depends only on suffix and header.
 
-    Args:
-        suffix: extension of the file.
-        header: str or None – one of HEADERS; None: the default for the extension.
-        dtype: type of the ids.
-        n_ids: number of ids; llm.c's header says at most MAX_LLMC_IDS.
+    header: one of HEADERS; None: the default for the extension. llm.c's header says at most MAX_LLMC_IDS ids.
     """
     if header == "llm.c":
         said = (*_LLMC[dtype], min(n_ids, MAX_LLMC_IDS))
@@ -66,9 +62,7 @@ class LlmcHeader(NamedTuple):
 def read_llmc_header(data: bytes, where: str) -> LlmcHeader | None:
     """Read llm.c's header; None if a file does not begin with one.
 
-    Args:
-        data: the first LLMC_BYTES of the file; fewer if it is shorter.
-        where: the file, for errors.
+    data: the first LLMC_BYTES of the file; fewer if it is shorter.
 
     Raises:
         FormatError: the header belongs to a file without ids, has an unknown version, or is cut off or damaged.

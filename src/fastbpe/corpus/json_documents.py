@@ -99,7 +99,6 @@ class Lines:
         return text
 
     def _missing(self, record: object) -> str:
-        """Say why a line has no text."""
         if isinstance(record, dict):
             if self.field in record:
                 return f"its field {self.field!r} is null, not a string"

@@ -22,9 +22,7 @@ class OpenFile:
 
     Several threads may read at the same time. The file is closed when nothing refers to the object, or by `close`.
 
-    Args:
-        path: the file.
-        start, size: the part, in bytes; positions are relative to its start.
+    start, size: the part, in bytes; positions are relative to its start.
     """
 
     def __init__(self, path: Path, start: int, size: int) -> None:
@@ -85,11 +83,7 @@ def open_file(path: AnyPath | FilePart) -> OpenFile | None:
 
 
 class LinesBefore:
-    """Counter of the lines before a position of a file. Only errors need the number, so it reads the file again.
-
-    Args:
-        path: the file; it must be possible to open it again.
-    """
+    """Counter of the lines before a position of a file. Only errors need it, so the file is opened again."""
 
     def __init__(self, path: AnyPath | FilePart) -> None:
         self._path = path

@@ -34,9 +34,6 @@ class Stat(NamedTuple):
 class RemotePath(os.PathLike[str]):
     """A remote file or folder, accessed through fsspec.
 
-    Args:
-        url: address of the file, such as "s3://bucket/corpus/a.jsonl".
-
     >>> path = RemotePath("s3://bucket/corpus/a.txt.gz")
     >>> path.name, path.suffix, path.suffixes, str(path.with_name("b.bin"))
     ('a.txt.gz', '.gz', ['.txt', '.gz'], 's3://bucket/corpus/b.bin')
@@ -71,11 +68,9 @@ class RemotePath(os.PathLike[str]):
         return hash(self.url)
 
     def with_name(self, name: str) -> RemotePath:
-        """Return the path of another file in the same folder."""
         return RemotePath(f"{self._scheme}://{self._path.with_name(name)}")
 
     def with_suffix(self, suffix: str) -> RemotePath:
-        """Return the path with another extension."""
         return self.with_name(self.stem + suffix)
 
     def resolve(self) -> RemotePath:
@@ -83,12 +78,10 @@ class RemotePath(os.PathLike[str]):
         return self
 
     def exists(self) -> bool:
-        """Tell whether the file or folder exists."""
         files, place = self._opened()
         return bool(files.exists(place))
 
     def is_dir(self) -> bool:
-        """Tell whether it is a folder."""
         files, place = self._opened()
         return bool(files.isdir(place))
 
@@ -113,18 +106,15 @@ class RemotePath(os.PathLike[str]):
         return Stat(size, int.from_bytes(version[:6], "big"))
 
     def open(self, mode: str = "rb") -> IO[bytes]:
-        """Open a file for reading bytes."""
         files, place = self._opened()
         stream: IO[bytes] = files.open(place, mode)
         return stream
 
     def read_bytes(self) -> bytes:
-        """Read a whole file."""
         with self.open() as file:
             return file.read()
 
     def unlink(self, missing_ok: bool = False) -> None:
-        """Remove a file."""
         files, place = self._opened()
         if not missing_ok or files.exists(place):
             files.rm_file(place)
@@ -151,7 +141,6 @@ class RemotePath(os.PathLike[str]):
             files.rm(place, recursive=True)
 
     def write_bytes(self, data: bytes) -> None:
-        """Write a whole file."""
         files, place = self._opened()
         files.pipe_file(place, data)
 
@@ -225,9 +214,6 @@ def absolute(path: Path | Addressed) -> str:
 @contextlib.contextmanager
 def staged(path: AnyPath) -> Iterator[tuple[Path, list[Path]]]:
     """Provide a local place for an output, and upload files at the end.
-
-    Args:
-        path: the output.
 
     Returns:
         A context manager for (local path, list). The caller appends to the list the local files to upload, in

@@ -36,9 +36,8 @@ def write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]
     """Write a parquet file: one row per document, with a column input_ids of lists of uint16 or uint32.
 
     Args:
-        path: the file.
         ids: file of all ids, little-endian.
-        offsets: file of int64: the start of each document, and the end of the last one.
+        offsets: file of int64: the start of each document, and the end of the last one, in ids.
         about: metadata; its "dtype" is the type of the ids.
     """
     arrow = require_pyarrow(path)
@@ -67,10 +66,7 @@ def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) 
 def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
     """Write the .idx of Megatron's indexed dataset for a .bin: each document is one sequence.
 
-    Args:
-        path: the .idx file.
-        offsets: file of int64: the start of each document, and the end of the last one, in ids.
-        dtype: type of the ids, uint16 or uint32.
+    offsets: as for `write_parquet`.
 
     Raises:
         FormatError: a document has more ids than the format allows.

@@ -110,7 +110,6 @@ class Sink:
     A run calls `opened`, then `append` and `note` many times, and `finish` at the end.
 
     Args:
-        out: the output file.
         dtype: str – one of DTYPES.
         settings: dict that identifies the run. If the unfinished output has other settings, `opened` raises
             Mismatch.
@@ -243,8 +242,7 @@ class Sink:
         """Append ids and ends of documents.
 
         Args:
-            ids: the ids in the dtype of the output, little-endian.
-            n_ids: int – number of ids.
+            ids: n_ids ids in the dtype of the output, little-endian.
             ends: a little-endian int64 for each document that ends: the number of ids of the output up to there.
 
         Raises:
@@ -272,8 +270,7 @@ class Sink:
     def note(self, progress: Mapping[str, Any]) -> None:
         """Store the progress on the disk: after a crash of process or machine, a run can resume from here.
 
-        Args:
-            progress: the caller's position in the inputs; n_ids and n_documents are added to it.
+        progress: the caller's position in the inputs; n_ids and n_documents are added to it.
         """
         counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
         noted = self._put("progress.json.new", {**progress, **counts})
@@ -354,10 +351,7 @@ class Sink:
 
         First notes "finishing"; if the run is interrupted after that, a later run calls `move_into_place`.
 
-        Args:
-            progress: the progress at the end.
-            facts: more content of the output's JSON.
-            at_end: as for `move_into_place`.
+        facts: more content of the output's JSON.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
         if self._header is not None:

@@ -87,7 +87,6 @@ def resolve(
     Args:
         source: a path, folder or pattern of paths (see `Listing`), or an iterable of these and of documents;
             see `items_of` for the rule that decides which strings are paths.
-        format, text_field, separator: options for reading, as for `blocks`.
 
     Raises:
         FileNotFoundError: a path does not exist.
@@ -271,12 +270,7 @@ def _check_whole(path: AnyPath | FilePart, errors: str) -> None:
 
 
 class _Form:
-    """Reader of the documents of an open file of text or JSON lines.
-
-    Args:
-        where: the file, for errors.
-        content: the open file.
-        separator, field, cut, skip, errors: as for `read`.
+    """Reader of the documents of an open file of text or JSON lines, with arguments as for `read`.
 
     Attributes:
         is_replaced: bool – whether bytes that are not UTF-8 are replaced before the text is divided.
@@ -317,12 +311,7 @@ class _Form:
             raise
 
     def in_order(self, offset: int, n_lines: LinesBefore | None) -> Iterator[Stretch]:
-        """Read the documents from a position on.
-
-        Args:
-            offset: the position.
-            n_lines: function that returns the number of lines before a position; None: the offset is 0.
-        """
+        """Read the documents from a position on. n_lines: counter of lines before it; None: the offset is 0."""
         assert self._content.file is not None
         file = self._content.file
         if self.is_replaced:
@@ -389,11 +378,6 @@ def read_stream(
     """Read the documents of a stream, as `read` does for a file. Without a format, it is text.
 
     Documents that end with a separator, and JSON lines, are yielded as soon as their ends have arrived.
-
-    Args:
-        file: the stream.
-        where: name of the stream in errors.
-        format, separator, field, cut, errors: as for `read`.
 
     Warns:
         FormatWarning: no format is given, and the stream begins like lines of JSON.

@@ -38,7 +38,6 @@ def open_table(
 
     Args:
         source: its path, or an open file that can seek.
-        where: the file, for errors.
         kind: "parquet" or "arrow".
         again: advice for the errors of a damaged file.
 

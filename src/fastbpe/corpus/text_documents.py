@@ -32,11 +32,7 @@ class Stretch(NamedTuple):
     n_stored: int
 
     def documents(self) -> Sequence[Document]:
-        """Return the documents.
-
-        Raises:
-            FormatError: a block cannot be read.
-        """
+        """Return the documents. Raises FormatError if a block cannot be read."""
         return self.texts.texts() if isinstance(self.texts, (TextBlock, Lines)) else self.texts
 
 
@@ -116,7 +112,6 @@ class TextBlock:
         return kept
 
     def _error(self, data: bytes, at: int) -> FormatError:
-        """Create the error for a byte that is not UTF-8."""
         line = self._n_lines() + n_newlines(data[:at]) + 1
         return FormatError(
             f"{self._where}:{line}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {self._offset + at}; "

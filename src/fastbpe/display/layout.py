@@ -69,8 +69,6 @@ def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width:
     separate column, and lines are wrapped at the width.
 
     Args:
-        tokens: the tokens.
-        details: the rows below the tokens.
         gap: text between two tokens; with details, "" means a space.
         width: width of a line in terminal columns; without details, it has no effect.
     """
@@ -134,12 +132,7 @@ def n_columns(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Return a text with spaces up to a width in columns.
-
-    Args:
-        text: the text.
-        width: the columns to fill.
-        right: align the text on the right.
+    """Return a text with spaces up to a width in columns. right: align the text on the right.
 
     >>> padded("漢", 4), padded("漢", 4, right=True)
     ('漢  ', '  漢')

@@ -79,12 +79,7 @@ def _colours(segment: Segment) -> tuple[int, int, bool]:
 
 
 class RichTokens:
-    """Tokens for rich, laid out for the width of its console.
-
-    Args:
-        tokens: the tokens.
-        details: the rows below the tokens.
-    """
+    """Tokens for rich, laid out for the width of its console."""
 
     def __init__(self, tokens: Sequence[ShownToken], details: Details) -> None:
         self._tokens, self._details = tokens, details
@@ -93,11 +88,7 @@ class RichTokens:
         yield self.text(options.max_width)
 
     def text(self, width: int = PLAIN_COLUMNS) -> Text:
-        """Return the tokens as a `rich.text.Text`. Raises ImportError if rich is not installed.
-
-        Args:
-            width: columns per line, if there are details.
-        """
+        """Return the tokens for rich. Raises ImportError if it is not installed. width: of lines, with details."""
         from rich.text import Text
 
         text = Text(no_wrap=any(self._details))

@@ -74,12 +74,7 @@ class ShownToken(NamedTuple):
 
 
 def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collection[str]) -> list[ShownToken]:
-    """Encode a text into tokens to be shown. Special tokens that are not allowed are ordinary text.
-
-    Args:
-        tokenizer: the tokenizer.
-        text: str, or bytes of UTF-8.
-        allowed_special: special tokens that become their ids: a set, or "all".
+    """Encode a text into tokens to be shown, with arguments as for `show`.
 
     Raises:
         ValueError: the bytes are not UTF-8.
@@ -99,9 +94,6 @@ def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collectio
 class KnownTokens:
     """Cache of the bytes and kinds of a tokenizer's ids.
 
-    Args:
-        tokenizer: the tokenizer.
-
     Attributes:
         unknown: int or None – the id for text without a token.
     """
@@ -116,10 +108,8 @@ class KnownTokens:
     def shown(self, token_id: int, start: int = 0, end: int = 0, source: str | None = None) -> ShownToken:
         """Return a token to be shown.
 
-        Args:
-            token_id: its id.
-            start, end: its position in the text, in characters.
-            source: for the unknown id, the text from start to end; None: the text is not available.
+        start, end: its position in the text, in characters; source: for the unknown id, the text there; None: not
+            available.
 
         Raises:
             InvalidTokenError: the id has no token.

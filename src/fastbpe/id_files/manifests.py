@@ -22,17 +22,8 @@ from fastbpe.id_files.parts import Part
 _READ_BYTES = 1 << 20  # bytes read at a time
 _VERSION = 1
 _SETTINGS = (
-    "tokenizer",
-    "dtype",
-    "before",
-    "after",
-    "separator",
-    "text_field",
-    "input_format",
-    "header",
-    "shard",
-    "shards",
-    "plan",
+    *("tokenizer", "dtype", "before", "after", "separator", "text_field", "input_format", "header"),
+    *("shard", "shards", "plan"),
 )
 _READING = ("on_error", "errors")  # without effect on a shard if all its documents can be read
 _SHOWN = {
@@ -48,10 +39,7 @@ def settings_of(job: Job, shard: tuple[int, int], plan: str) -> dict[str, Any]:
 
     on_error and errors may differ if errors was "strict" and no document was skipped.
 
-    Args:
-        job: settings that decide the ids.
-        shard: (number of the shard, number of all shards).
-        plan: hash of the names and sizes of all inputs; "": the shard was not made from files.
+    plan: hash of the names and sizes of all inputs; "": the shard was not made from files.
     """
     index, n = shard
     settings = {
@@ -81,12 +69,8 @@ def write(
 ) -> None:
     """Write the manifest of a shard next to it, as the last of its files.
 
-    Args:
-        place: the manifest.
-        settings: result of `settings_of`.
-        summary: counts of the shard.
-        inputs: (name in the plan, path) of each input file, or of its part that belongs to the shard.
-        outputs: the shard's files.
+    settings: result of `settings_of`; inputs: (name in the plan, path) of each input file, or of its part that
+        belongs to the shard; outputs: the shard's files.
     """
     manifest = {
         "format": "fastbpe shard",
@@ -108,11 +92,7 @@ def renamed(
 ) -> bytes:
     """Return the manifest of a shard under a new number and new names.
 
-    Args:
-        manifest: the manifest.
-        shard: (number of the shard, number of all shards).
-        names: name → new name of each file of the shard.
-        changed: file whose content differs from the manifest's description.
+    names: name → new name of each file of the shard; changed: the file whose content differs from the manifest.
     """
     index, n = shard
     outputs = [
@@ -129,12 +109,7 @@ def _data(manifest: Mapping[str, Any]) -> bytes:
 
 
 def done_before(path: AnyPath, place: AnyPath, settings: Mapping[str, Any]) -> FilesSummary | None:
-    """Return the summary of a shard that is already done; None if it is not done.
-
-    Args:
-        path: the shard.
-        place: its manifest.
-        settings: result of `settings_of` for this run.
+    """Return the summary of a shard that is already done; None if it is not done. place: its manifest.
 
     Raises:
         FileExistsError: the shard was made with other settings, or one of its files is missing or has another
@@ -190,9 +165,7 @@ def check_hashes(part: Part) -> None:
 def check_inputs(part: Part, folder: Path) -> None:
     """Compare the inputs of a shard, files or parts of them, with the hashes in its manifest. Reads all inputs.
 
-    Args:
-        part: the shard.
-        folder: the folder that contains all inputs of all shards.
+    folder: the folder that contains all inputs of all shards.
 
     Raises:
         FormatError: the shard has no manifest of input files, or an input is missing or has a different size or

@@ -129,10 +129,7 @@ def _at(table: memoryview, i: int) -> int:
 def read_index(path: Path, id_bytes: dict[str, int], n_bytes: int) -> MegatronIndex:
     """Read the header of an index, and check all that can be checked without reading all of its tables.
 
-    Args:
-        path: the .idx file.
-        id_bytes: dtype of ids that can be read → bytes per id.
-        n_bytes: int – size of the .bin.
+    id_bytes: dtype of ids that can be read → bytes per id; n_bytes: size of the .bin.
 
     Raises:
         FormatError: the file is damaged, of another version, or does not fit the .bin; the message names it.

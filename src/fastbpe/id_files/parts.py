@@ -157,9 +157,6 @@ def find_set(
 ) -> tuple[Path, int, dict[int, Path]]:
     """Find the files of ids for a path, even if some are missing.
 
-    Args:
-        path, suffixes: as for `find_parts`.
-
     Returns:
         The output, the number of its shards (0 for a file that is not a shard), and number → file.
 
@@ -340,10 +337,8 @@ def check_alike(parts: Sequence[Part]) -> None:
 def check_like(part: Part, first: Part, *, is_same_run: bool = True) -> None:
     """Raise FormatError if two parts cannot be joined; the message contains both names.
 
-    Args:
-        part, first: the parts.
-        is_same_run: bool – whether they must be shards of one run; False: they need only have the same tokenizer,
-            dtype, and ids around each document.
+    is_same_run: whether they must be shards of one run; False: they need only have the same tokenizer, dtype, and
+        ids around each document.
     """
     if bool(part.fingerprint) != bool(first.fingerprint):
         told, untold = (part, first) if part.fingerprint else (first, part)

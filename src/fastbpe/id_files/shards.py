@@ -93,10 +93,7 @@ def plan(
 ) -> tuple[list[Share], str]:
     """Choose the files of a shard, and parts of files that are larger than a shard's equal share.
 
-    Args:
-        files: all input files, in order.
-        shard: (number of the shard, number of all shards).
-        is_divisible: function that tells whether a file can be divided between documents.
+    is_divisible: function that tells whether a file can be divided between documents.
 
     Returns:
         The shares of the shard, and a hash of the names and sizes of all files.
@@ -137,10 +134,7 @@ def encode_files(
     Args:
         inputs: path, folder, pattern, or a list of these; for a shard, the inputs of all shards.
         out: the output, or the path from which the name of the shard is made.
-        job: settings that decide the bytes of the output.
-        encoder: encoder of texts.
         cut: function that finds safe cuts in long documents; None: long documents are kept whole in memory.
-        num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
         shard: (number of the shard, number of all shards); None: write one file.
     """
     target = as_path(out)
@@ -208,12 +202,7 @@ def _done(path: AnyPath, settings: Mapping[str, Any], *, overwrite: bool) -> Fil
 
 
 class _Manifest:
-    """Function that writes a shard's manifest, at the end of its run.
-
-    Args:
-        settings: result of `manifests.settings_of`.
-        inputs: (name in the plan, path) of each input file, as they are now.
-    """
+    """Function that writes a shard's manifest, at the end of its run. inputs: as for `manifests.write`."""
 
     def __init__(self, settings: Mapping[str, Any], inputs: Sequence[tuple[str, AnyPath | FilePart]]) -> None:
         self._settings, self._inputs = settings, inputs
@@ -243,10 +232,6 @@ def write_shard(
     The files are written in a separate folder and then renamed, the manifest last, so two tasks that write the
     same shard at the same time do not interfere. A shard that already exists with the same manifest stays complete
     at every moment, because an engine may kill the slower of two tasks at any time.
-
-    Args:
-        texts: the documents.
-        out, shard, job, encoder, num_threads: as for `encode_files`.
     """
     started = time.perf_counter()
     check_suffix(target := as_path(out))
@@ -266,9 +251,7 @@ def write_shard(
 def rename_shard(source: AnyPath, out: Path_, shard: object) -> None:
     """Move a finished shard to another output, with the bytes that `write_shard` would have written there.
 
-    Args:
-        source: the shard, which was made from texts. It is on the same file system as the output.
-        out, shard: as for `write_shard`.
+    source: the shard, which was made from texts. It is on the same file system as the output.
     """
     path = shard_path(as_path(out), number := checked_shard(shard))
     names = {old.name: new.name for old, new in zip(paths_of(source), paths_of(path), strict=True)}

@@ -115,16 +115,7 @@ def _fetch_repository(name: str) -> Fetched:
 
 
 def check_hash(content: bytes, source: str, sha256: str) -> None:
-    """Check the hash of a download.
-
-    Args:
-        content: bytes – the download.
-        source: str – its address, for the error.
-        sha256: str – the expected hash, in hexadecimal.
-
-    Raises:
-        FormatError: the hash is different.
-    """
+    """Raise FormatError unless a download has the expected hash. source: its address, for the error."""
     import hashlib
 
     found = hashlib.sha256(content).hexdigest()
@@ -144,11 +135,9 @@ def check_allowed(url: str) -> None:
 
 
 def download(url: str, *, token: str | None = None) -> bytes:
-    """Download a file.
+    """Download a file from an http or https address.
 
-    Args:
-        url: str – an http or https address.
-        token: str or None – bearer token; it is sent only to the host of url, not to hosts of redirects.
+    token: bearer token; it is sent only to the host of url, not to hosts of redirects.
 
     Raises:
         DownloadError: the download failed or is larger than 268 MB, or FASTBPE_OFFLINE forbids downloads.

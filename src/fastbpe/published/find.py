@@ -207,14 +207,7 @@ def _gpt2_paths() -> list[str]:
 
 
 def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found | None:
-    """Read GPT-2 from its two files in tiktoken's cache.
-
-    Args:
-        pattern, special_tokens: as for `read`.
-
-    Returns:
-        The vocabulary; None: the files are not there, or have another SHA-256.
-    """
+    """Read GPT-2 from its two files in tiktoken's cache; None: they are not there, or have another SHA-256."""
     paths = _gpt2_paths()
     if not paths:
         return None
@@ -228,14 +221,9 @@ def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -
 
 
 def published_copy(url: str, sha256: str | None) -> bytes | None:
-    """Read a local copy of a published file.
+    """Read a local copy of a published file; None: no folder contains a copy with this hash.
 
-    Args:
-        url: str – its published address.
-        sha256: str or None – the hash that the caller expects.
-
-    Returns:
-        Its bytes; None: it is not a published file, or no folder contains a copy with this hash.
+    url, sha256: its published address, and the hash that the caller expects.
     """
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:

@@ -28,10 +28,8 @@ def choose(n: int, ranked: Iterable[int], makers: Makers, always: Collection[int
     """Choose n tokens: those that always stay, then the best ones, each with its makers if these still fit.
 
     Args:
-        n: number of tokens to choose: at least the number of `always` with their makers, at most the number of all
-            tokens.
+        n: at least the number of `always` with their makers, at most the number of all tokens.
         ranked: all tokens, the best first.
-        makers: the makers of each token.
         always: tokens that stay in any case.
     """
     chosen = with_makers(always, makers)

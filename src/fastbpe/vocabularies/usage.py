@@ -39,11 +39,7 @@ class Usage:
 def count_ids(tokenizer: Described, material: Material, corpus: Corpus, reporter: Reporter) -> Usage:
     """Encode the documents of a corpus, with special tokens as ordinary text, and count their ids.
 
-    Args:
-        tokenizer: the tokenizer.
-        material: its tokens.
-        corpus: the corpus.
-        reporter: gets the phase "counting".
+    reporter: gets the phase "counting".
     """
     usage = Usage()
     partial = frozenset(partial_tokens(material))
