@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import fastbpe
 from fastbpe import Tokenizer
 from fastbpe.normalization import huggingface_tables
-from fastbpe.normalization.huggingface import FORMS, _characters, lower_case
+from fastbpe.normalization.huggingface import FORMS, _characters, other_case
 from helpers.tokenizer_json import LETTERS, dumped, random_text, small
 from reference import offsets
 from reference.alignment import Put, put_before, put_each, put_form, put_replaced, sources
@@ -37,7 +37,7 @@ def replaced(pattern: str, content: str) -> _Twin:
 
 TWINS: dict[str, tuple[dict[str, Any], _Twin]] = {
     **{name: ({"type": name}, lambda text, name=name: put_form(text, name)) for name in FORMS},
-    "Lowercase": ({"type": "Lowercase"}, each(lower_case())),
+    "Lowercase": ({"type": "Lowercase"}, each(other_case("LOWER"))),
     "StripAccents": ({"type": "StripAccents"}, each(dict.fromkeys(_characters(huggingface_tables.ACCENTS)))),
     "Strip": ({"type": "Strip", "strip_left": True, "strip_right": True}, stripped),
     "Prepend": ({"type": "Prepend", "prepend": "éb"}, lambda text: put_before(text, "éb") if text else []),

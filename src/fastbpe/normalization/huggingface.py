@@ -140,7 +140,7 @@ def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
 
 def upper_case_step() -> Step:
     """Create the step for `NormalizedString.uppercase` of tokenizers, which no tokenizer.json contains."""
-    return _Each(_other_case("UPPER"))
+    return _Each(other_case("UPPER"))
 
 
 def _bert(described: Mapping[str, Any]) -> list[Step]:
@@ -154,7 +154,7 @@ def _bert(described: Mapping[str, Any]) -> list[Step]:
     if lowers if strips is None else strips:
         steps += [_Form(form("NFD")), _Each({}, gone=_characters_of("MARKS"))]
     if lowers:
-        steps.append(_Each(lower_case()))
+        steps.append(_Each(other_case("LOWER")))
     return steps
 
 
@@ -164,7 +164,7 @@ def _step(described: Mapping[str, Any]) -> Step:
         case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
             return _Form(form(name))
         case {"type": "Lowercase"}:
-            return _Each(lower_case())
+            return _Each(other_case("LOWER"))
         case {"type": "PythonLowercase"}:  # from `Symbols.lowers`: no tokenizer.json has it
             return _PythonLower()
         case {"type": "StripAccents"}:
@@ -407,14 +407,9 @@ def form(name: str) -> Form:
     return Form(name, classes)
 
 
-def lower_case() -> Mapping[int, str]:
-    """Return the table of Lowercase: code point → its lower case."""
-    return _other_case("LOWER")
-
-
 @cache
-def _other_case(name: str) -> dict[int, str]:
-    """Return code point → text for each character in a table of cases."""
+def other_case(name: str) -> dict[int, str]:
+    """Return code point → its lower or upper case. name: LOWER or UPPER."""
     from fastbpe.normalization import huggingface_tables as tables
 
     made = {}

@@ -80,7 +80,7 @@ class CharSet:
 
         Raises KeyError for an unknown name.
         """
-        return _category(_category_code(_loose(name)))
+        return _category(_category_codes()[_loose(name)])
 
     @staticmethod
     def property(name: str) -> CharSet:
@@ -195,10 +195,6 @@ def _category_codes() -> Mapping[str, str]:
     codes = {code: code for code in _CATEGORY_NAMES}
     codes |= {name: code for code, names in _CATEGORY_NAMES.items() for name in names.split()}
     return MappingProxyType(codes)
-
-
-def _category_code(loose_name: str) -> str:
-    return _category_codes()[loose_name]
 
 
 @cache
@@ -316,7 +312,7 @@ def _property(name: str) -> CharSet:
             return ~members if separator == "!=" else members
     loose_name = _loose(name)
     if loose_name in _category_codes():
-        return _category(_category_code(loose_name))
+        return _category(_category_codes()[loose_name])
     if loose_name in _YES_OR_NO:
         return _YES_OR_NO[loose_name]()
     if loose_name in _binary_properties():
@@ -326,7 +322,7 @@ def _property(name: str) -> CharSet:
 
 def _named_kind(kind: str, value: str) -> CharSet:
     if kind in ("gc", "generalcategory"):
-        return _category(_category_code(value))
+        return _category(_category_codes()[value])
     if kind in ("sc", "script"):
         return _script(value)
     raise KeyError(kind)

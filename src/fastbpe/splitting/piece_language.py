@@ -42,6 +42,17 @@ class _Branch:
     moves: list[list[tuple[CharSet, int]]] = field(default_factory=lambda: [[], []])
     is_exact: bool = True
 
+    def reached(self, states: Iterable[int]) -> frozenset[int]:
+        """Return some states, and all that are reached from them without a character."""
+        found = set(states)
+        todo = [*found]
+        while todo:
+            for state in self.empty[todo.pop()]:
+                if state not in found:
+                    found.add(state)
+                    todo.append(state)
+        return frozenset(found)
+
     def state(self) -> int:
         self.empty.append([])
         self.moves.append([])
@@ -147,30 +158,19 @@ class _Automaton:
         first, last = bisect_right(self._runs, low) - 1, bisect_right(self._runs, high)
         return set(self._class_of_run[first:last])
 
-    def _closed(self, branch: int, states: Iterable[int]) -> frozenset[int]:
-        empty = self.branches[branch].empty
-        found = set(states)
-        todo = [*found]
-        while todo:
-            for state in empty[todo.pop()]:
-                if state not in found:
-                    found.add(state)
-                    todo.append(state)
-        return frozenset(found)
-
     def _step(self, sets: tuple[frozenset[int], ...], class_: int) -> tuple[frozenset[int], ...]:
         """Return the sets of states, one for each branch, after a character of a class."""
         out: list[frozenset[int]] = []
         is_won = False  # an earlier branch has matched here
         for number, states in enumerate(sets):
             moved = {end for one in states for members, end in self._moves[number][one] if class_ in members}
-            out.append(self._closed(number, moved) if moved and not is_won else frozenset())
+            out.append(self.branches[number].reached(moved) if moved and not is_won else frozenset())
             is_won = is_won or (self.branches[number].is_exact and 1 in out[-1])
         # After an exact branch has matched, the sets of later branches are empty, and stay empty.
         return tuple(out)
 
     def _find_states(self) -> None:
-        start = tuple(self._closed(number, [0]) for number in range(len(self.branches)))
+        start = tuple(branch.reached([0]) for branch in self.branches)
         numbers = {start: 0}
         listed = [start]
         nexts: list[list[int]] = []
@@ -221,19 +221,9 @@ def _gap(branches: Iterable[_Branch]) -> _Branch:
 
 def _single_characters(branch: _Branch) -> Iterator[CharSet]:
     """Yield the sets of characters that are each a whole match of the branch."""
-
-    def reached(state: int) -> set[int]:
-        found, todo = {state}, [state]
-        while todo:
-            for after in branch.empty[todo.pop()]:
-                if after not in found:
-                    found.add(after)
-                    todo.append(after)
-        return found
-
-    for state in reached(0):
+    for state in branch.reached([0]):
         for characters, end in branch.moves[state]:
-            if 1 in reached(end):
+            if 1 in branch.reached([end]):
                 yield characters
 
 
@@ -242,10 +232,6 @@ class PieceLanguage:
 
     If several patterns are applied in order, a piece is a piece of the last one, and part of a piece of each
     earlier one.
-
-    >>> language = PieceLanguage(r"[a-z]+|[0-9]{1,3}")
-    >>> language.may_hold("12"), language.may_hold("1234"), language.may_hold("a1")
-    (True, False, False)
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -275,13 +261,6 @@ class PieceLanguage:
     def may_end(self, states: States) -> bool:
         """Tell whether a piece may end here."""
         return not self._automata or not states[-1].isdisjoint(self._automata[-1].accepted)
-
-    def may_hold(self, text: str) -> bool:
-        """Tell whether a piece may contain a text. False is a proof that no piece of any text contains it."""
-        states: States | None = self.anywhere
-        for character in text:
-            states = self.step(states, ord(character), ord(character)) if states is not None else None
-        return states is not None
 
 
 @lru_cache(maxsize=8)
