@@ -25,12 +25,7 @@ class Step:
     """Step of a decoder."""
 
     def __call__(self, tokens: Sequence[str], errors: str = "replace") -> list[str]:
-        """Change a list of tokens.
-
-        Args:
-            tokens: the tokens returned by the step before.
-            errors: error handler for bytes that are not UTF-8; "replace" returns the result of tokenizers.
-        """
+        """Change a list of tokens. errors: for bytes that are not UTF-8; "replace" gives tokenizers' result."""
         raise NotImplementedError
 
 
@@ -90,9 +85,7 @@ class BPEDecoder(EachToken):
 class WordPiece(EachToken):
     """Removes the prefix from parts of words, and puts a space before other tokens; not in the first token.
 
-    Args:
-        prefix: text before each part of a word except the first.
-        cleanup: remove spaces before punctuation and English contractions.
+    cleanup: remove spaces before punctuation and English contractions.
     """
 
     knows_first = True
@@ -122,10 +115,7 @@ class Metaspace(EachToken):
 class Replace(EachToken):
     """Replaces a text, or matches of a regular expression, in each token.
 
-    Args:
-        text: the text; "": the content is put around each character. None: use `change`.
-        content: replacement text.
-        change: function that changes a token.
+    text: "": the content is put around each character; None: use `change`.
     """
 
     def __init__(self, text: str | None, content: str, change: Callable[[str], str]) -> None:
@@ -214,11 +204,9 @@ def byte_values(tokens: Any) -> bytes:
 
 
 class CTC(Step):
-    """Removes repeated tokens and padding, and turns delimiters into spaces.
+    """Removes repeated tokens and padding.
 
-    Args:
-        pad_token, word_delimiter_token: text of the padding, and text between words.
-        cleanup: turn delimiters into spaces, and remove spaces before punctuation and English contractions.
+    cleanup: turn delimiters into spaces, and remove spaces before punctuation and English contractions.
     """
 
     def __init__(self, pad_token: str, word_delimiter_token: str, cleanup: bool) -> None:
@@ -248,10 +236,7 @@ def joined_english(text: str) -> str:
 
 
 def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> list[Step]:
-    """Build the steps of a decoder.
-
-    Args:
-        decoder: its JSON, or a list of the JSON of its steps; None: tokens are joined by spaces.
+    """Build the steps of a decoder, from its JSON or that of its steps; None joins tokens by spaces.
 
     Raises:
         FormatError: tokenizers would refuse it.
@@ -268,7 +253,7 @@ def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) 
 
 
 def apply(steps: Sequence[Step], tokens: Sequence[str], errors: str = "replace") -> str:
-    """Decode tokens to text. Accepts the arguments of `Step`."""
+    """Decode tokens to text."""
     for step in steps:
         tokens = step(tokens, errors)
     return "".join(tokens)

@@ -39,11 +39,7 @@ class Stage:
 
 
 class Chain:
-    """Chain of the stages of steps.
-
-    Args:
-        steps: the steps of a decoder.
-        errors: error handler for bytes that are not UTF-8.
+    """Chain of the stages of a decoder's steps.
 
     >>> from fastbpe.normalization.decoder_steps import make_steps
     >>> chain = Chain(make_steps({"type": "BPEDecoder", "suffix": "</w>"}), "replace")
@@ -296,10 +292,7 @@ class _Whole(Stage):
 class IdStream:
     """Stream of ids, whose tokens run through the steps of a decoder: the part of a `StreamDecoder` for steps.
 
-    Args:
-        steps: the steps.
-        spelled: function that returns the tokens of ids, in the file's spelling.
-        errors: as for `Tokenizer.decode`.
+    spelled: function that returns the tokens of ids, in the file's spelling.
     """
 
     __slots__ = ("_chain", "_errors", "_spelled", "_steps")

@@ -45,12 +45,7 @@ class Step(Protocol):
         """Normalize a text."""
 
     def sources(self, text: str, normalized: str) -> Sources:
-        """Return the sources of a normalized text, as defined by tokenizers.
-
-        Args:
-            text: str – the text.
-            normalized: str – the result of calling this step with it.
-        """
+        """Return the sources, as defined by tokenizers, of the result of calling this step with a text."""
 
 
 def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool = False) -> Front | None:
@@ -58,7 +53,7 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
 
     Args:
         normalizers: steps as described in a tokenizer.json.
-        prefix_space: bool – put a space before text that does not begin with one.
+        prefix_space: put a space before text that does not begin with one.
 
     Raises:
         PatternError: a normalizer is not known, or the pattern of a Replace cannot be used, or would match
@@ -109,13 +104,7 @@ def _replacing(matches: Splitter, content: str) -> TextStep:
 
 
 def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
-    """Return a function that normalizes a text; None if there is nothing to do.
-
-    Args:
-        normalizers: steps as described in a tokenizer.json.
-
-    Raises:
-        PatternError, FormatError: as for `make_front`.
+    """Return a function that normalizes a text; None if there is nothing to do. Raises the errors of `make_front`.
 
     >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
     'b'
@@ -131,7 +120,6 @@ def _changed(steps: Sequence[Step], text: str) -> str:
 
 
 def make_steps(normalizers: Sequence[Mapping[str, Any]]) -> list[Step]:
-    """Create the steps that a tokenizer.json describes."""
     made: list[Step] = []
     for described in normalizers:
         made += _bert(described) if described["type"] == "BertNormalizer" else [_step(described)]
@@ -159,7 +147,6 @@ def _bert(described: Mapping[str, Any]) -> list[Step]:
 
 
 def _step(described: Mapping[str, Any]) -> Step:
-    """Create the step that a tokenizer.json describes."""
     match described:
         case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
             return _Form(form(name))
@@ -369,10 +356,7 @@ class _ReplaceMatches:
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
     """Return the sources of a text in which each span was replaced: the last character of the span, or -1.
 
-    Args:
-        spans: (start, end) of each replaced part, in characters.
-        n: int – number of characters of the text.
-        n_content: int – number of characters of the replacement.
+    n, n_content: numbers of characters of the text, and of the replacement.
     """
     out: list[int] = []
     at = 0
@@ -388,11 +372,7 @@ def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[
 
 @cache
 def form(name: str) -> Form:
-    """Return the step for a Unicode normalization form, as applied by tokenizers.
-
-    Args:
-        name: str – one of FORMS.
-    """
+    """Return the step for one of FORMS, as applied by tokenizers."""
     from fastbpe.normalization import huggingface_tables as tables
 
     orders = tables.ORDERS.split(":")

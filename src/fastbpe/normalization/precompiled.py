@@ -25,13 +25,7 @@ _MAX_KEPT = 4096  # characters for which a step keeps the replacement
 
 
 class Precompiled:
-    """Step that replaces characters by the rules of a charsmap.
-
-    Args:
-        encoded: the charsmap in base64.
-
-    Raises:
-        FormatError: the charsmap is damaged.
+    """Step that replaces characters by the rules of a charsmap in base64. Raises FormatError if it is damaged.
 
     >>> from fastbpe.normalization.sentencepiece_rules import charsmap
     >>> Precompiled(base64.b64encode(charsmap("nmt_nfkc")).decode())("\ufb01n\u3000½")
@@ -153,7 +147,6 @@ def _class(*names: str) -> str:
 
 
 def _ranges(*names: str) -> list[tuple[int, int]]:
-    """List (first, last) of the characters in tables."""
     return [one for name in names for one in grapheme_class(name).ranges]
 
 

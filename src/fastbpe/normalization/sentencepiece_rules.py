@@ -79,10 +79,6 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
     target the source is removed from texts. Text after a second tab is ignored. Of several rules for one source,
     the last one is used.
 
-    Args:
-        data: bytes – content of the file.
-        where: str – name of the file, for errors.
-
     Returns:
         The rules: source → target.
 
@@ -127,10 +123,7 @@ def _characters(text: str, where: str) -> str:
 
 
 def compile_rules(rules: Mapping[str, str]) -> bytes:
-    """Compile rules into a charsmap, byte for byte as sentencepiece 0.2.3 does.
-
-    Args:
-        rules: source → target.
+    """Compile rules (source → target) into a charsmap, byte for byte as sentencepiece 0.2.3 does.
 
     Raises:
         ValueError: there are no rules; a source is empty, contains a NUL or equals its target; or more than 31

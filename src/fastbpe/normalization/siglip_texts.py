@@ -33,12 +33,7 @@ def rules(unknown: str) -> TextRules:
 
 
 class _Canonical:
-    """Function that changes a text.
-
-    Args:
-        unknown: text to put before the result.
-        lead: text to put before the text itself.
-    """
+    """Function that changes a text. unknown, lead: texts to put before the result, and before the text itself."""
 
     def __init__(self, unknown: str, lead: str) -> None:
         self._unknown, self._lead = unknown, lead

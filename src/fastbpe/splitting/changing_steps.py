@@ -59,7 +59,6 @@ def make_stages(
 
 
 def _chained(groups: Sequence[tuple[dict[str, Any], list[Splitter]]], last: Stage | None) -> Stage | None:
-    """Create a stage for each group, and put them before the last stage."""
     for change, splitters in reversed(groups):
         last = Stage(**change, splitter=chain(splitters) if splitters else None, then=last)
     return last

@@ -29,10 +29,7 @@ Part = tuple[int, int, bool]  # start, end, whether it is a match
 def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = None) -> Iterator[Span]:
     """Yield (start, end) of each match, from left to right.
 
-    Args:
-        compiled: the pattern.
-        text: the text.
-        timeout: seconds for all matches together; None: no limit. Raises TimeoutError when exceeded.
+    timeout: seconds for all matches together; None: no limit. Raises TimeoutError when exceeded.
     """
     at, last = 0, -1
     end_of_time = None if timeout is None else time.monotonic() + timeout
@@ -52,14 +49,7 @@ def matches(compiled: regex.Pattern[str], text: str, timeout: float | None = Non
 def split_spans(
     compiled: regex.Pattern[str], text: str, behavior: str, invert: bool, timeout: float | None = None
 ) -> list[Span]:
-    """Split a text as `Split` of tokenizers does. Parts may be empty.
-
-    Args:
-        compiled: the pattern.
-        text: the text.
-        behavior, invert: as in `steps.Split`.
-        timeout: as in `matches`.
-    """
+    """Split a text as `Split` of tokenizers does (`steps.Split`). Parts may be empty. timeout: as in `matches`."""
     parts: list[Part] = []
     at = 0
     for start, end in matches(compiled, text, timeout):
