@@ -75,3 +75,10 @@ def test_empty_token_with_the_rank_of_another_is_refused() -> None:
         fastbpe.tiktoken.Encoding(
             "x", pat_str=".+", mergeable_ranks={**BYTES, b"ab": 256, b"": 256}, special_tokens={}
         )
+
+
+def test_empty_token_is_not_the_unknown_token_of_a_file_without_one(tmp_path: Path) -> None:
+    model = {"type": "BPE", "unk_token": None, "vocab": {"a": 0, "": 1}, "merges": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"model": model}))
+    loaded = fastbpe.load(tmp_path / "tokenizer.json")
+    assert (loaded.roles, loaded.unk_token_id, loaded.encode("ax")) == ({}, None, [0])

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from fastbpe.errors import FormatError
 from fastbpe.formats import table_folders
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.formats.folder import SPIECE
-from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.named_tokens import Definition, NamedTokens
 from fastbpe.formats.sentencepiece import model_file
@@ -31,10 +30,7 @@ def read(
     Args and errors: as for `table_folders.read`.
     """
     where, is_sw3 = os.path.join(folder, SPIECE), class_name == "GPTSw3"
-
-    def fail(what: str) -> NoReturn:
-        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
-
+    fail = python_backend.failing(where)
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("sp_model_kwargs"):
         fail("sp_model_kwargs in tokenizer_config.json may make its ids random")

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
-from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface.byte_vocabulary import BYTE_NAMES
 from fastbpe.formats.huggingface.class_settings import Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, MAP, Definition, NamedTokens
 from fastbpe.formats.json_object import read_object
@@ -62,7 +62,6 @@ _OF_DIA = ("<pad>", "[S1]", "[S2]")  # tokens of the first ids
 _ADDITIONAL = "additional_special_tokens"
 _NO_ROLES = dict.fromkeys(("unk_id", "bos_id", "eos_id", "pad_id"), -1)
 _OPTIONS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-_BYTES = [f"<0x{byte:02X}>" for byte in range(N_BYTES)]
 
 
 def read(
@@ -73,10 +72,7 @@ def read(
     Args and errors: as for `table_folders.read`.
     """
     where = os.path.join(folder, CONFIG)
-
-    def fail(what: str) -> NoReturn:
-        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
-
+    fail = python_backend.failing(where)
     python_backend.refuse_special_tokens(special_tokens, where)
     if class_name == "Dia":
         return _read_dia(folder, config, fail)
@@ -89,10 +85,10 @@ def read(
     vocab = {chr(byte): n_first + byte for byte in range(N_BYTES)}
     added = python_backend.added_tokens(named, vocab, fail, may_strip=True)
     first = (token.content for token in added[:n_first])
-    rows = python_backend.with_added([*first, *_BYTES], added, fail)
+    rows = python_backend.with_added([*first, *BYTE_NAMES], added, fail)
     kinds = bytes([PieceType.CONTROL] * n_first + [PieceType.BYTE] * N_BYTES)
     for token in added:
-        if len(token.content) < 2 or token.content in _BYTES or token.content.strip() != token.content:
+        if len(token.content) < 2 or token.content in BYTE_NAMES or token.content.strip() != token.content:
             fail(f"the token {token.content!r:.60} is one character, a byte, or has white space at an end")
         if token.id >= len(kinds):
             kinds += bytes([PieceType.CONTROL if token.special else PieceType.USER_DEFINED])

@@ -8,13 +8,10 @@ between white space becomes the unknown token. This module describes both as a t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NoReturn
 
-from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import as_text, map_file
 from fastbpe.formats.huggingface import (
-    class_settings,
     named_tokens,
     python_backend,
     read_segmented,
@@ -37,10 +34,7 @@ def read(folder: str, path: str, special_tokens: Mapping[str, int] | None = None
     Raises:
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.
     """
-
-    def fail(what: str) -> NoReturn:
-        raise FormatError(f"{path}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
-
+    fail = python_backend.failing(path)
     named = named_tokens.read(folder, Settings(_ROLES))
     lines = [line.strip() for line in as_text(map_file(path), path).splitlines()]
     limits.check_added_tokens(len(lines), path)

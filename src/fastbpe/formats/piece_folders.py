@@ -152,20 +152,18 @@ class OfPieces:
     def _number(self, name: str, default: int) -> int:
         value = self.config.get(name, default)
         if type(value) is not int or not 0 <= value <= 1 << 16:
-            raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} next to it: {name}: must be an integer from 0 to {1 << 16}, "
-                f"not {value!r:.60}"
-            )
+            self._refuse(name, f"an integer from 0 to {1 << 16}", value)
         return value
 
     def _sentence_mask(self, default: str) -> str | None:
         value = self.config.get("mask_token_sent", default)
         if value is not None and not isinstance(value, str):
-            raise FormatError(
-                f"{self.where}: {named_tokens.CONFIG} next to it: mask_token_sent: must be text or null, not "
-                f"{value!r:.60}"
-            )
+            self._refuse("mask_token_sent", "text or null", value)
         return value
+
+    def _refuse(self, name: str, expected: str, value: object) -> NoReturn:
+        where = f"{self.where}: {named_tokens.CONFIG} next to it"
+        raise FormatError(f"{where}: {name}: must be {expected}, not {value!r:.60}")
 
     def _with_rules(self, named: NamedTokens) -> NamedTokens:
         """Return the tokens that the files name, with those that the class adds."""

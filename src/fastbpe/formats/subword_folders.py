@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
 from fastbpe.errors import FormatError
@@ -67,10 +67,7 @@ def read(
     """
     kind = CLASSES[class_name]
     where, merges_path = (os.path.join(folder, name) for name in kind.files)
-
-    def fail(what: str) -> NoReturn:
-        raise FormatError(f"{where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
-
+    fail = python_backend.failing(where)
     python_backend.refuse_special_tokens(special_tokens, where)
     if config.get("normalization"):
         fail("with normalization, the class replaces links, users and emoji, the latter by the package emoji")

@@ -14,12 +14,11 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from fastbpe._utils.named_tuples import NamedTuple
-from fastbpe.errors import FormatError
 from fastbpe.formats.atomic_files import map_file
-from fastbpe.formats.huggingface import class_settings, named_tokens, python_backend, tokenizer_config
+from fastbpe.formats.huggingface import named_tokens, python_backend, tokenizer_config
 from fastbpe.formats.huggingface.class_settings import ROBERTA_ROLES, Settings
 from fastbpe.formats.huggingface.named_tokens import CONFIG, Definition, NamedTokens
 from fastbpe.formats.sentencepiece import model_file, specs
@@ -133,6 +132,7 @@ class _Folder:
     def __init__(self, folder: str, config: Mapping[str, Any], class_name: str) -> None:
         kind = CLASSES[class_name]
         self.where = os.path.join(folder, kind.files[0])
+        self._fail = python_backend.failing(self.where)
         self._config, self._class_name, self._table = config, class_name, kind.files[-1]
         self.named: NamedTokens = named_tokens.read(folder, Settings(kind.roles))
         self._pieces = self._read_pieces()
@@ -147,9 +147,6 @@ class _Folder:
             self.named = self._with_places(pieces)
         else:
             self._vocab = {piece: i for i, piece in enumerate(pieces)}
-
-    def _fail(self, what: str) -> NoReturn:
-        raise FormatError(f"{self.where}: {what}; {class_settings.WAY_OUT_OF_PYTHON}")
 
     def _read_dictionary(self, path: str) -> dict[str, int]:
         """Read dict.txt: the tokens in the order of their ids. Tokens of roles come first.

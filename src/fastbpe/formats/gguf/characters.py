@@ -12,6 +12,7 @@ from typing import Any
 
 from fastbpe.formats.gguf.keys import Keys, added_tokens
 from fastbpe.formats.huggingface import read_characters, step_json, templates
+from fastbpe.formats.huggingface.byte_vocabulary import BYTE_NAMES
 from fastbpe.formats.huggingface.llama_symbols import merged
 from fastbpe.formats.huggingface.write import document
 from fastbpe.model import AddedToken, Model, around
@@ -21,7 +22,6 @@ GEMMA = "gemma4"
 #: Names of `tokenizer.ggml.pre` that mean these steps.
 PRE_NAMES = (GEMMA, "granite-embed-multi-311m", "sarvam-moe")
 _ANY_LINES = "sarvam-moe"  # the bos token is not forced, and lines are merged like other text
-_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 _MAX_LINES = 256  # line feeds in a token: checking a longer run takes too long
 
 #: Normalizer and pre-tokenizer, as in a tokenizer.json.
@@ -42,7 +42,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
     keys.check_unequal(listed)
     texts = [keys.decoded("tokens", token) or f"[EMPTY_{i}]" for i, token in enumerate(listed)]
     vocabulary = {text: i for i, text in enumerate(texts)}
-    lacking = [name for name in _BYTES if name not in vocabulary]
+    lacking = [name for name in BYTE_NAMES if name not in vocabulary]
     if lacking:  # llama.cpp then leaves bytes out, and merges nothing across them
         keys.fail("tokens", f"{lacking[0]} is not a token: expected tokens of all bytes, <0x00> to <0xFF>")
     types = keys.types(len(texts))
@@ -73,7 +73,7 @@ def read(keys: Keys, pre: str, special_tokens: Mapping[str, int] | None) -> Mode
 def _check_bytes(keys: Keys, merges: Sequence[str]) -> None:
     """Fail if a merge contains a byte token, which llama.cpp would merge only in texts like "<0x0A>"."""
     for i, line in enumerate(merges):
-        if "<0x" in line and not {*line.split(" ")}.isdisjoint(_BYTES):
+        if "<0x" in line and not {*line.split(" ")}.isdisjoint(BYTE_NAMES):
             keys.fail("merges", f"merge {i}, {line!r:.80}: byte tokens cannot be merged")
 
 

@@ -20,6 +20,8 @@ from fastbpe.model import AddedToken, pack_merges
 
 #: Token → id.
 Vocabulary: TypeAlias = dict[str, int] | Entries
+#: Byte tokens of vocabularies whose other tokens are text.
+BYTE_NAMES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 MAX_TOKENS = 1 << 21  # without added tokens; twice the largest vocabulary known
 _BATCH = 4096  # added tokens that `_take_all` checks at once
 _FLAGS = AddedToken._fields[2:]
@@ -62,6 +64,20 @@ def check_vocabulary(model: Part) -> dict[str, int]:
             model.fail(f"tokens {taken[token_id]!r:.60} and {token!r:.60} have the same id {token_id}", "vocab")
         taken[token_id] = token
     return vocabulary
+
+
+def texts_by_id(vocabulary: Mapping[str, int]) -> list[str]:
+    """Return the tokens by id; "" for an id without a token."""
+    texts = [""] * (max(vocabulary.values(), default=-1) + 1)
+    for token, i in vocabulary.items():
+        texts[i] = token
+    return texts
+
+
+def byte_ids(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Return the ids of the byte tokens, -1 for a byte without one; () if no byte has one."""
+    found = tuple(vocabulary.get(name, -1) for name in BYTE_NAMES)
+    return found if max(found) >= 0 else ()
 
 
 def read_merges(model: Part, vocabulary: Mapping[str, int], prefix: bytes = b"") -> list[tuple[int, int, int]]:

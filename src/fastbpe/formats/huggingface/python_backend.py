@@ -10,6 +10,7 @@ import io
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.atomic_files import as_text, map_file
+from fastbpe.formats.huggingface.class_settings import WAY_OUT_OF_PYTHON
 from fastbpe.formats.json_object import read_object
 from fastbpe.model import AddedToken
 
@@ -83,6 +84,15 @@ def with_added(tokens: Iterable[str], added: Sequence[AddedToken], fail: Callabl
         if token.id == len(rows):
             rows.append(token.content)
     return rows
+
+
+def failing(where: str) -> Callable[[str], NoReturn]:
+    """Return a function that raises FormatError about a file, with a way out."""
+
+    def fail(what: str) -> NoReturn:
+        raise FormatError(f"{where}: {what}; {WAY_OUT_OF_PYTHON}")
+
+    return fail
 
 
 def refuse_special_tokens(special_tokens: Mapping[str, int] | None, where: str) -> None:

@@ -189,14 +189,19 @@ def read_model(
         FormatError: a damaged file.
         WholeFileNeeded: `make` returns None, and the data is the rest.
     """
+
+    def build(document: object, entries: Entries | None) -> _Made | None:
+        top = checked_top(document, where)
+        model = make(top, with_padding(named, top), entries)
+        return None if model is None else with_pad_role(model, named, top)
+
     raw = bytes(data)
     model: _Made | None = None
     if entries is not None:
-        top = checked_top(read_json(raw, where), where)
-        model = make(top, with_padding(named, top), entries)
+        model = build(read_json(raw, where), entries)
         if model is None:
             raise WholeFileNeeded
-        return with_pad_role(model, named, top)
+        return model
     entries = _vocab_json.read(raw)
     if entries is not None:
         try:
@@ -204,13 +209,11 @@ def read_model(
         except FormatError:
             pass  # the error has an offset in the rest; the slow reader finds its offset in the file
         else:
-            top = checked_top(rest, where)
-            model = make(top, with_padding(named, top), entries)
+            model = build(rest, entries)
     if model is None:
-        top = checked_top(read_json(raw, where), where)
-        model = make(top, with_padding(named, top), None)
+        model = build(read_json(raw, where), None)
         assert model is not None
-    return with_pad_role(model, named, top)
+    return model
 
 
 def with_padding(named: NamedTokens | None, top: Part) -> NamedTokens | None:
@@ -274,8 +277,6 @@ def _ids(added: list[AddedToken], vocabulary: Vocabulary) -> set[int]:
 def _check_byte_fallback(model: Part, vocabulary: Vocabulary) -> None:
     """Refuse byte_fallback if the character for a byte without a token may become byte tokens itself."""
     if model.get("byte_fallback", bool, False):
-        for byte in range(256):
-            if vocabulary.get(f"<0x{byte:02X}>", -1) >= 0:
-                model.fail(
-                    f"not supported in a vocabulary that lacks bytes and has <0x{byte:02X}>", "byte_fallback"
-                )
+        for name in vocabulary_.BYTE_NAMES:
+            if vocabulary.get(name, -1) >= 0:
+                model.fail(f"not supported in a vocabulary that lacks bytes and has {name}", "byte_fallback")

@@ -16,10 +16,12 @@ from typing import Any
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, step_parts, templates
 from fastbpe.formats.huggingface.byte_vocabulary import (
+    BYTE_NAMES,
     Vocabulary,
     check_vocabulary,
     read_added_tokens,
     read_merges,
+    texts_by_id,
 )
 from fastbpe.formats.huggingface.llama_spaces import PREPEND, Spaces
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
@@ -38,7 +40,6 @@ from fastbpe.model import (
     pack_pieces,
 )
 
-_BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
 
 
@@ -145,12 +146,8 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
     if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so a lower id is missing
         gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
         model.fail(f"no token has the id {gap}, though greater ids are used; renumber the vocabulary", "vocab")
-    pieces = [""] * len(vocabulary)
-    for piece, i in vocabulary.items():
-        pieces[i] = piece
     merges = pack_merges(read_merges(model, vocabulary))  # before pieces are packed, because this may fail
-    piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
-    return piece_bytes, piece_ends, merges
+    return *pack_pieces(map(str.encode, texts_by_id(vocabulary))), merges
 
 
 # Normalizer, pre-tokenizer, decoder
@@ -281,14 +278,12 @@ def _types(
     """
     n_added = sum(token.id >= len(vocabulary) for token in added)
     types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
-    byte_ids = (
-        [vocabulary.get(name, -1) for name in _BYTE_NAMES] if model.get("byte_fallback", bool, False) else []
-    )
+    byte_ids = [vocabulary.get(name, -1) for name in BYTE_NAMES] if model.get("byte_fallback", bool, False) else []
     named = [i for i in byte_ids if i >= 0]
     # A byte of ASCII needs no byte token if its character is a token.
     missing = [byte for byte, i in enumerate(byte_ids) if i < 0 and not (byte < 128 and chr(byte) in vocabulary)]
     if named and missing:
-        name = _BYTE_NAMES[missing[0]]
+        name = BYTE_NAMES[missing[0]]
         model.fail(f"with byte_fallback, all 256 bytes or no byte must be tokens: {name!r} is missing", "vocab")
     for i in named:
         types[i] = PieceType.BYTE
@@ -304,7 +299,7 @@ def _types(
         never_left = is_found and token.content != METASPACE
         if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
-    for name in (model.get("unk_token", str, ""), *(_BYTE_NAMES if named else ())):
+    for name in (model.get("unk_token", str, ""), *(BYTE_NAMES if named else ())):
         if _is_made(name, vocabulary, merges):
             model.fail(f"a merge makes {name!r:.60}, which stands for text without a token", "merges")
     return types

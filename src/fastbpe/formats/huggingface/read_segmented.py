@@ -10,29 +10,33 @@ import re
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface import _vocab_json, scored_vocab, step_parts, templates
+from fastbpe.formats.huggingface import _vocab_json, scored_vocab
 from fastbpe.formats.huggingface._vocab_json import Entries
-from fastbpe.formats.huggingface.byte_vocabulary import MAX_TOKENS, check_vocabulary, read_added_tokens
-from fastbpe.formats.huggingface.decoder_json import flattened, is_value
+from fastbpe.formats.huggingface.byte_vocabulary import (
+    MAX_TOKENS,
+    byte_ids,
+    check_vocabulary,
+    read_added_tokens,
+    texts_by_id,
+)
+from fastbpe.formats.huggingface.decoder_json import is_value
 from fastbpe.formats.huggingface.named_tokens import NamedTokens
 from fastbpe.formats.huggingface.read import (
     WholeFileNeeded,
     checked_top,
-    kept_parts_of,
     read_json,
     with_pad_role,
     with_padding,
     with_special,
 )
-from fastbpe.formats.huggingface.read_characters import special_and_others
+from fastbpe.formats.huggingface.read_characters import model_of
 from fastbpe.formats.huggingface.scored_vocab import ScoredVocab
 from fastbpe.formats.huggingface.serde_numbers import serde_float
 from fastbpe.formats.huggingface.step_parts import Part
-from fastbpe.model import Buffer, Model, Spelling
+from fastbpe.model import Buffer, Model, Spelling, pack_pieces
 
 #: Types of models that merge nothing.
 TYPES = ("Unigram", "WordPiece", "WordLevel")
@@ -101,35 +105,12 @@ def parse(
         spelling = _unigram(model, vocabulary, pieces)
     else:
         vocabulary = apart if isinstance(apart, Entries) else check_vocabulary(model)
-        pieces = _by_id(vocabulary) if isinstance(vocabulary, dict) else []
+        pieces = texts_by_id(vocabulary) if isinstance(vocabulary, dict) else []
         spelling = _of_words(model, kind, vocabulary)
     if laid_out is None:
-        tokens = [*map(str.encode, pieces)]
-        laid_out = b"".join(tokens), array("I", accumulate(map(len, tokens)))
-    token_bytes, ends = laid_out
+        laid_out = pack_pieces(map(str.encode, pieces))
     added = read_added_tokens(top, vocabulary, with_padding(named, top))
-    special, others = special_and_others(added, ends)
-    step_parts.warn_of_settings(top)
-    flattened(top.value.get("decoder"), f"{top.where}: decoder")  # raises if tokenizers refuses it
-    around = templates.read(top)
-    unknown = spelling.unknown_token
-    read = Model(
-        tokens=None,
-        tables={"token_bytes": token_bytes, "token_ends": ends.tobytes()},
-        pattern=None,
-        special_tokens=special,
-        merges_rule="merges",
-        whole_piece_first=False,
-        pre_tokenizers=step_parts.any_pre_tokenizers(top.part("pre_tokenizer")),
-        normalizers=step_parts.normalizers(top.part("normalizer")),
-        added_tokens=others,
-        template=templates.split(around.single),
-        pair_template=around.pair,
-        roles={"unk": unknown} if unknown is not None and spelling.unknown >= 0 else {},
-        huggingface=kept_parts_of(top, vocabulary),
-        spelling=spelling,
-        scores=scores,
-    )
+    read = model_of(top, vocabulary, added, laid_out, spelling)._replace(scores=scores)
     return with_special(with_pad_role(read, named, top), special_tokens)
 
 
@@ -151,12 +132,12 @@ def read_apart(data: bytes, where: str, *, may_score: bool = True) -> tuple[Any,
     return read_json(data, where), None
 
 
-def _laid_out(apart: ScoredVocab | Entries | None, kind: str) -> tuple[bytes, array[int]] | None:
+def _laid_out(apart: ScoredVocab | Entries | None, kind: str) -> tuple[bytes, bytes] | None:
     """Return bytes and ends of the tokens; None if the slow reader must read a model of this type."""
     if isinstance(apart, ScoredVocab) and kind == "Unigram":
-        return apart.token_bytes, array("I", apart.token_ends)
+        return apart.token_bytes, apart.token_ends
     if isinstance(apart, Entries) and kind != "Unigram" and (pieces := apart.pieces()) is not None:
-        return pieces[0], array("I", pieces[1])
+        return pieces[:2]
     return None
 
 
@@ -210,21 +191,18 @@ def scored(model: Part, data: bytes) -> tuple[list[str], bytes]:
     return pieces, scores.tobytes()
 
 
-def _unigram(model: Part, vocabulary: Mapping[str, int], pieces: list[str]) -> Spelling:
+def _unigram(model: Part, vocabulary: dict[str, int], pieces: list[str]) -> Spelling:
     unknown = model.value.get("unk_id")
     if unknown is not None and (type(unknown) is not int or not 0 <= unknown < max(len(pieces), 1)):
         model.fail(f"must be the id of a piece, below {len(pieces)}, or null, not {unknown!r:.60}", "unk_id")
     if unknown is not None and not pieces:
         model.fail("the vocabulary is empty", "vocab")
-    found: tuple[int, ...] = ()
-    if model.member("byte_fallback", bool, False):
-        found = tuple(vocabulary.get(f"<0x{byte:02X}>", -1) for byte in range(256))
     return Spelling(
         kind="Unigram",
         unknown_token=None if unknown is None else pieces[unknown],
         unknown=-1 if unknown is None else unknown,
         fuses=True,
-        byte_ids=found if max(found, default=-1) >= 0 else (),
+        byte_ids=byte_ids(vocabulary) if model.member("byte_fallback", bool, False) else (),
     )
 
 
@@ -243,13 +221,6 @@ def _of_words(model: Part, kind: str, vocabulary: dict[str, int] | Entries) -> S
         unknown=vocabulary.get(unknown, -1),
         longest=longest,
     )
-
-
-def _by_id(vocabulary: Mapping[str, int]) -> list[str]:
-    pieces = [""] * (max(vocabulary.values(), default=-1) + 1)
-    for piece, i in vocabulary.items():
-        pieces[i] = piece
-    return pieces
 
 
 def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
