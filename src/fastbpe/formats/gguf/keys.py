@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.model import TYPE_NAMES, AddedToken, PieceType
@@ -27,7 +27,7 @@ class Keys:
     def __init__(self, values: Mapping[str, Any], where: str) -> None:
         self._values, self.where = values, where
 
-    def fail(self, key: str, reason: str) -> None:
+    def fail(self, key: str, reason: str) -> NoReturn:
         raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}")
 
     def text(self, key: str, default: str | None) -> str | None:
@@ -43,13 +43,12 @@ class Keys:
             return value.decode()
         except UnicodeDecodeError:
             self.fail(key, f"{value!r:.80} is not UTF-8")
-            raise AssertionError from None
 
     def flag(self, key: str, default: bool) -> bool:
         value = self._values.get(PREFIX + key, default)
         if not isinstance(value, bool):
             self.fail(key, f"expected true or false, found {value!r:.40}")
-        return bool(value)
+        return value
 
     def items(self, key: str, kind: type, n: int | None, default: list[Any] | None = None) -> list[Any]:
         """Return an array of values of one type. n: the required number of values; None: any."""
@@ -58,7 +57,6 @@ class Keys:
             of = f"an array of {type(value[0]).__name__}" if isinstance(value, list) else type(value).__name__
             found = "but the key is missing" if value is None else f"found {of}"
             self.fail(key, f"expected an array of {kind.__name__}, {found}")
-        assert isinstance(value, list)
         if n is not None and len(value) != n:
             self.fail(key, f"{len(value)} items for {n} tokens")
         return value

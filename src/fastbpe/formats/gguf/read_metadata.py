@@ -102,21 +102,16 @@ def _pre_tokenizer(keys: Keys, pattern: PatternLike) -> PreTokenizer:
         return PRE_TOKENIZERS[name]
     if pattern is not None:
         return PreTokenizer(pattern)  # type: ignore[arg-type]  # resolved with the model
-    if name is None:
-        warnings.warn(
-            f"{keys.where}: GGUF: {PREFIX}pre is missing, so fastbpe splits text by llama.cpp's default pattern, "
-            "which few models were trained with; pass the split pattern of the model as pattern=...",
-            FormatWarning,
-            stacklevel=2,
-        )
-        return PRE_TOKENIZERS[DEFAULT]
-    known = ", ".join(PRE_TOKENIZERS)
-    keys.fail(
-        "pre",
-        f"{name!r:.60} is not the name of a split pattern that fastbpe knows ({known}); pass the pattern itself "
-        "as pattern=...",
+    if name is not None:
+        known = f"is not the name of a split pattern that fastbpe knows ({', '.join(PRE_TOKENIZERS)})"
+        keys.fail("pre", f"{name!r:.60} {known}; pass the pattern itself as pattern=...")
+    warnings.warn(
+        f"{keys.where}: GGUF: {PREFIX}pre is missing, so fastbpe splits text by llama.cpp's default pattern, "
+        "which few models were trained with; pass the split pattern of the model as pattern=...",
+        FormatWarning,
+        stacklevel=2,
     )
-    raise AssertionError
+    return PRE_TOKENIZERS[DEFAULT]
 
 
 def _tokens(
@@ -159,10 +154,10 @@ def _merges(keys: Keys, ids: Mapping[bytes, int]) -> bytes:
     for i, line in enumerate(keys.items("merges", bytes, None)):
         at = line.find(b" ", 1)
         left, right = (line[:at], line[at + 1 :]) if at > 0 else (line, b"")
-        triple = ids.get(left), ids.get(right), ids.get(left + right)
-        if None in triple:
+        try:
+            merges.append((ids[left], ids[right], ids[left + right]))
+        except KeyError:
             keys.fail("merges", f"merge {i}, {line!r:.80}: expected two tokens whose concatenation is a token")
-        merges.append(triple)  # type: ignore[arg-type]  # no member is None
     return pack_merges(merges)
 
 
@@ -258,4 +253,4 @@ def _unigram_types(keys: Keys, types: Sequence[int], roles: Mapping[str, int]) -
     unknown = roles.get("unk")
     if unknown is None or types[unknown] in (PieceType.NORMAL, PieceType.USER_DEFINED):
         keys.fail("unknown_token_id", f"expected the id of a token of the type UNKNOWN, found {unknown}")
-    return [*types[:unknown], int(PieceType.UNKNOWN), *types[unknown + 1 :]]  # type: ignore[operator]
+    return [*types[:unknown], int(PieceType.UNKNOWN), *types[unknown + 1 :]]

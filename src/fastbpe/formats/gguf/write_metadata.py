@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.byte_level import text_of
@@ -16,6 +17,16 @@ from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
 
 _NEVER = -1e30  # score of a piece that is never on the best path
+#: Types of arrays, and of other values.
+_ITEMS = {
+    "tokens": metadata.STRING,
+    "merges": metadata.STRING,
+    "token_type": metadata.INT32,
+    "scores": metadata.FLOAT32,
+    "precompiled_charsmap": metadata.UINT8,
+}
+_TYPES = {bytes: metadata.STRING, bool: metadata.BOOL, int: metadata.UINT32}
+_SUFFIX = "spaces at the end of words (treat_whitespace_as_suffix)"
 _UNUSED = "[PAD{}]"  # text of an id without a token, as llama.cpp's converter writes it
 #: Options of a sentencepiece model that a GGUF file cannot store, with the values that it need not store.
 _OFF = {
@@ -69,10 +80,10 @@ def dump_byte_level(
     return _file(
         "gpt2",
         {
-            "pre": _text(pre),
-            "tokens": Typed(metadata.STRING, [text.encode() for text in texts], True),
-            "token_type": Typed(metadata.INT32, types, True),
-            "merges": Typed(metadata.STRING, pairs, True),
+            "pre": pre.encode(),
+            "tokens": [text.encode() for text in texts],
+            "token_type": types,
+            "merges": pairs,
             **_roles(roles, template),
         },
     )
@@ -89,10 +100,12 @@ def _check_added(added_tokens: Sequence[AddedToken], special_tokens: Mapping[str
     overlap = {*"".join(after)} & {*"".join(before)}
     for token in added_tokens:
         if token.lstrip or token.rstrip or token.single_word or (token.normalized and overlap):
-            raise FormatError(
-                f"a GGUF file cannot store the flags (lstrip, rstrip, single_word, normalized) of the added token "
-                f"{token.content!r:.60}; export this tokenizer as native or huggingface"
-            )
+            flags = "the flags (lstrip, rstrip, single_word, normalized) of the added token"
+            _refuse(f"{flags} {token.content!r:.60}", "native or huggingface")
+
+
+def _refuse(lost: str, way_out: str = "native") -> NoReturn:
+    raise FormatError(f"a GGUF file cannot store {lost}; export this tokenizer as {way_out}")
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
@@ -104,21 +117,14 @@ def dump_code_points(model: CodePointModel) -> bytes:
     for name, (off, what) in _OFF.items():
         if plain.normalizer[name] != off:
             drops = ", or leave the normalizer out with drop=['normalizer'], which changes the ids of some texts"
-            way_out = "" if name == "escape_whitespaces" else drops
-            raise FormatError(f"a GGUF file cannot store {what}; export this tokenizer as native{way_out}")
+            _refuse(what, "native" + ("" if name == "escape_whitespaces" else drops))
     if plain.trainer["treat_whitespace_as_suffix"]:
-        raise FormatError(
-            "a GGUF file cannot store spaces at the end of words (treat_whitespace_as_suffix); export this "
-            "tokenizer as native"
-        )
+        _refuse(_SUFFIX)
     if plain.trainer["model_type"] == "char" and any(
         kind == PieceType.NORMAL and len(piece.decode("utf-8", "replace")) > 1
         for piece, kind in zip(plain.pieces, plain.types, strict=True)
     ):
-        raise FormatError(
-            "a GGUF file cannot store a character model with pieces of several characters, which llama.cpp would "
-            "merge; export this tokenizer as native"
-        )
+        _refuse("a character model with pieces of several characters, which llama.cpp would merge")
     if PieceType.BYTE not in plain.types:
         raise FormatError(
             "a GGUF file needs byte_fallback, but this tokenizer lacks it; export this tokenizer as native"
@@ -130,11 +136,11 @@ def dump_code_points(model: CodePointModel) -> bytes:
     return _file(
         "llama",
         {
-            "pre": _text("default"),
-            "tokens": Typed(metadata.STRING, pieces, True),
-            "scores": Typed(metadata.FLOAT32, struct.unpack(f"={len(pieces)}f", plain.scores), True),
-            "token_type": Typed(metadata.INT32, list(plain.types), True),
-            "add_space_prefix": Typed(metadata.BOOL, plain.normalizer["add_dummy_prefix"]),
+            "pre": b"default",
+            "tokens": pieces,
+            "scores": struct.unpack(f"={len(pieces)}f", plain.scores),
+            "token_type": list(plain.types),
+            "add_space_prefix": plain.normalizer["add_dummy_prefix"],
             **_code_point_roles(plain, model),
         },
     )
@@ -146,45 +152,39 @@ def _dump_unigram(model: CodePointModel) -> bytes:
     added = {token.id for token in model.added_tokens if not token.special}
     _check_added([token for token in model.added_tokens if not token.special], {})
     symbols = [i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED and i not in added]
-    if symbols:
-        raise FormatError(
-            f"a GGUF file cannot store the user-defined piece {model.piece(symbols[0])!r} of a unigram model: "
-            "llama.cpp cuts such pieces out of the text first; export this tokenizer as native or sentencepiece"
-        )
     lost = ""
-    if len(model.ids) < model.n_pieces:
+    if symbols:
+        lost = (
+            f"the user-defined piece {model.piece(symbols[0])!r} of a unigram model: llama.cpp cuts such pieces "
+        )
+        lost += "out of the text first"
+    elif len(model.ids) < model.n_pieces:
         lost = "two pieces that are equal"
     elif not spec["escape_whitespaces"]:
         lost = "spaces that are not escaped as U+2581"
     elif model.trainer["treat_whitespace_as_suffix"]:
-        lost = "spaces at the end of words (treat_whitespace_as_suffix)"
+        lost = _SUFFIX
     elif spec["add_dummy_prefix"] != spec["remove_extra_whitespaces"]:
         lost = "one of add_dummy_prefix and remove_extra_whitespaces without the other"
     elif PieceType.BYTE in model.types:
         lost = "byte_fallback of a unigram model, which llama.cpp does not have"
     if lost:
-        raise FormatError(f"a GGUF file cannot store {lost}; export this tokenizer as native or sentencepiece")
+        _refuse(lost, "native or sentencepiece")
     scores = struct.unpack(f"={model.n_pieces}f", model.scores)
     charsmap = spec["precompiled_charsmap"]
-    rules = {"precompiled_charsmap": Typed(metadata.UINT8, list(charsmap), True)} if charsmap else {}
     return _file(
         "t5",
         {
-            "pre": _text("default"),
-            "tokens": Typed(metadata.STRING, model.pieces, True),
-            "scores": Typed(
-                metadata.FLOAT32,
-                # llama.cpp finds unused pieces in text, too.
-                [
-                    _NEVER if kind == PieceType.UNUSED else score
-                    for score, kind in zip(scores, model.types, strict=True)
-                ],
-                True,
-            ),
-            "token_type": Typed(metadata.INT32, list(model.types), True),
-            "add_space_prefix": Typed(metadata.BOOL, spec["add_dummy_prefix"]),
-            "remove_extra_whitespaces": Typed(metadata.BOOL, spec["remove_extra_whitespaces"]),
-            **rules,
+            "pre": b"default",
+            "tokens": model.pieces,
+            "scores": [  # llama.cpp finds unused pieces in text, too
+                _NEVER if kind == PieceType.UNUSED else score
+                for score, kind in zip(scores, model.types, strict=True)
+            ],
+            "token_type": list(model.types),
+            "add_space_prefix": spec["add_dummy_prefix"],
+            "remove_extra_whitespaces": spec["remove_extra_whitespaces"],
+            **({"precompiled_charsmap": list(charsmap)} if charsmap else {}),
             **_code_point_roles(model, model),
         },
     )
@@ -224,17 +224,17 @@ def dump_words(model: Model, tokens: Sequence[bytes], roles: Mapping[str, int | 
     return _file(
         wordpiece.KIND,
         {
-            "pre": _text("default"),
-            "tokens": Typed(metadata.STRING, [text.encode() for text in marked], True),
-            "token_type": Typed(metadata.INT32, types, True),
-            "normalizer.lowercase": Typed(metadata.BOOL, lowers),
-            "normalizer.strip_accents": Typed(metadata.BOOL, strips),
+            "pre": b"default",
+            "tokens": [text.encode() for text in marked],
+            "token_type": types,
+            "normalizer.lowercase": lowers,
+            "normalizer.strip_accents": strips,
             **{key: value for key, value in _roles(named, ((), ())).items() if not key.startswith("add_")},
         },
     )
 
 
-def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str, Typed]:
+def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str, int]:
     """Return the keys for roles and template. plain: the model as stored in a .model file."""
     roles: dict[str, int | None] = {role: plain.control_id(role) for role in ("bos", "eos", "pad")}
     roles["unk"] = plain.types.find(PieceType.UNKNOWN) if PieceType.UNKNOWN in plain.types else None
@@ -243,21 +243,17 @@ def _code_point_roles(plain: CodePointModel, model: CodePointModel) -> dict[str,
     return _roles(roles, (single[:at], single[at + 1 :]))
 
 
-def _roles(roles: Mapping[str, int | None], template: tuple[Sequence[int], Sequence[int]]) -> dict[str, Typed]:
-    written = {
-        key: Typed(metadata.UINT32, roles[role]) for role, key in ROLES.items() if roles.get(role) is not None
-    }
+def _roles(roles: Mapping[str, int | None], template: tuple[Sequence[int], Sequence[int]]) -> dict[str, int]:
+    written = {key: i for role, key in ROLES.items() if (i := roles.get(role)) is not None}
     for role, ids in zip(("bos", "eos"), template, strict=True):
-        written[f"add_{role}_token"] = Typed(
-            metadata.BOOL, roles.get(role) is not None and [*ids] == [roles[role]]
-        )
+        written[f"add_{role}_token"] = roles.get(role) is not None and [*ids] == [roles[role]]
     return written
 
 
-def _text(text: str) -> Typed:
-    return Typed(metadata.STRING, text.encode())
-
-
-def _file(kind: str, keys: Mapping[str, Typed]) -> bytes:
-    head = {"general.architecture": _text(kind), f"{PREFIX}model": _text(kind)}
-    return metadata.write(head | {PREFIX + key: value for key, value in keys.items()})
+def _file(kind: str, keys: Mapping[str, Any]) -> bytes:
+    # The keys come without their prefix.
+    written = {"general.architecture": Typed(metadata.STRING, kind.encode())}
+    for key, value in {"model": kind.encode(), **keys}.items():
+        is_array = key in _ITEMS
+        written[PREFIX + key] = Typed(_ITEMS[key] if is_array else _TYPES[type(value)], value, is_array)
+    return metadata.write(written)
