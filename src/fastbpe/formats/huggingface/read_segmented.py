@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -221,24 +221,3 @@ def _of_words(model: Part, kind: str, vocabulary: dict[str, int] | Entries) -> S
         unknown=vocabulary.get(unknown, -1),
         longest=longest,
     )
-
-
-def described(model: Model, texts: Sequence[str]) -> dict[str, Any]:
-    """Return the "model" of a tokenizer.json. texts: the tokens by id; "" if an id is not an ordinary token."""
-    spelling = model.spelling
-    assert spelling is not None
-    if spelling.kind == "Unigram":
-        scores = array("d", bytes(model.scores))
-        return {
-            "type": "Unigram",
-            "unk_id": None if spelling.unknown < 0 else spelling.unknown,
-            "vocab": [[text, score] for text, score in zip(texts, scores, strict=True)],
-            "byte_fallback": bool(spelling.byte_ids),
-        }
-    vocabulary = {text: i for i, text in enumerate(texts) if text}
-    if "empty_token" in model.huggingface:
-        vocabulary[""] = model.huggingface["empty_token"]
-    made: dict[str, Any] = {"type": spelling.kind, "unk_token": spelling.unknown_token}
-    if spelling.kind == "WordPiece":
-        made |= {"continuing_subword_prefix": spelling.prefix, "max_input_chars_per_word": spelling.longest}
-    return {**made, "vocab": dict(sorted(vocabulary.items(), key=lambda item: item[1]))}

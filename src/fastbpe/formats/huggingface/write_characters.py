@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,27 +14,14 @@ from fastbpe.model import AddedToken, Model
 
 def dump(model: Model, tokens: Sequence[bytes], merges: Iterable[tuple[int, int]]) -> bytes:
     """Return the bytes of the file of a model with a `spelling`. merges: pairs; empty if it does not merge."""
-    spelling = model.spelling
-    assert spelling is not None
     texts = [token.decode() for token in tokens]
-    if spelling.kind == "BPE":
-        vocabulary = _ids(texts, model)
-        described = _bpe(model, vocabulary, [[texts[left], texts[right]] for left, right in merges])
-        n = len(vocabulary)
-    else:
-        from fastbpe.formats.huggingface import read_segmented  # here: few tokenizers are of these kinds
-
-        described = read_segmented.described(model, texts)
-        vocabulary, n = _ids(texts, model), len(described["vocab"])
-    kept = {name: model.huggingface.get(name) for name in KEPT}
-    return write_document(added_tokens=_checked_added(model, vocabulary, n), **kept, **described)
-
-
-def _ids(texts: Sequence[str], model: Model) -> dict[str, int]:
     vocabulary = {text: i for i, text in enumerate(texts) if text}
     if "empty_token" in model.huggingface:
         vocabulary[""] = model.huggingface["empty_token"]
-    return dict(sorted(vocabulary.items(), key=lambda item: item[1]))
+    vocabulary = dict(sorted(vocabulary.items(), key=lambda item: item[1]))
+    described = _described(model, texts, vocabulary, merges)
+    added = _checked_added(model, vocabulary, len(described["vocab"]))
+    return write_document(added_tokens=added, **{name: model.huggingface.get(name) for name in KEPT}, **described)
 
 
 def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[AddedToken]:
@@ -50,9 +38,25 @@ def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[
     return added
 
 
-def _bpe(model: Model, vocabulary: Mapping[str, int], merges: list[list[str]]) -> dict[str, Any]:
+def _described(
+    model: Model, texts: Sequence[str], vocabulary: Mapping[str, int], merges: Iterable[tuple[int, int]]
+) -> dict[str, Any]:
+    """Return the "model" of the file."""
     spelling = model.spelling
     assert spelling is not None
+    if spelling.kind == "Unigram":
+        scores = array("d", bytes(model.scores))
+        return {
+            "type": "Unigram",
+            "unk_id": None if spelling.unknown < 0 else spelling.unknown,
+            "vocab": [[text, score] for text, score in zip(texts, scores, strict=True)],
+            "byte_fallback": bool(spelling.byte_ids),
+        }
+    if spelling.kind != "BPE":
+        made: dict[str, Any] = {"type": spelling.kind, "unk_token": spelling.unknown_token}
+        if spelling.kind == "WordPiece":
+            made |= {"continuing_subword_prefix": spelling.prefix, "max_input_chars_per_word": spelling.longest}
+        return {**made, "vocab": vocabulary}
     return {
         **BPE_DEFAULTS,
         "dropout": model.huggingface.get("dropout"),
@@ -62,6 +66,6 @@ def _bpe(model: Model, vocabulary: Mapping[str, int], merges: list[list[str]]) -
         "fuse_unk": spelling.fuses,
         "byte_fallback": bool(spelling.byte_ids),
         "ignore_merges": model.whole_piece_first,
-        "vocab": dict(vocabulary),
-        "merges": merges,
+        "vocab": vocabulary,
+        "merges": [[texts[left], texts[right]] for left, right in merges],
     }
