@@ -108,9 +108,7 @@ def packing_of(head: bytes) -> str:
 def open_unpacked(stored: IO[bytes] | ReadAhead, where: object, packing: str) -> Iterator[IO[bytes] | ReadAhead]:
     """Open a file as a stream of its decompressed content.
 
-    Args:
-        stored: the file, at its beginning; .zst must be seekable.
-        packing: str – ".gz", ".zst", or "" for a file that is not compressed.
+    stored: the file, at its beginning; .zst must be seekable. packing: ".gz", ".zst", or "" for plain content.
 
     Raises:
         FormatError: the file is damaged; may also be raised while reading within the context.

@@ -71,7 +71,6 @@ def content_of(
     """Decompress an open file, and recognise its format.
 
     Args:
-        stored: the file, at its beginning.
         wanted: its format; "": by content.
         by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
         packing: the compression that its name shows, such as ".gz"; "": it is detected from the content.

@@ -189,12 +189,11 @@ class Run:
         """Encode and write all batches.
 
         Args:
-            batches: batches after the progress to resume from.
+            batches: those after the progress to resume from.
             files: all input files, for the total of the progress bar.
             reporter: gets the phase "encoding", in bytes of the stored input files.
 
-        Returns:
-            The progress at the end.
+        Returns the progress at the end.
 
         Raises:
             Exception: the first error of reading or encoding. Before an error of reading, or a FormatError, all

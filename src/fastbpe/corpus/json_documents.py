@@ -22,8 +22,7 @@ class Lines:
     """Whole lines of JSON, read and parsed when the caller asks for their texts.
 
     Args:
-        load: function that returns the lines as bytes.
-        n_bytes: number of these bytes.
+        load: function that returns the lines as n_bytes bytes.
         n_lines: function that returns the number of earlier lines of the file, for errors.
         where: the file, for errors.
         field: name of the field that contains the text; with dots, also the path to a nested one.
@@ -31,9 +30,7 @@ class Lines:
         errors: str – handling of bytes that are not UTF-8: "strict" or "replace".
         advice: str – end of the error of a line that is not JSON.
 
-    Attributes:
-        n_bytes, field: as given.
-        skip: as given; may be replaced before the lines are parsed.
+    The attribute `skip` may be replaced before the lines are parsed.
     """
 
     def __init__(

@@ -154,13 +154,10 @@ class Sink:
     def opened(self, *, overwrite: bool) -> Iterator[dict[str, Any]]:
         """Open the files for appending. A run that fails before it has appended anything leaves no files.
 
-        Args:
-            overwrite: bool – remove an unfinished output that has other settings or is damaged, instead of raising
-                an error.
+        overwrite: remove an unfinished output that has other settings or is damaged, instead of raising an error.
 
         Returns:
-            A context manager whose value is the last noted progress, as far as this run can use it; {} for a new
-            run.
+            The last noted progress, as far as this run can use it; {} for a new run.
 
         Raises:
             Mismatch: there is unfinished output of a run with other settings.

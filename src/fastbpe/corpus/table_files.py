@@ -34,12 +34,9 @@ _BYTES_OF = {
 def open_table(
     source: AnyPath | IO[bytes], where: object, kind: str, again: str = AGAIN
 ) -> Iterator[ParquetTable | ArrowTable]:
-    """Open a file.
+    """Open a file of the kind "parquet" or "arrow": a path, or an open file that can seek.
 
-    Args:
-        source: its path, or an open file that can seek.
-        kind: "parquet" or "arrow".
-        again: advice for the errors of a damaged file.
+    again: advice for the errors of a damaged file.
 
     Raises:
         FormatError: the file is damaged; also while the caller uses it.
@@ -97,9 +94,7 @@ class _Table:
 
         Args:
             field: its name; with dots, also the path to a field of a struct.
-            fits: function that tells whether the column may have a type.
-            kind: words for such a type, for the error.
-            way_out: advice for the error.
+            fits: function that tells whether the column may have a type; `kind` names such a type in errors.
 
         Raises:
             FormatError: there is no such column, there are several, or its type does not fit.
@@ -126,11 +121,9 @@ class _Table:
 
         pyarrow trusts the offsets in a file, and a wrong offset would crash the process: so they are checked here.
 
-        Args:
-            way: names that lead to the column.
-            n: rows of an array.
-            first_row: the first row that is wanted; arrays before it may be left out, and count in `row`.
-            prepare: function to call with each array before the check.
+        way: names that lead to the column.
+        first_row: the first row that is wanted; arrays before it may be left out, and count in `row`.
+        prepare: function to call with each array before the check.
         """
         for batch, n_read in self._batches(way, n, first_row):
             batch.validate()
@@ -257,9 +250,7 @@ def table_texts(
     A text may be of any Arrow type for strings or (UTF-8) bytes, including dictionaries of them.
 
     Args:
-        source, where, kind: as for `open_table`.
-        field: name of the column; with dots, also the path to a field of a struct.
-        first_row: row to begin with.
+        source, kind: as for `open_table`; field: as for `_Table.column`.
         last_row: row to end before; None: the end.
         skip: function to call with the error for each row without text; None: raise the error.
         errors: "strict", or "replace": bytes that are not UTF-8 become U+FFFD.

@@ -27,15 +27,14 @@ def ranges(
     """Divide the bytes from start to size into blocks of about `block` bytes, without reading all of them.
 
     Args:
-        read: function that returns n bytes from a position on.
+        read: function from a position and a number of bytes to these bytes.
         start: position where a document begins, or continues after a safe cut.
-        size: position of the end.
-        block: size of a block in bytes; a block with a long document may be larger.
+        block: a block with a long document may be larger.
         separator: bytes after each document; None: there is one document.
         cut: function that finds safe cuts of a long document; None: it stays whole.
 
     Returns:
-        (start, end, ends) of each block. ends: bool – whether a document ends with the block.
+        (start, end, whether a document ends with the block) of each block.
     """
     may_end = separator is not None or cut is not None
     while True:
@@ -128,16 +127,12 @@ def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
 def held(
     file: Any, block: int, separator: bytes | None, cut: Cut | None, *, stops: bool = False
 ) -> Iterator[tuple[bytes, bool]]:
-    """Read a stream in blocks.
+    """Read a stream in blocks, as `ranges` divides it, of `block` bytes read at a time.
 
-    Args:
-        file: the stream.
-        block: bytes read at a time.
-        separator, cut: as for `ranges`.
-        stops: bool – whether to end with the block that contains the first byte that is not UTF-8.
+    stops: whether to end with the block that contains the first byte that is not UTF-8.
 
     Returns:
-        (data, ends) of each block, as for `ranges`; the last one may be empty.
+        (data, whether a document ends with it) of each block; the last one may be empty.
     """
     data = b""
     while True:

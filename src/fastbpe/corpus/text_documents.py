@@ -40,18 +40,14 @@ class TextBlock:
     """Block of a text file, which is divided into documents when the caller asks for them.
 
     Args:
-        load: function that returns the bytes of the block.
-        n_bytes: number of these bytes.
-        where: the file, for errors.
-        offset: int – position of the block, for errors.
+        load: function that returns the n_bytes bytes of the block.
+        where, offset: the file, and the position of the block in it, for errors.
         n_lines: function that returns the number of line feeds before the block, for errors.
         separator: bytes or None – bytes after each document; b"\\n" also drops a "\\r" before it. None: the block
             is one document.
         skip: function to call with the error for each document that is not UTF-8; None: raise the error.
 
-    Attributes:
-        n_bytes, separator: as given.
-        skip: as given; may be replaced before the block is read.
+    The attribute `skip` may be replaced before the block is read.
     """
 
     def __init__(

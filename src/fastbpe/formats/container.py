@@ -89,9 +89,7 @@ def unpack(
 
     The sections are views of the data, or copies of numbers if the processor is not little-endian.
 
-    Args:
-        kind: the kind of file that is expected.
-        required: mode → header key → type of its value; a file with another mode is refused.
+    required: mode → header key → type of its value; a file with another mode is refused.
 
     Raises:
         FormatError: the file is of another kind, from a newer fastbpe, damaged or truncated.

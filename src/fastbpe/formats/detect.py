@@ -44,8 +44,7 @@ def read(
     The content decides which format it has; the extension only if the content alone does not show it.
 
     Args:
-        source: a path, or the bytes of a file.
-        pattern: split pattern, for formats that do not store one.
+        pattern: for formats that do not store one.
         special_tokens: name → id; they replace the special tokens of the file.
         name: the name of the file in errors, if source is bytes.
 

@@ -52,11 +52,8 @@ def format_of(
 ) -> Format:
     """Return the format that a path selects; native if the name has no extension.
 
-    Args:
-        path: path to write a tokenizer to.
-        mode: "byte", "codepoint" or "character".
-        model_type: type of the tokenizer's model.
-        of_whole_words: the superwords consist of whole words, so .model means BoundlessBPE's format.
+    mode: "byte", "codepoint" or "character".
+    of_whole_words: the superwords consist of whole words, so .model means BoundlessBPE's format.
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")
     ('huggingface', 'sentencepiece', 'gpt2')

@@ -96,9 +96,7 @@ def read(
 ) -> Model | CodePointModel:
     """Read the model of a folder. Requires: `finds` it.
 
-    Args:
-        class_name: one of CLASSES.
-        special_tokens: must be None: the class has its own.
+    special_tokens: must be None: the class has its own.
 
     Raises:
         FormatError: a damaged file, or one that the class cannot read, or that fastbpe cannot express.

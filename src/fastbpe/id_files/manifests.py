@@ -168,8 +168,7 @@ def check_inputs(part: Part, folder: Path) -> None:
     folder: the folder that contains all inputs of all shards.
 
     Raises:
-        FormatError: the shard has no manifest of input files, or an input is missing or has a different size or
-        hash.
+        FormatError: the shard has no manifest of input files, or an input is missing or differs in size or hash.
     """
     place = f"{part.path.name}{MANIFEST}"
     if not part.manifest or not part.manifest["plan"]:

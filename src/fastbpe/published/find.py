@@ -105,9 +105,8 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
     """Read a vocabulary by name from the first folder that contains it.
 
     Args:
-        name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
-        pattern: the split pattern, for files that do not contain it.
-        special_tokens: name → id, for files that do not contain them; None: as in the published vocabulary.
+        name: a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
+        pattern, special_tokens: for files that do not contain them; None: as in the published vocabulary.
 
     Raises:
         VocabularyNotFoundError: no folder contains it; its `looked_at` lists the paths that were tried.
@@ -323,12 +322,9 @@ def find_local(name: str, revision: str = "main") -> str:
 def unpublished_path(name: str, revision: str = "main") -> str | None:
     """Find the file or folder of the user's own vocabulary, or of a repository in Hugging Face's cache.
 
-    Args:
-        name: ORG/NAME of a repository, or the name of the user's own vocabulary.
-        revision: branch, tag or commit of the repository. The user's own files are found only with "main".
+    Returns None if this machine has no copy.
 
-    Returns:
-        The path; None if this machine has no copy.
+    revision: branch, tag or commit of the repository. The user's own files are found only with "main".
     """
     own = _own_paths(name) if revision == "main" else []
     path = next(filter(os.path.exists, own), None)

@@ -28,9 +28,7 @@ def pre_tokenizer(
     """Describe the pre-tokenizer for a model's user-defined pieces.
 
     Args:
-        pieces: the pieces that the vocabulary lists, by id.
-        types: a PieceType for each id.
-        merges: as in `Model`.
+        pieces: the pieces that the vocabulary lists, by id; types and merges are as in a model.
         added: ids of added tokens.
         fuses: several unknown characters in a row become one token.
 

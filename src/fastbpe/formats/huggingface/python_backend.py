@@ -37,8 +37,6 @@ def added_tokens(
     A token is special if it has a role or another name in the files, or is an extra special token.
 
     Args:
-        named: tokens that the files of the folder name.
-        vocab: token → id.
         fail: function that raises an error: two tokens would have one id, or a token has a flag that is not
             supported.
         may_strip: tokens with ids in the files may have the flags lstrip and rstrip.
@@ -128,10 +126,7 @@ def read_lines(path: str) -> list[str]:
 def read_dictionary(path: str, first: Iterable[str], token_of: Callable[[str], str]) -> dict[str, int]:
     """Read a dictionary of fairseq: the tokens in the order of their ids; tokens of roles come first.
 
-    Args:
-        path: the file.
-        first: tokens of roles.
-        token_of: function that returns the token of a line, or "" for a line without a token.
+    first: tokens of roles; token_of: function from a line to its token, or "" for a line without a token.
 
     Raises:
         FormatError: a line has no token, or a token appears twice.

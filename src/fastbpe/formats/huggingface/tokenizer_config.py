@@ -188,13 +188,7 @@ def write_folder(
 
     Both files are complete before either replaces an old one.
 
-    Args:
-        path: the folder.
-        roles: role → id.
-        write_tokenizer: function that writes the tokenizer.json to a path.
-
-    Returns:
-        The result of write_tokenizer.
+    Returns the result of write_tokenizer, a function that writes the tokenizer.json to a path.
 
     Raises:
         FormatError: the folder contains files that contradict these.

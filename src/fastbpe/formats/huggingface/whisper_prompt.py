@@ -36,10 +36,8 @@ _START, _NO_TIMES = "<|startoftranscript|>", "<|notimestamps|>"
 def tokens(config: Mapping[str, Any], where: str, find: Callable[[str], int]) -> list[str]:
     """Return the names of the tokens of a prompt.
 
-    Args:
-        config: content of the tokenizer_config.json.
-        where: the file or folder, for errors.
-        find: function from the name of a token to the id that transformers takes for it.
+    config: content of the tokenizer_config.json.
+    find: function from the name of a token to the id that transformers takes for it.
 
     Raises:
         FormatError: transformers has no such prompt, or fastbpe cannot name one of its tokens.
