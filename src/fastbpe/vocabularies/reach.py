@@ -102,10 +102,7 @@ def _judge_spelled(tokenizer: Described, material: Material, reach: Reach) -> No
             byte = int(material.tokens[i][3:5], 16)  # from <0x0A>
             reason = Reason.BYTES if byte in UNUSABLE_BYTES else None
             trial.one(i, [*islice(characters_with(byte), _N_TEXTS)])
-        if reason is not None:
-            reach.impossible[i] = reason
-        elif i not in reach.witnesses:
-            reach.undecided.append(i)
+        reach.settle(i, reason)
 
 
 def _texts_of(tokenizer: Described, material: Material, token_id: int) -> list[str]:

@@ -69,11 +69,7 @@ class ByteSearch:
         self._trial.all((i, text) for i in self._texts if (text := decoded(tokens[i])) is not None)
         for i in self._texts:
             if i not in self._reach.witnesses:
-                reason = self._judge(i, tokens[i])
-                if reason is not None:
-                    self._reach.impossible[i] = reason
-                elif i not in self._reach.witnesses:
-                    self._reach.undecided.append(i)
+                self._reach.settle(i, self._judge(i, tokens[i]))
 
     def _judge(self, token_id: int, token: bytes) -> Reason | None:
         """Return a proof, or None if the token now has a witness or is undecided."""

@@ -57,10 +57,7 @@ def judge_pieces(tokenizer: Described, material: Material, reach: Reach) -> None
             trial.one(i, [f"a{chr(code)}" for code in chain((0x378, 0xE000), _spread(1, 0xD800))])
         elif kind is Kind.BYTE:
             reason = _judge_byte(material, trial, i)
-        if reason is not None:
-            reach.impossible[i] = reason
-        elif i not in reach.witnesses:
-            reach.undecided.append(i)
+        reach.settle(i, reason)
 
 
 def _judge_piece(material: Material, token_id: int, piece: str) -> Reason | None:

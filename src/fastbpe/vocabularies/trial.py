@@ -38,6 +38,13 @@ class Reach:
     impossible: dict[int, Reason] = field(default_factory=dict)
     undecided: list[int] = field(default_factory=list)
 
+    def settle(self, token_id: int, reason: Reason | None) -> None:
+        """Record a proof; without one and without a witness, the token is undecided."""
+        if reason is not None:
+            self.impossible[token_id] = reason
+        elif token_id not in self.witnesses:
+            self.undecided.append(token_id)
+
 
 def encoded(tokenizer: Described, texts: Sequence[str]) -> Sequence[Sequence[int]]:
     """Encode texts; a text with a character that the vocabulary cannot represent gets no ids."""
