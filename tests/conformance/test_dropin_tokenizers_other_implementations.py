@@ -166,8 +166,11 @@ def test_models_of_sentencepiece_become_the_same(
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bpe.model").write_bytes(model_of(model_type="bpe", vocab_size=35))
     (tmp_path / "damaged.model").write_bytes(b"damaged")
-    for name in ("bpe", "damaged"):
-        with pytest.raises(FormatError, match=name):
+    for name, said in (
+        ("bpe", "a model of type bpe, not unigram; load it with fastbpe.load"),
+        ("damaged", "damaged"),
+    ):
+        with pytest.raises(FormatError, match=said):
             face.SentencePieceUnigramTokenizer.from_spm(str(tmp_path / f"{name}.model"))
     with pytest.raises(OSError, match="no such file"):
         face.SentencePieceUnigramTokenizer.from_spm("no such file")

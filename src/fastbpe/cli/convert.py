@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verify-text",
         metavar="FILE",
-        help="also compare the ids of this text, line by line, between fastbpe and the library of the format "
-        "(tokenizers, tiktoken, sentencepiece) if it is installed",
+        help="also compare the ids of each line of this text: with the new file, and with the library of its "
+        "format (tokenizers, tiktoken, sentencepiece) if it is installed",
     )
     add_roles(parser)
     parser.add_argument(

@@ -53,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-memory-bytes",
         metavar="N",
         type=int,
-        help="maximum memory for counting tables; when they are full, counts go to temporary files. If FILE is a "
-        "text, its finished counts are in memory, too, and the limit does not include them",
+        help="maximum memory for counting tables; when they are full, counts go to temporary files. The "
+        "limit does not include the final counts of a text, which are all in memory",
     )
     documents.add_arguments(parser)
     documents.add_error_arguments(parser)

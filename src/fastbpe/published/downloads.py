@@ -53,7 +53,7 @@ def fetch(name: str) -> Fetched:
     Args:
         name: str – a published vocabulary, a model of OpenAI, or ORG/NAME, a repository on huggingface.co, whose
             tokenizer.json is fetched. The environment variable HF_ENDPOINT replaces https://huggingface.co. If
-            HF_TOKEN is set, only this host receives it.
+            HF_TOKEN is set, only huggingface.co, or the host of HF_ENDPOINT, receives it.
 
     Raises:
         DownloadError: the name is not known, its file is a conversion without an address, the download failed, or

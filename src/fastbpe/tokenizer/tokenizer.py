@@ -1,8 +1,8 @@
 """Tokenizer: text to ids and back with one vocabulary. All its public methods are in this file.
 
-`tokenizer_base` has its private part. `families` implements the differences between byte-level, character-level
-and code-point vocabularies. Longer methods call functions in other modules of this folder. The compiled core
-encodes and decodes.
+`tokenizer_base` contains its private methods. `families` implements the differences between byte-level,
+character-level and code-point vocabularies. Longer methods call functions in other modules of this folder. The
+compiled core encodes and decodes.
 
 Methods marked `@compiled` are declarations: signature and help for readers, editors and `help()`. Compiled code
 replaces their bodies, because a Python frame would cost as much time as encoding a short text.
@@ -545,8 +545,9 @@ class Tokenizer(TokenizerBase):
         Special tokens in the texts are treated as plain text, because files are not trusted. The output appears
         whole or not at all. To resume a run that was stopped, call again with the same arguments: the result is
         byte for byte the same. A text file that is one document may be kept whole in memory, if the tokenizer
-        normalizes text or works on code points, or its split pattern has no scanner (see its repr) or is
-        "superbpe_lines". docs/many-machines.md describes shards.
+        normalizes text, puts a space before it or works on code points, if its split pattern has no scanner (see
+        its repr) or is "superbpe_lines", or if an added token has a flag such as single_word or contains a place
+        where texts are cut. docs/many-machines.md describes shards.
 
         Args:
             inputs: a path, a folder, a glob pattern ("data/*.jsonl"), or an iterable of these. A text file is one
@@ -1172,9 +1173,9 @@ class Tokenizer(TokenizerBase):
     def template(self) -> tuple[list[int], list[int]]:
         """Ids before a text, and ids after it, such as `<s>` and `</s>`; `encode` does not add them by default.
 
-        A tokenizer.json contains them. A sentencepiece model does not: its template is the bos token before a text
-        and nothing after it, as in transformers, unless `add_bos_token` and `add_eos_token` in a
-        `tokenizer_config.json` in the same folder say otherwise.
+        A tokenizer.json contains them. A sentencepiece `.model` does not: its template is the bos token before a
+        text and nothing after it, as in transformers. In a folder, other files may change that: they may name a
+        class that has its own template, such as T5's, or set `add_bos_token` or `add_eos_token`.
 
         >>> Tokenizer.from_merges([], pattern=None).template
         ([], [])

@@ -1,4 +1,4 @@
-"""TokenizerBase: the private part of Tokenizer, with the objects shared by its public methods."""
+"""TokenizerBase: the private methods of Tokenizer, and the objects that its public methods share."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from itertools import chain
 
 from fastbpe._utils import late_json as json
@@ -357,6 +356,8 @@ def find(described: Any) -> Any:
     try:
         return _find({"type": type_of(model), **described})
     except FormatError:
-        with suppress(FormatError):
+        try:
             return _find({"type": type_of(model, may_merge=False), **described})
+        except FormatError:
+            pass
         raise

@@ -136,7 +136,7 @@ def merge_tree(tokenizer: Described, token: bytes | str | int) -> MergeTree:
 
     Raises:
         InvalidTokenError (a KeyError): there is no such token or id.
-        VocabularyError: the tokenizer does not merge: its model_type is not "BPE".
+        VocabularyError: the tokenizer does not merge: its model_type is neither "BPE" nor "Char".
         TypeError: tokenizer is not a Tokenizer, or token is not bytes, str or int.
 
     >>> import fastbpe

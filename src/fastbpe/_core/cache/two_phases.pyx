@@ -108,7 +108,7 @@ cdef class TwoPhases:
         cdef set first = set(), last = set()
         for i in members:
             if i >= tables.n_ids:
-                raise ValueError(f"part {i} of a superword: there are only {tables.n_ids} ids")
+                raise ValueError(f"id {i} in a superword: there are only {tables.n_ids} ids")
             if token_length(tables, i):
                 token = tables.token_bytes + token_start(tables, i)
                 first.add(token[0])

@@ -143,7 +143,7 @@ cdef void spans_as_tokenizers(
 
 
 cdef bint has_metaspace(const uint8_t* text, size_t n) noexcept nogil:
-    """Tell whether a text contains U+2581, which vocabularies count as the one byte of a space."""
+    """Tell whether a text contains U+2581, which `Widths` counts as a space: as 1 byte, not 3."""
     cdef const uint8_t* found = text
     cdef const uint8_t* end = text + n
     while end - found >= 3:

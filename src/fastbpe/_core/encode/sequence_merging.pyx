@@ -191,7 +191,7 @@ cdef class Merged:
         return _lists(&self._ids, &self._ends)
 
     def arrays(self):
-        """Return (ids, offsets) as arrays of uint32 and int64, once: the first takes over the memory."""
+        """Return (ids, offsets) as arrays of uint32 and int64. Call it once: the ids move out."""
         return _arrays(&self._ids, &self._ends)
 
 
@@ -267,5 +267,5 @@ cdef class Expanded:
         return _lists(&self._symbols, &self._ends)
 
     def arrays(self):
-        """Return (symbols, offsets) as arrays of uint32 and int64, once: the first takes over the memory."""
+        """Return (symbols, offsets) as arrays of uint32 and int64. Call it once: the symbols move out."""
         return _arrays(&self._symbols, &self._ends)

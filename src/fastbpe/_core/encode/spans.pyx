@@ -70,7 +70,7 @@ cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
 cdef Array spans_array(Spans* spans, size_t n_units=0):
     """Make an int64 array of start, end, start, end, … from the memory of the spans, which become empty.
 
-    n_units: length of the text; 0: do not reuse the memory.
+    n_units: length of the text, for `take_spare_int64s`; 0: no later array reuses the memory.
     """
     cdef Array array = int64_array_of(<int64_t*> spans.items, 2 * spans.n, 2 * spans.capacity, n_units)
     spans.items = NULL

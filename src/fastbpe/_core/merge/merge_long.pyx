@@ -62,7 +62,7 @@ cdef int merge_linked(
 ) except -1 nogil:
     """Append the ids that merging yields for a piece of any length.
 
-    limit: pairs of this or a greater priority are not merged; NONE: all pairs are.
+    limit: merge only pairs whose priority (position in the order of merging) is below it; NONE: merge all pairs.
     Requires: `out` has space for n more ids.
     """
     cdef bint has_buckets = n >= BUCKETS_FROM_BYTES and tables.pairs.ranked != NULL

@@ -430,7 +430,7 @@ cdef class PieceTable:
         self._n_entries = self._n_slots = self._n_short = self._n_long = 0
 
     cdef void settle_counts(self) noexcept nogil:
-        """Copy the counts of short pieces to `pieces`, like `settle`, for a thread that already uses the table."""
+        """Copy the counts of short pieces to `pieces`, as `settle` does, without its check for other threads."""
         cdef size_t i
         if not self._is_settled:
             for i in range(self._n_entries):

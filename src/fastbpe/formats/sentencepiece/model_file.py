@@ -167,6 +167,10 @@ def _check(
         raise FormatError(f"{where}: not a sentencepiece model: it contains no pieces")
     model_type = model.trainer["model_type"]
     if model_type not in model_types:
+        if model_type != "word":
+            raise OtherTypeError(
+                f"{where}: a model of type {model_type}, not {' or '.join(model_types)}; load it with fastbpe.load"
+            )
         raise OtherTypeError(
             f"{where}: a model of type {model_type}, which only fastbpe.sentencepiece runs: "
             "fastbpe.sentencepiece.SentencePieceProcessor(model_file=path)"

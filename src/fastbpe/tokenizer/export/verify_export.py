@@ -1,4 +1,4 @@
-"""Reading back of an export, and comparison of its ids, before it is written.
+"""Verification of an export: its bytes are read back and its ids compared before any file is written.
 
 Take two tokenizers with the same vocabulary that split texts in the same way. If they produce the same ids for the
 text of each token, and for the joined text of any two tokens, they produce the same ids for all texts (proof in
