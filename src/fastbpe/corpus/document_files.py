@@ -71,6 +71,7 @@ def content_of(
     """Decompress an open file, and recognise its format.
 
     Args:
+        stored: the file, at its beginning.
         wanted: its format; "": by content.
         by_name: the format that its name shows, for `recognise`; has no effect unless `wanted` is "".
         packing: the compression that its name shows, such as ".gz"; "": it is detected from the content.
@@ -131,7 +132,7 @@ def format_and_packing(path: AnyPath, format: str | None, field: str) -> tuple[s
 
 
 def format_of(path: AnyPath, format: str | None, field: str) -> str:
-    """Return the format of a file, which is opened if neither `format` nor its name shows it."""
+    """Return the format of a file. If neither `format` nor its name shows it, open the file as `opened` does."""
     by_name, _ = named(path)
     if format or by_name not in ("", "json"):
         return format or by_name

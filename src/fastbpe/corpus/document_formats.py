@@ -121,7 +121,7 @@ def recognise(file: ReadAhead, said: str, field: str, where: object) -> str:
     Of a first line longer than 1 MiB, only the beginning counts. A file with the extension .json is always JSON
     Lines unless such a line does not begin an object.
 
-    said: "json" if the name ends with .json, otherwise "".
+    file: the stream, at its beginning. said: "json" if the name ends with .json, otherwise "".
 
     Raises:
         FormatError: a .json file is an array, or an object that spans several lines.

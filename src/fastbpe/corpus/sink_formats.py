@@ -66,7 +66,7 @@ def write_arrow(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) 
 def write_megatron_index(path: Path, offsets: Path, dtype: str) -> None:
     """Write the .idx of Megatron's indexed dataset for a .bin: each document is one sequence.
 
-    offsets: as for `write_parquet`.
+    offsets: as for `write_parquet`. dtype: uint16 or uint32, of the ids.
 
     Raises:
         FormatError: a document has more ids than the format allows.

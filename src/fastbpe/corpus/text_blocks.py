@@ -127,8 +127,9 @@ def _after_last(data: bytes, separator: bytes, *, is_whole: bool) -> int:
 def held(
     file: Any, block: int, separator: bytes | None, cut: Cut | None, *, stops: bool = False
 ) -> Iterator[tuple[bytes, bool]]:
-    """Read a stream in blocks, as `ranges` divides it, of `block` bytes read at a time.
+    """Read a stream, and divide it into blocks as `ranges` does.
 
+    block: number of bytes to read at a time; more within a long document.
     stops: whether to end with the block that contains the first byte that is not UTF-8.
 
     Returns:

@@ -68,7 +68,7 @@ def lines_of(tokens: Sequence[ShownToken], details: Details, *, gap: str, width:
     Without details, the tokens follow each other, and the terminal wraps long lines. With details, each token is a
     separate column, and lines are wrapped at the width.
 
-    gap: text between two tokens; with details, "" means a space.
+    gap: text between two tokens; with details, "" means a space. width: in columns of the terminal.
     """
     return _columns(tokens, details, gap, width) if any(details) else _flow(tokens, gap)
 

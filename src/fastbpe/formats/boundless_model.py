@@ -88,7 +88,7 @@ class _Lines:
 
     def fail(self, problem: str) -> NoReturn:
         """Raise FormatError for the line that was read last."""
-        raise FormatError(f"{self._where}:{self._n_read}: {problem}")
+        raise FormatError(f"{self._where}:{self._n_read}: {problem}") from None
 
     def expect(self, name: str) -> None:
         """Read a line that contains only this name."""

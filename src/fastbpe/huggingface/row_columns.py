@@ -24,7 +24,7 @@ class RowColumns:
     plan, inputs: as for `encode_rows`.
     layout: origin of the ids of each row.
     samples: for each row, the number of its input (later rows of an input are parts that truncation cut off);
-    None: each input is one row.
+        None: each input is one row.
     of_words: the inputs are lists of words.
     offsets: function that returns the source of offsets.
     words_of: function from a text and its ids to its words.

@@ -28,7 +28,10 @@ class Truncation(NamedTuple):
 
 
 def read_truncation(settings: Mapping[str, Any], n_added: int) -> Truncation | None:
-    """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error."""
+    """Read the settings of a `tokenizers.Tokenizer`; None if that library must apply them or raise an error.
+
+    n_added: number of ids of the frame.
+    """
     limit = settings["max_length"] - n_added
     if limit <= 0 or settings["stride"] >= limit:
         return None

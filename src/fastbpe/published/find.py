@@ -220,7 +220,7 @@ def _read_gpt2(pattern: PatternLike, special_tokens: Mapping[str, int] | None) -
 
 
 def published_copy(url: str, sha256: str | None) -> bytes | None:
-    """Read a local copy of a published file; None: no folder contains a copy with this hash.
+    """Read a local copy of a published file; None: it is not published with this hash, or no folder has a copy.
 
     url, sha256: its published address, and the hash that the caller expects.
     """

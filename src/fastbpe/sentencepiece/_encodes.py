@@ -222,7 +222,7 @@ class Encodes(Base):
         """Encode texts as `encode` does, and use several threads for the ids of a long one.
 
         chunk_len: a positive number, as in sentencepiece; it has no effect, because fastbpe finds safe cuts
-        itself.
+            itself.
         """
         return_type = self._resolve_return_type(return_type, out_type)
         threads = self._threads(num_threads)

@@ -119,7 +119,7 @@ class LoadedModel(Facts):
         return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
 
     def best(self, text: Text, n: int, *, offsets: bool = False) -> list[tuple[Tokens, float]]:
-        """Return the n best segmentations with their scores. RuntimeError if the model is not unigram."""
+        """Return the n best segmentations with their scores. RuntimeError for other models or too large an n."""
         check_nbest(n)
         if self.model.trainer["model_type"] != "unigram":
             raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
@@ -163,7 +163,7 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        """Return the piece of each id. Raises IndexError if an id has no piece, TypeError for other objects."""
+        """Return the piece of each id. Raises IndexError if an id has no piece, TypeError if one is no integer."""
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:
             every = self.model.pieces

@@ -87,7 +87,7 @@ class SentencePieceNormalizer:
         """Normalize a text (str or bytes), or each text of a list.
 
         with_offsets: return (text, offsets). For each character of the result (for bytes: each byte), and for its
-        end, offsets has the position in the given text from which it comes.
+            end, offsets has the position in the given text from which it comes.
         """
         return normalize(self._normalizer, input, with_offsets)
 

@@ -124,7 +124,7 @@ def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Specia
 def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
     """Yield (ids, offsets) for each chunk of an Arrow list array, or of a chunked array of lists.
 
-    Raises ValueError if a row or an id is null, TypeError for an array of another type.
+    Raises ValueError if a row or an id is null, TypeError for anything but an array of lists of integers.
     """
     pyarrow, numpy = require_pyarrow_for("decode_batch"), require_numpy("decode_batch")
     kinds = pyarrow.types

@@ -110,7 +110,10 @@ def load(
 
 
 def load_rest(data: bytes, entries: Entries) -> Tokenizer | None:
-    """Load a tokenizer.json whose vocabulary and merges are in `entries`; None: it must be loaded as a whole."""
+    """Load a tokenizer.json whose vocabulary and merges are in `entries`, and empty in the data.
+
+    Returns None if it must be loaded as a whole.
+    """
     from fastbpe.formats import detect  # here: few programs need it
 
     model = detect.read_rest(data, entries)

@@ -39,6 +39,7 @@ def encode(
     """Encode texts for `Tokenizer.encode_to_numpy` and `Tokenizer.encode_batch_to_numpy`; return (ids, offsets).
 
     caller: name of the method, for an error. template: ids before and after each text; None: no ids.
+
     The others are as for `Tokenizer.encode_batch_to_numpy`. For a OneText, errors have no index.
     """
     numpy = require_numpy(caller)

@@ -25,7 +25,10 @@ def find_roles(
     special_tokens: Mapping[str, int],
     token_to_id: Callable[[str], int | None],
 ) -> Mapping[str, int | None]:
-    """Find the id, or None, for each of ROLES: from its named token, the template, or a special token in KNOWN.
+    """Find the id, or None, for each of ROLES.
+
+    It comes from the role's named token, else from the template, else from a special token in KNOWN. Of a named
+    token, the id of a special token takes precedence over that of `token_to_id`.
 
     named: the token of each role that the file sets.
     template: the ids before a text, and those after it.

@@ -42,9 +42,9 @@ class SpecialTokens:
     added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
     normalize: function that changes a text before it is searched for normalized added tokens; None: no change.
     may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
-    token with the text of an ordinary token, with or without its id.
+        token with the text of an ordinary token, with or without its id.
     decodes_stand_ins: added tokens are decoded as in tokenizers, which reads GPT-2's byte characters in them, such
-    as "é", as bytes; False: each decodes to its text.
+        as "é", as bytes; False: each decodes to its text.
     empty: id of the empty token, which no text is encoded to and which decodes to nothing; None: no such token.
     every: code for the set of all special tokens, which errors suggest; None: the code for a `Tokenizer`.
     python_blanks: the flags lstrip and rstrip count white space as Python does.

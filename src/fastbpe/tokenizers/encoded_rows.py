@@ -147,7 +147,10 @@ def _make_plan(setup: Setup, pair: bool, adds_special: bool, fast: bool) -> Plan
 
 
 def offsets_of(setup: Setup, plan: Plan) -> Offsets:
-    """Return the source of a batch's offsets, trimmed as the post-processor demands. Raises HandOver."""
+    """Return the source of a batch's offsets, trimmed as the post-processor demands.
+
+    Raises HandOver if each row must be encoded by itself.
+    """
     from fastbpe.tokenizer.families.trim_offsets import prefixes, trimmer_of  # here: few programs ask for offsets
 
     prefixed = () if setup.post is None else tuple(prefixes(setup.post.state()))

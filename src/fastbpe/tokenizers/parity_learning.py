@@ -125,7 +125,10 @@ def _core_merges(
     trainer: ParityBpeTrainer,
     ratio: Sequence[float] | None,
 ) -> list[tuple[int, int]]:
-    """Return the pairs of ids that the core merges, in order; each makes the next id. Texts: symbols → count."""
+    """Return the pairs of ids that the core merges, in order; each makes the next id.
+
+    texts: for each language, symbols of a word → count; judged: the same for the dev texts; empty: no dev texts.
+    """
 
     def read(counts: Symbols) -> Any:
         return read_sequences({symbols: n for symbols, n in counts.items() if symbols}, len(names), lambda n: None)

@@ -52,8 +52,8 @@ class ParityBpeTrainer:
         window_size, alpha: see variant.
         total_symbols: `num_merges` is the number of all tokens.
         special_tokens, show_progress, limit_alphabet, initial_alphabet, continuing_subword_prefix,
-        end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a token
-        is ignored.
+            end_of_word_suffix, max_token_length: as in `BpeTrainer`. A dev word with a character that is not a
+            token is ignored.
 
     Raises:
         TypeError, OverflowError: an argument has the wrong type, or a number is negative.

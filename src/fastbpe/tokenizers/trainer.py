@@ -108,7 +108,7 @@ def of_pickled(kind: type[_Made], state: bytes) -> _Made:
 
 
 def option(name: str, doc: str, check: Callable[[Any], Any]) -> Any:
-    """Return a property for an option, with a copy of its value; `check` also converts a new one."""
+    """Return a property for an option: reading it copies the value; `check` checks and converts a new one."""
 
     def set(self: Trainer, value: Any) -> None:
         self._options[name] = check(value)

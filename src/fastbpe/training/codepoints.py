@@ -1,8 +1,7 @@
 """Code-point training: learns the same model from sentences as sentencepiece 0.2.3, piece by piece.
 
 `learn_model` counts the words of sentences, chooses the alphabet, learns merges, and assigns ids to the pieces.
-The sentencepiece drop-in calls it, and `train_model`, which reads a source. `train_counted` begins with counted
-words.
+The sentencepiece drop-in calls it, and `learn_source`, which reads a source, or begins with counted words.
 """
 
 from __future__ import annotations

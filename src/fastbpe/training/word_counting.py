@@ -92,7 +92,7 @@ def weighted_words(sources: Mapping[str, Any], base: Tokenizer | None, run: Run)
 
     Raises:
         TrainingError: the sources were counted in different ways, or all are counts but there are options for
-        reading.
+            reading.
     """
     assert run.weights is not None
     keywords = {name: value for name, value in run.options.items() if name in COUNTING_NAMES}
@@ -158,7 +158,7 @@ def sentences_of(source: Source, reading: ReadingOptions) -> SentenceSource:
             counts.
         reading: how to read it.
 
-    Raises TrainingError: the source is counted already, or options for reading are given with a mapping.
+    Raises TrainingError if the source is counted already, or options for reading are given with a mapping.
     """
     if isinstance(source, PieceCounts):
         raise TrainingError("the source is counted already, so there is nothing to count; pass it to train")

@@ -132,9 +132,8 @@ def has_old_forms(tokenizer: Any) -> bool:
 class Twin:
     """Copy of a tokenizer's present state. It shares the vocabulary, but later changes do not affect it.
 
-    Before a program trains the original, and after it changes an option of the model, its vocabulary is copied.
-
-    It is created at the first use, because most programs read only the ids of a batch.
+    The vocabulary is copied before a program trains the original, and when `get` finds that a program has changed
+    an option of the model. The copy is made at its first use, because most programs read only the ids of a batch.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -175,7 +174,7 @@ class Twin:
             self._copy_model()
 
     def _copy_model(self) -> None:
-        """Stop to share the model; the copy has the options that it had first."""
+        """Stop sharing the model; the copy gets the options that the model had first."""
         options = dict(zip(MODEL_OPTIONS[type(self._model).__name__], self._options, strict=True))
         state = json.loads(self._model.__getstate__())
         state |= {name: value for name, value in options.items() if name in state}

@@ -21,7 +21,7 @@ from fastbpe.transformers.snapshot import TWINS
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
-TRAINING = ("train", "train_from_iterator")  # methods of these that change the vocabulary in place
+TRAINING = ("train", "train_from_iterator")  # those of them that change the vocabulary in place
 SET = ("model", "decoder")  # properties whose setters count a change, too
 EPOCH = [object()]  # another object after each change of a watched tokenizer, or of any component
 
@@ -100,7 +100,7 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _training(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method that trains: earlier copies of the tokenizer stop to share its vocabulary."""
+    """Wrap a method that trains: earlier copies of the tokenizer stop sharing its vocabulary."""
     counting = _counting(method)
 
     @functools.wraps(method)

@@ -20,7 +20,7 @@ def map_between(old: Entries, n_old: int, new: Entries, n_new: int, spell: Spell
     A new id is mapped to an old id with a common entry, to the same number if possible. An id without a token in
     both vocabularies is mapped to itself, so that the map of a vocabulary to itself keeps all rows.
 
-    n_old, n_new: numbers of ids; spell: gets the bytes of tokens that the old vocabulary lacks.
+    n_old, n_new: numbers of ids; spell: returns the old ids for the bytes of tokens that only `new` has.
     """
     old_first, old_more = _by_id(old, n_old)
     new_first, new_more = _by_id(new, n_new)

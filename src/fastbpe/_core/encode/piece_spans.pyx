@@ -239,7 +239,8 @@ cdef int _add_spans_of_ids(
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1
-            token_end = min(begin + token_length(tables, token), end)  # with a malformed vocabulary spans are wrong, but nothing worse
+            # with a malformed vocabulary spans are wrong, but nothing worse
+            token_end = min(begin + token_length(tables, token), end)
             add_span_of_id(spans, begin, token_end)
             begin = token_end
         begin = end

@@ -419,9 +419,9 @@ cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nog
 
 cdef bint _has_metaspace(const Pieces* pieces, const uint8_t* types) noexcept nogil:
     """Tell whether U+2581 alone is a piece that is not UNUSED."""
-    cdef size_t i, at
+    cdef size_t i, at, piece
     for i in range(pieces.n):
-        at = _begin(pieces, i)
-        if pieces.ends[pieces.order[i]] - at == 3 and types[pieces.order[i]] != UNUSED and is_metaspace(pieces.data + at, 3):
+        at, piece = _begin(pieces, i), pieces.order[i]
+        if pieces.ends[piece] - at == 3 and types[piece] != UNUSED and is_metaspace(pieces.data + at, 3):
             return True
     return False

@@ -28,7 +28,7 @@ class Keys:
         self._values, self.where = values, where
 
     def fail(self, key: str, reason: str) -> NoReturn:
-        raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}")
+        raise FormatError(f"{self.where}: GGUF: {PREFIX}{key}: {reason}") from None
 
     def text(self, key: str, default: str | None) -> str | None:
         value = self._values.get(PREFIX + key)

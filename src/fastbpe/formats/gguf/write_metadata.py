@@ -17,7 +17,7 @@ from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import TEXT, AddedToken, CodePointModel, Model, PieceType
 
 _NEVER = -1e30  # score of a piece that is never on the best path
-#: Types of arrays, and of other values.
+#: Key of an array → type of its items; and type of any other value in Python → its type in the file.
 _ITEMS = {
     "tokens": metadata.STRING,
     "merges": metadata.STRING,

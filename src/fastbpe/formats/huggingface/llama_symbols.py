@@ -129,7 +129,7 @@ def find_cuts(
 
 
 def merged(symbols: Iterable[_Symbol], order: Mapping[tuple[_Symbol, _Symbol], int]) -> list[_Symbol]:
-    """Add neighbours, the pair with the lowest number first, leftmost if equal, until no pair has a number."""
+    """Join neighbours with +, the pair with the lowest number in `order` first, the leftmost of equal ones."""
     left = list(symbols)
     while True:
         found = [(order[pair], i) for i, pair in enumerate(pairwise(left)) if pair in order]

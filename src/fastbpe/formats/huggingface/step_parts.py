@@ -80,7 +80,7 @@ class Part:
         place = self._place_of(key) if key else self.place
         if place:
             fail(f"{self.where}: {place}", problem)
-        raise FormatError(f"{self.where}: {problem}")
+        raise FormatError(f"{self.where}: {problem}") from None
 
     def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
         """Return a value of one type; the default if the key is missing or null."""

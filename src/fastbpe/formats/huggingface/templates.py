@@ -245,7 +245,7 @@ def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def renumbered(described: Any, new_ids: Mapping[int, int]) -> Any:
-    """Renumber the ids in the JSON of post-processors, or None. Raises KeyError for an id without a new one."""
+    """Renumber the ids in the JSON of post-processors; None stays None. KeyError for an id without a new one."""
     if not isinstance(described, dict):
         return described
     made = dict(described)

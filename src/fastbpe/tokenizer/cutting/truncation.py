@@ -351,7 +351,10 @@ def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[in
 
 
 def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
-    """Try positions between tokens, from the one after `room` tokens downwards. sizes: of the first tokens."""
+    """Try positions between tokens, from the one after `room` tokens downwards.
+
+    sizes: result of `_sizes_of_first_tokens`; near, far, room: as in `_search`.
+    """
     if len(sizes) - 1 <= room:
         return far
     n_tokens = room

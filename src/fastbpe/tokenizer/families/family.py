@@ -90,7 +90,10 @@ class Family:
         """Split a text. See `Tokenizer.pieces`."""
 
     def cutter(self, encoder: Encoder, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """Return a function that finds safe cuts of long documents with special tokens; None if none are known."""
+        """Return a function that finds safe cuts of long documents; None if none are known.
+
+        special: special tokens that the documents may contain.
+        """
 
     def pair_cuts(self, encoder: Encoder) -> PairCuts | None:
         """Return the cuts of texts that the vocabulary allows; None if no cuts are known."""

@@ -307,7 +307,8 @@ class StepDecoding:
     ) -> list[str]:
         """Decode sequences of ids with the table.
 
-        Raises UnicodeDecodeError if one needs the steps, InvalidTokenError if an id has no token and must have.
+        Raises UnicodeDecodeError if one needs the steps, InvalidTokenError if an id without a token is not to be
+        skipped.
         """
         assert self._table is not None
         decoder, filtered = self._decoder, batch

@@ -90,8 +90,9 @@ def _merges(vocabulary: Vocabulary, model: Model) -> list[Merge] | None:
 def _joins(merges: Sequence[Merge]) -> array[int] | None:
     """Pack the pairs of adjacent tokens inside superwords: left id << 32 | right id, as uint64.
 
-    None: a merge joins tokens that later merges make, or a token is made in two ways. merges: of the second
-    phase, the best first.
+    Returns None if a merge joins tokens that later merges make, or a token is made in two ways.
+
+    merges: of the second phase, the best first.
     """
     made: dict[int, tuple[int, int]] = {}  # by id: its first and last id of the first phase
     later = {merged for _, _, merged in merges}

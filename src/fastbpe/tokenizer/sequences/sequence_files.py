@@ -72,7 +72,8 @@ def read(path: Path, field: str = FIELD) -> Iterator[tuple[str, Any]]:
     field: field of a JSON line, or column of a table, that contains the sequence; with dots, the path to a nested
         one.
 
-    Raises FormatError or ValueError with the place of anything else, ImportError if a package is missing.
+    Raises FormatError or ValueError, with the place, if the file contains anything but sequences; ImportError if a
+    package needed to read it is missing.
     """
     kind, packing = named(path)
     check_is_read(path, kind, packing)

@@ -45,7 +45,8 @@ def new_tokens(
     first_free: id for the first token without an id; the others get the following free ids.
     special: all tokens are special.
 
-    Raises SpecialTokenError if a token cannot be found in text, is given twice, or clashes with another or its id.
+    Raises SpecialTokenError if a token cannot be found in text, is given twice, clashes with another, already has
+    another id, or its id is taken; TypeError if tokens is not a list, a tuple or a mapping, or a flag not a bool.
     """
     listed = _listed(tokens, argument, special)
     new = []

@@ -73,7 +73,7 @@ def spelled_makers(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int,
 
 
 def is_whole_piece(model: Model, encode: Callable[[str], Sequence[int]]) -> Callable[[int, bytes], bool]:
-    """Return a function that tells whether `encode` finds a token's text although merging does not make it."""
+    """Return a function that tells whether `encode` turns a token's text into it although no merge makes it."""
 
     def is_whole(token_id: int, token: bytes) -> bool:
         if not model.whole_piece_first:
