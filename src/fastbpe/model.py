@@ -76,7 +76,7 @@ class Chat(NamedTuple):
 class AddedToken(NamedTuple):
     r"""Token that is found in text before the text is split, like an added token of a tokenizer.json.
 
-    The flags mean the same as in the library tokenizers, but the default of `normalized` differs: there it is True
+    The flags mean the same as in the tokenizers library, but the default of `normalized` differs: there it is True
     for tokens that are not special.
 
     content: str – its text.

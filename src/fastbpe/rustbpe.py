@@ -243,8 +243,8 @@ def _checked(name: str, value: SupportsIndex, most: int | None = None) -> int:
     except TypeError as error:
         raise TypeError(f"argument {name!r}: {error}") from None
     if number < 0 or (most is not None and number > most):
-        limit = "" if most is None else f" to {most}"
-        raise OverflowError(f"{name}={number} is out of range: it must be an integer from 0{limit}")
+        limit = "of 0 or more" if most is None else f"from 0 to {most}"
+        raise OverflowError(f"{name}={number} is out of range: it must be an integer {limit}")
     return number
 
 

@@ -180,7 +180,7 @@ def test_character_without_a_piece_is_refused() -> None:
         ({"control_symbols": ["Q"]}, "the piece 'Q' of type CONTROL, which a text may contain,"),
         (
             {"user_defined_symbols": ["ab"], "control_symbols": ["QQ"], "byte_fallback": False, "vocab_size": 90},
-            r"together with the piece '</s>': in the text 'ab</s>', the library tokenizers might find this",
+            r"together with the piece '</s>': in the text 'ab</s>', the tokenizers library might find this",
         ),
     ],
 )

@@ -96,7 +96,7 @@ def _is_name(value: object) -> bool:
     return _is_relative(value) and not {"/", os.sep} & {*str(value)}
 
 
-COUNT = Kind("an integer from 0", _is_count)
+COUNT = Kind("an integer of 0 or more", _is_count)
 FLAG = Kind("true or false", lambda value: isinstance(value, bool))
 TEXT = Kind("str", _is_text)
 NAME = Kind("name of a file in the same folder", _is_name)
@@ -141,7 +141,7 @@ def check_object(value: Any, schema: Schema, where: str, way_out: str, within: s
     >>> check_object({"count": 1.5}, {"count": COUNT}, "a.json", "write it again")
     Traceback (most recent call last):
     ...
-    fastbpe.errors.FormatError: a.json: 'count' is 1.5, not an integer from 0; write it again
+    fastbpe.errors.FormatError: a.json: 'count' is 1.5, not an integer of 0 or more; write it again
     """
     if not isinstance(value, dict):
         raise FormatError(f"{where}: expected a JSON object, found {type(value).__name__}; {way_out}")

@@ -58,7 +58,7 @@ def estimate(
     encoding: one of TOOL_COSTS; messages, tools: checked.
 
     Raises:
-        ChatError: a content is not text, or a call or a tool does not have the form of the API.
+        ChatError: the content of a message is not text, or a call or a tool does not have the form of the API.
     """
     n_tokens = PER_REPLY
     for number, message in enumerate(messages):

@@ -61,7 +61,9 @@ _DEFAULT_BYTES = 1 << 30
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to count, or count files to merge")
+    add(
+        "files", metavar="FILE", nargs="*", help="text to count, or count files to merge (default: standard input)"
+    )
     add("-o", "--output", metavar="OUT", required=True, help="count file to write")
     add(
         "--mode",

@@ -104,8 +104,8 @@ def _decode(tokenizer: Tokenizer, data: bytes, where: str) -> bytes:
         if not word.isdigit() or len(word) > _LONGEST_ID:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(
-                f"{where}: {shown!r} at position {position} is not an id: an id is an integer from 0 with at most "
-                f"{_LONGEST_ID} digits"
+                f"{where}: {shown!r} at position {position} is not an id: an id is an integer of 0 or more, "
+                f"of at most {_LONGEST_ID} digits"
             )
     return _decoded(tokenizer, [int(word) for word in words], where)
 

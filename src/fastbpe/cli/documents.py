@@ -72,7 +72,7 @@ def add_error_arguments(parser: argparse.ArgumentParser, title: str = "documents
     add(
         "--on-error",
         choices=ON_ERROR,
-        help="raise: stop (default); skip: leave the document out and report it; impossible with standard input",
+        help="raise: stop (default); skip: leave the document out and report it (not with standard input)",
     )
     add(
         "--errors",

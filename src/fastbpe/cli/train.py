@@ -76,7 +76,13 @@ _OPTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="*", help="text to learn from, or count files of `fastbpe count-pieces`")
+    add(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="text to learn from, or count files of `fastbpe count-pieces` (default: standard input, unless "
+        "--source is given)",
+    )
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
     add(
         "--vocab-size",

@@ -86,7 +86,7 @@ class _Table:
         raise NotImplementedError
 
     def _batches(self, way: Sequence[str], n: int, first_row: int) -> Iterator[tuple[Any, int]]:
-        """Yield (batch, bytes of the file up to its end), and count the rows that are left out."""
+        """Yield (batch, number of bytes of the file up to its end), and count the rows that are left out."""
         raise NotImplementedError
 
     def column(self, field: str, fits: Callable[[Any], object], kind: str, way_out: str) -> list[str]:
@@ -117,7 +117,7 @@ class _Table:
     def rows(
         self, way: Sequence[str], n: int, first_row: int = 0, prepare: Callable[[Any], Any] | None = None
     ) -> Iterator[tuple[Any, int]]:
-        """Yield a column as arrays of up to n rows, with the bytes of the file up to there.
+        """Yield (array of up to n rows of a column, number of bytes of the file up to there).
 
         pyarrow trusts the offsets in a file, and a wrong offset would crash the process: so they are checked here.
 
@@ -245,7 +245,7 @@ def table_texts(
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[tuple[list[str], int, int]]:
-    """Yield the texts of a column as (texts, number of the row after them, bytes of the file up to there).
+    """Yield (texts of a column, number of the row after them, number of bytes of the file up to there).
 
     A text may be of any Arrow type for strings or (UTF-8) bytes, including dictionaries of them.
 

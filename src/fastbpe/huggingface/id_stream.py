@@ -1,6 +1,6 @@
 """DecodeStream: a stream of ids that knows the text of most of them.
 
-DecodeStream of the library tokenizers keeps the last ids and decodes all of them at each step; the new text is
+DecodeStream of the tokenizers library keeps the last ids and decodes all of them at each step; the new text is
 what follows the prefix, the text of the ids that were kept before. After the first text, most ids add the same
 text whichever ids are before them, so a table of texts is enough. All other ids (parts of a character, the first
 ids, skipped ones, all ids if the decoder changes more than single tokens) go to a slow stream with the rules of

@@ -177,8 +177,8 @@ class StoredIds(Sequence[Any]):
         start, end = integer("start", start), self.n_ids if end is None else integer("end", end)
         if not 0 <= start <= end <= self.n_ids:
             raise IndexError(
-                f"ids {start} to {end}: start must be at least 0, and end from start to the number of ids, "
-                f"{self.n_ids}"
+                f"ids {start} to {end}: start must be at least 0, and end at least start and at most the number "
+                f"of ids, {self.n_ids}"
             )
         return self._given(self._range(start, end))
 

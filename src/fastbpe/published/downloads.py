@@ -162,7 +162,8 @@ def download(url: str, *, token: str | None = None) -> bytes:
         raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
     if expected is not None and expected.isdecimal() and len(content) < decimal(expected):
         raise DownloadError(
-            f"{url} cannot be downloaded: it ended after {len(content)} of {expected:.20} bytes; try again"
+            f"{url} cannot be downloaded: the response ended after {len(content)} of {expected:.20} bytes; "
+            "try again"
         )
     return content
 

@@ -232,7 +232,7 @@ def scripts_in_order() -> tuple[list[int], list[str]]:
 
 
 def script_of(character: str) -> str:
-    """Return the script of a character: `Latin`, `Han`, `Common`; "" for a character without a script.
+    """Return the script of a character, such as `Latin`, `Han` or `Common`; "" for a character without a script.
 
     >>> script_of("é"), script_of("漢"), script_of("1")
     ('Latin', 'Han', 'Common')

@@ -88,7 +88,7 @@ class Cursor:
         if self.n_ranges > MAX_RANGES:
             self.fail(
                 at,
-                f"the classes have more than {MAX_RANGES:,} ranges together",
+                f"the classes have more than {MAX_RANGES:,} ranges in total",
                 "use fewer or simpler classes",
             )
         return characters

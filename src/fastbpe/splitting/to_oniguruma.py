@@ -32,7 +32,7 @@ def to_oniguruma(pattern: str) -> str:
         if _means_the_same(pattern, from_oniguruma(translated)):
             return translated
     raise PatternError(
-        f"the split pattern {pattern!r:.80} cannot be written for the library tokenizers: fastbpe found no "
+        f"the split pattern {pattern!r:.80} cannot be written for the tokenizers library: fastbpe found no "
         "equivalent for Oniguruma, the regex engine of that library"
     )
 

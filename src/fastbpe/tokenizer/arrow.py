@@ -36,13 +36,13 @@ def to_arrow(
     pyarrow, numpy = require_pyarrow_for("to_arrow"), require_numpy("to_arrow")
     wanted = check_output(numpy, dtype, None)
 
-    def encoded(array: Any) -> Any:
+    def encoded(array: Any, first: int = 0) -> Any:
         try:
             ids, offsets = encode_rows(
                 encoder, _rows(pyarrow, array), allowed_special, disallowed_special, num_threads
             )
         except ValueError as error:
-            _note_row(encoder, array, allowed_special, disallowed_special, error)
+            _note_row(encoder, array, first, allowed_special, disallowed_special, error)
             raise
         ids = in_dtype(numpy, numpy.frombuffer(ids, numpy.uint32), wanted, None, n_vocab)
         return _lists(pyarrow, numpy, ids, numpy.frombuffer(offsets, numpy.int64), array)
@@ -50,7 +50,11 @@ def to_arrow(
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of texts, not one text: pass [text]")
     if isinstance(texts, pyarrow.ChunkedArray):
-        chunks = [encoded(_as_strings(pyarrow, chunk)) for chunk in texts.chunks]
+        chunks: list[Any] = []
+        first = 0
+        for chunk in texts.chunks:
+            chunks.append(encoded(_as_strings(pyarrow, chunk), first))
+            first += len(chunk)
         kinds = {chunk.type for chunk in chunks}
         if not chunks:
             return pyarrow.chunked_array([], pyarrow.list_(pyarrow.from_numpy_dtype(wanted)))
@@ -108,9 +112,14 @@ def _lists(pyarrow: Any, numpy: Any, ids: Any, offsets: Any, texts: Any) -> Any:
     )
 
 
-def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Special, error: ValueError) -> None:
-    """Add a note to an error: the first row that raises an error when it is encoded alone."""
-    for i, text in enumerate(array):
+def _note_row(
+    encoder: Encoder, array: Any, first: int, allowed: Special, disallowed: Special, error: ValueError
+) -> None:
+    """Add a note to an error: the first row that raises an error when it is encoded alone.
+
+    first: index in the texts of the array's first row.
+    """
+    for i, text in enumerate(array, first):
         if text.is_valid:
             try:
                 encoder.encode(
@@ -128,6 +137,7 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
     """
     pyarrow, numpy = require_pyarrow_for("decode_batch"), require_numpy("decode_batch")
     kinds = pyarrow.types
+    first = 0  # row of the batch at which the chunk begins
     for array in batch.chunks if isinstance(batch, pyarrow.ChunkedArray) else [batch]:
         is_list = isinstance(array, pyarrow.Array) and (
             kinds.is_list(array.type) or kinds.is_large_list(array.type)
@@ -141,6 +151,7 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
         values = array.flatten()
         if array.null_count or values.null_count:
             row = next(islice((i for i, row in enumerate(array) if not row.is_valid or None in row.as_py()), 1))
-            raise ValueError(f"batch[{row}] is null or contains null: fill or drop nulls first")
+            raise ValueError(f"batch[{first + row}] is null or contains null: fill or drop nulls first")
         offsets = array.offsets.to_numpy().astype(numpy.int64)
         yield memoryview(values.to_numpy()), memoryview(offsets - offsets[0])
+        first += len(array)

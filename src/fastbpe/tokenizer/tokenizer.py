@@ -1251,7 +1251,7 @@ class Tokenizer(TokenizerBase):
     def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> Tokenizer:
         """Return a tokenizer with more added tokens, which are found in any text. This tokenizer does not change.
 
-        All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
+        All ids stay. Text becomes an added token before it is split and merged, as in the tokenizers library: the
         leftmost match wins, and the longest of several there. In untrusted text, `encode_parts` finds only added
         tokens of white space. In a sentencepiece model, added tokens are user-defined pieces, without flags, which
         sentencepiece also finds.
@@ -1470,8 +1470,9 @@ class Tokenizer(TokenizerBase):
                 can store them.
 
         Returns:
-            A named tuple: number of texts compared, and the library that took part; with drop, the dropped parts
-            and the texts for which ids differ. None if nothing was compared.
+            A named tuple: number of texts compared, the library that took part, the dropped parts, the number of
+            texts for which ids differ, and the first of these texts. Ids may differ only with drop, or for a
+            unigram model. None if nothing was compared.
 
         Raises:
             FormatError: the format cannot store this vocabulary, or ids would differ; nothing is written. The

@@ -1,7 +1,7 @@
 """Drop-in for tokenizers 0.23: `import fastbpe.tokenizers as tokenizers`.
 
 Its objects describe the same components as a tokenizer.json, and fastbpe's core runs them, with a model of any
-type. The package tokenizers need not be installed.
+type. The tokenizers package need not be installed.
 """
 
 from fastbpe.huggingface.encoding import Encoding
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         TextInputSequence,
     )
 
-#: Version of the library tokenizers that has this interface.
+#: Version of the tokenizers library that has this interface.
 __version__ = "0.23.3"
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""ParityBpeTrainer: BPE training for several languages, as a plain object."""
+"""ParityBpeTrainer: the options of BPE training for several languages, and the training itself."""
 
 from __future__ import annotations
 

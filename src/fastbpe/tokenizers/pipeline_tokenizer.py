@@ -29,7 +29,7 @@ _NOT_IDS = (FastbpeError, ValueError, KeyError, OverflowError, TypeError)
 
 
 def _component(name: str, doc: str) -> Any:
-    """Return a property for a component, or None."""
+    """Return a property whose value is a component or None."""
 
     def get(self: Tokenizer) -> Any:
         return self._definition.components[name]
@@ -44,7 +44,7 @@ class Tokenizer:
     """Tokenizer with a model and other components, which may be changed at any time.
 
     Args:
-        model: a model of the module `models`, or of the package tokenizers, which is copied.
+        model: a model of the module `models`, or of the tokenizers package, which is copied.
 
     Raises:
         TypeError: model is not a model.

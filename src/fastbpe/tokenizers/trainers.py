@@ -15,7 +15,7 @@ _KINDS = {kind.__name__: kind for kind in (BpeTrainer, UnigramTrainer, WordLevel
 
 
 def copied(value: Any) -> Trainer:
-    """Convert a trainer of the package tokenizers to fastbpe's. Raises TypeError for any other object."""
+    """Convert a trainer of the tokenizers package to fastbpe's. Raises TypeError for any other object."""
     kind: type[Trainer] | None = _KINDS.get(type(value).__name__)
     if kind is None:
         raise TypeError(f"{type(value).__name__} is not a trainer for a Tokenizer; these are {', '.join(_KINDS)}")

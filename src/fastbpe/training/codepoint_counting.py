@@ -84,7 +84,7 @@ class CountedWords:
             no words were counted.
         n_skipped: int – documents that were left out because they could not be read.
         n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
-        n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
+        n_pruned: int – words that `PieceCounts.pruned` left out; each counts as often as it occurs.
     """
 
     words: PieceCounter
@@ -152,7 +152,8 @@ def cut_at_spaces() -> bytes:
 def order_matters(options: CodePointOptions) -> str:
     """Return "name=value" of an option with which a unigram model depends on the order of sentences, or "".
 
-    Without such options, each sentence begins with U+2581, and words end before it.
+    Without such options, each sentence and each word begins with U+2581. Then the counts of words are enough:
+    see `_core.train.sentence_store`.
     """
     for name, value in (
         ("split_by_whitespace", False),

@@ -112,7 +112,7 @@ class CodePointOptions:
                 rules[name] = _parsed(given, specs.NORMALIZER[name], value)
             else:
                 raise SpecError(
-                    f"{given!r} is not an option of code-point training",
+                    f"{given!r} is not an option of training in codepoint or unigram mode",
                     f'unknown field name "{given}" in TrainerSpec.',
                     "NOT_FOUND",
                 )
@@ -168,7 +168,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     if kind == "model_type":
         raise SpecError(
             f"{name}={short_repr(value)}: sentencepiece has only the types "
-            f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}; mode= decides it in fastbpe.train",
+            f"{', '.join(map(repr, specs.MODEL_TYPES.values()))}; in fastbpe.train, mode= decides the type",
             f'unknown enumeration value of "{value}" as kModelType_Map',
             "INVALID_ARGUMENT",
         )

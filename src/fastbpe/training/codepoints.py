@@ -61,7 +61,7 @@ class CodePointReport:
         n_distinct_words: int – distinct words that merges were learned from.
         n_merges: int – learned pieces of more than one character.
         n_skipped: int – documents that on_error="skip" left out because they could not be read.
-        n_pruned: int – words, with repetitions, that `PieceCounts.pruned` left out.
+        n_pruned: int – words that `PieceCounts.pruned` left out; each counts as often as it occurs.
         n_files_left_out: int – files in folders of the source that, by their names, contain no documents.
     """
 

@@ -1,4 +1,4 @@
-"""The original package tokenizers, even while fastbpe's module is installed under its name."""
+"""The original tokenizers package, even while fastbpe's module is installed under its name."""
 
 from __future__ import annotations
 

@@ -55,9 +55,11 @@ class Names(dict[int, str]):
 
 
 class Tokens(Names):
-    """Token that a `tokenizers.Encoding` has for an id; KeyError for ids whose text may differ: added and unknown.
+    """Map of ids to their tokens in a `tokenizers.Encoding`; KeyError for added tokens and the unknown token.
 
-    unk_token_id: id of its unknown token, or None.
+    For these, the token in an Encoding may differ from that of `id_to_token`.
+
+    unk_token_id: id of the original's unknown token, or None.
     """
 
     def __init__(self, original: Any, unk_token_id: int | None) -> None:

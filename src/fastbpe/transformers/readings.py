@@ -75,8 +75,8 @@ def _words_of(engine: Engine, plan: Plan, text: str, ids: list[int]) -> Words:
 def batch_encoding() -> Any:
     """Return the class of results: a subclass of transformers' BatchEncoding, pickled and copied as that class.
 
-    Its methods read fastbpe's columns. `encodings` and `[i]` still are objects of tokenizers, which a program may
-    change.
+    The methods in _METHODS read fastbpe's encodings, if there are any. `encodings` and `[i]` are still objects of
+    tokenizers, which a program may change.
     """
     from transformers.tokenization_utils_base import BatchEncoding
 

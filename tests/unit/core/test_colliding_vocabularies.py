@@ -18,7 +18,7 @@ MASK = (1 << 64) - 1
 N_IDS = 20_000  # ids to choose from
 N_PARTS = 72  # left parts, and right parts: 5,184 pairs, more than the longest run that is allowed
 RANKED_BITS = 21
-REFUSED = "made to collide; do not use it"
+REFUSED = "built to cause collisions; do not use it"
 
 
 def nearest(factor: int, taken: frozenset[int] = frozenset()) -> list[int]:

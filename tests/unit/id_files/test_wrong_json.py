@@ -93,8 +93,8 @@ def test_no_field_of_a_sidecar_or_manifest_gives_a_raw_error(shard: Path, tmp_pa
         (".json", ("offsets",), "", "'offsets' is '', not name of a file"),
         (".json", ("offsets",), "../x", "'offsets' is '../x', not name of a file"),
         (".json", ("offsets",), "/etc/passwd", "'offsets' is '/etc/passwd', not name of a file"),
-        (".json", ("count",), 1.5, "'count' is 1.5, not an integer from 0"),
-        (".json", ("before",), [None], "'before[0]' is missing or null, not an integer from 0"),
+        (".json", ("count",), 1.5, "'count' is 1.5, not an integer of 0 or more"),
+        (".json", ("before",), [None], "'before[0]' is missing or null, not an integer of 0 or more"),
         (".manifest.json", ("outputs", 0, "path"), "../x", "'outputs[0].path' is '../x', not name of a file"),
         (".manifest.json", ("outputs", 1, "sha256"), 5, "'outputs[1].sha256' is 5, not SHA-256"),
         (
@@ -103,7 +103,7 @@ def test_no_field_of_a_sidecar_or_manifest_gives_a_raw_error(shard: Path, tmp_pa
             "/etc/passwd",
             "'inputs[0].path' is '/etc/passwd', not path below",
         ),
-        (".manifest.json", ("text_bytes",), "9", "'text_bytes' is '9', not an integer from 0"),
+        (".manifest.json", ("text_bytes",), "9", "'text_bytes' is '9', not an integer of 0 or more"),
         (".manifest.json", ("first_skipped",), 7, "'first_skipped' is 7, not list"),
     ],
 )

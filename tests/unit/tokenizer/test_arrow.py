@@ -100,6 +100,9 @@ def test_errors_name_the_row(tokenizer: Tokenizer) -> None:
         with pytest.raises(ValueError, match="disallowed special token") as caught:
             tokenizer.to_arrow(pyarrow.array(["a", "<x>"]))
         assert caught.value.__notes__ == ["for texts[1]"]
+        with pytest.raises(ValueError, match="disallowed special token") as caught:
+            tokenizer.to_arrow(pyarrow.chunked_array([["a", "b"], ["<x>"]]))
+        assert caught.value.__notes__ == ["for texts[2]"]
         assert len(tokenizer.to_arrow(["<x>"], allowed_special="all")[0]) == 1
     with pytest.raises(ValueError, match="uint8 is too small for id"):
         tokenizer.to_arrow([" ab ab"], dtype="uint8")
@@ -111,5 +114,7 @@ def test_errors_name_the_row(tokenizer: Tokenizer) -> None:
         tokenizer.decode_batch(pyarrow.array([[97], None]))
     with pytest.raises(ValueError, match="batch\\[1\\] is null or contains null"):
         tokenizer.decode_batch(pyarrow.array([[97], [97, None]]))
+    with pytest.raises(ValueError, match="batch\\[2\\] is null"):
+        tokenizer.decode_batch(pyarrow.chunked_array([[[97], [98]], [None]], pyarrow.list_(pyarrow.int64())))
     with pytest.raises(TypeError, match="lists of integers"):
         tokenizer.decode_batch(pyarrow.array(["a"]))

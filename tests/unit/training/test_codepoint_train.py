@@ -318,7 +318,7 @@ def test_invalid_options_raise_training_error(options: dict[str, Any], message: 
 def test_other_model_types_raise_spec_error() -> None:
     with pytest.raises(SpecError, match="this run trains only 'bpe'; pass mode="):
         CodePointOptions.of({"model_type": "unigram"})
-    with pytest.raises(SpecError, match=r"only the types .*; mode= decides it in fastbpe\.train"):
+    with pytest.raises(SpecError, match=r"only the types .*; in fastbpe\.train, mode= decides the type"):
         CodePointOptions.of({"model_type": "foo"})
 
 

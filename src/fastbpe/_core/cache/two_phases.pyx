@@ -16,8 +16,8 @@ The merges of the second phase have a small pair table of their own. No merge of
 no pair of it remains, and later merges do not create any.
 
 In a vocabulary of BoundlessBPE the second phase joins whole pieces: runs of pieces that are one id each after the
-first phase. The piece cache contains the pieces, which are words. Runs are cut in the same way, and a text is cut
-between two characters if no superword has such a border between pieces.
+first phase. The piece cache contains the pieces, which are words. Runs are cut in the same way. A text may be cut
+between two pieces unless the characters beside the cut also meet between two pieces of some superword.
 """
 
 cimport cython

@@ -192,7 +192,7 @@ cdef class Widths:
             self.n_ids = max(self.n_ids, <size_t> symbols._ids[i] + 1)
         self.of = <uint32_t*> calloc(self.n_ids, sizeof(uint32_t))
         if self.of == NULL:
-            raise MemoryError(f"no memory for {self.n_ids} widths")
+            raise MemoryError(f"no memory for the widths of {self.n_ids} ids")
         for i in range(vocabulary.tables.n_ids):
             token = characters.ids[i]
             if token < EXPANDED:

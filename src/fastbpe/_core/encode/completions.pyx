@@ -328,7 +328,10 @@ cdef class _Trial:
         return 0
 
     cdef int _piece(self, size_t start, size_t end, bint whole_first) except -1:
-        """Append the ids of one piece. whole_first: a piece that is a token becomes that token."""
+        """Append the ids of one piece.
+
+        whole_first: a piece that is a token becomes that token, if the vocabulary has whole_piece_first.
+        """
         cdef const Tables* t = &self._vocabulary.tables
         cdef size_t n = end - start
         cdef uint32_t token

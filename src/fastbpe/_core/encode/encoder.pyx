@@ -356,7 +356,7 @@ cdef class Encoder:
 
 
 cdef inline bint _is_empty(object names) noexcept:
-    """Tell whether an argument names no special tokens. Other collections and texts are checked later."""
+    """Tell whether an argument is () or an empty frozenset. Other values, even empty ones, are checked later."""
     return names is NOTHING or names is NO_NAMES or (type(names) is frozenset and not names)
 
 

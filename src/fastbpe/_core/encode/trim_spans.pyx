@@ -71,7 +71,7 @@ cdef class SpanTrimmer:
     cdef int trim(self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit) except -1:
         """Trim the spans of n ids.
 
-        found: (index + first, text) of the ids that are special or added tokens.
+        found: (index, text) of the ids that are special or added tokens; ids[0] has the index `first`.
         unit: SpanUnit of the spans. White space is below U+10000 and has one UTF-16 unit.
         """
         cdef size_t i, next_found, at = 0, n_found = len(found)

@@ -65,8 +65,9 @@ cdef extern from *:
     #endif
 
     /* Make an empty list with capacity for n items. PyList_New clears the memory, which takes measurable time for
-       a long list, so this function allocates that memory. Clearing a short list is better: that is done while
-       prefetched lines of the piece cache arrive, and brings the memory into the processor's cache. */
+       a long list, so this function allocates that memory itself, without clearing it. Clearing a short list is
+       better: that is done while prefetched lines of the piece cache arrive, and brings the memory into the
+       processor's cache. */
     static PyObject *fastbpe_list_with_capacity(size_t n) {
         int is_cleared = n <= 64 || !FASTBPE_LISTS_GROW;
         PyObject *list = PyList_New(is_cleared ? (Py_ssize_t)n : 0);

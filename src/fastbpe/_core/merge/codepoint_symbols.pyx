@@ -91,7 +91,7 @@ cdef class CodePoints:
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
             raise VocabularyError(
-                f"{n} types of pieces need {4 * n} bytes of piece ends and as many of scores, not "
+                f"{n} pieces need {4 * n} bytes of piece ends and as many of scores, not "
                 f"{len(piece_ends)} and {len(scores)}"
             )
         self.characters.unknown_id = unknown_id
@@ -220,7 +220,7 @@ cdef class CodePoints:
         cdef bytes added = "".join(map(chr, others)).encode()
         if pieces.n + len(others) > MAX_SYMBOLS:
             raise VocabularyError(
-                f"{pieces.n} pieces and {len(others)} other characters: the limit is {MAX_SYMBOLS} together"
+                f"{pieces.n} pieces and {len(others)} other characters: the limit is {MAX_SYMBOLS} in total"
             )
         for i in range(pieces.n):
             n_bytes += pieces.ends[pieces.order[i]] - _begin(pieces, i)

@@ -45,11 +45,12 @@ cdef class SequenceVocabulary:
         cdef size_t n_merges = <size_t> len(merges) // 8
         if len(merges) % 8 or not base_size:
             raise VocabularyError(
-                f"base_size={base_size} must be at least 1, and the {len(merges)} bytes of merges a multiple of 8"
+                f"base_size={base_size}, with {len(merges)} bytes of merges: base_size must be at least 1, and "
+                "the number of bytes a multiple of 8"
             )
         if n_merges + base_size > <size_t> MAX_RANKED_IDS:
             raise VocabularyError(
-                f"{base_size} base symbols and {n_merges} merges: the limit is {MAX_RANKED_IDS} ids together"
+                f"{base_size} base symbols and {n_merges} merges: the limit is {MAX_RANKED_IDS} ids in total"
             )
         self.base_size = base_size
         self.packed_merges = self._read_merges = merges

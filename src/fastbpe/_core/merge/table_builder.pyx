@@ -199,8 +199,8 @@ cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
 cdef object colliding(str entry):
     """Create the error for an entry that makes a run of a hash table too long."""
     return VocabularyError(
-        f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary is made to "
-        "collide; do not use it"
+        f"{entry} shares its place in a hash table with more than {MAX_RUN} others: the vocabulary was built "
+        "to cause collisions; do not use it"
     )
 
 

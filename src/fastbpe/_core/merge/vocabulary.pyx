@@ -151,8 +151,8 @@ cdef class Vocabulary:
             raise VocabularyError("the tables of the vocabulary contradict each other")
         if run > MAX_RUN:
             raise VocabularyError(
-                f"a hash table has more than {MAX_RUN} full slots in a row: the vocabulary is made to collide; "
-                "do not use it"
+                f"a hash table has more than {MAX_RUN} full slots in a row: the vocabulary was built to "
+                "cause collisions; do not use it"
             )
         t.n_tokens = n_tokens
         t.max_token_bytes = longest

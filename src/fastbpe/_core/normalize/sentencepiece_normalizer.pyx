@@ -252,7 +252,7 @@ cdef class Normalizer:
         return _advance(self, text, n, stop, out, False)
 
     cdef int finish(self, Normalized* out) noexcept nogil:
-        """End a text: drop trailing spaces if the options remove them, and write the suffix.
+        """End a text: drop trailing spaces if the options remove them, and write the dummy prefix if it goes last.
 
         Returns -1 if there is no memory.
         """

@@ -268,8 +268,8 @@ cdef uint32_t _find_base(Builder* builder, const uint8_t* bytes_, size_t n) exce
 cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* bytes_, size_t n) noexcept nogil:
     """Find a unit of a block for the first byte such that the units of all other bytes are free; or return NONE.
 
-    The unit of another byte is that unit, changed by the xor of the two bytes. For few bytes, units are tried one
-    after another. For many, the bits of the block are permuted by this xor, 64 bits at a time: its two high bits
+    The unit of another byte is this unit xor d, where d is the first byte xor the other one. For few bytes, units
+    are tried one after another. For many, the bits of the block are permuted by d, 64 at a time: its two high bits
     choose the word, and bit k of the rest swaps neighbouring groups of 2^k bits (a delta swap).
     """
     cdef uint64_t word, found, moved

@@ -219,7 +219,7 @@ cdef class Corpus(Learner):
     cdef TokenTexts _texts
     cdef bint _chooses
     cdef PairIndex _index
-    cdef int64_t n_symbols  # current number of symbols of its text, with repetitions
+    cdef int64_t n_symbols  # current number of symbols of its text; a piece that occurs n times counts n times
 
     def __init__(self, source, TokenTexts texts not None, *, bint chooses, **options):
         self._texts = texts
@@ -277,7 +277,10 @@ cdef class Corpus(Learner):
         return self._add_to_index(first_new)
 
     cdef int64_t _n_merged(self, uint32_t pair, uint32_t merged) noexcept nogil:
-        """Return how often a pair was merged, with repetitions. Occurrences of a pair (x, x) may overlap."""
+        """Return how often a pair was merged; each occurrence counts as often as its piece occurs.
+
+        Occurrences of a pair (x, x) may overlap, so the pair may have more of them.
+        """
         cdef const Pair* it = &self._state.pairs[pair]
         cdef const uint32_t* occurrences = self._state.occurrences + it.start
         cdef int64_t n = 0
@@ -288,7 +291,7 @@ cdef class Corpus(Learner):
         return n
 
     cdef int _add_to_index(self, uint32_t first) except -1 nogil:
-        """Add the pairs from index `first` on to the index."""
+        """Add the pairs, starting at number `first`, to the index."""
         cdef size_t n_slots = SLOTS_PER_PAIR * <size_t> self._state.n_pairs
         cdef const Pair* pairs = self._state.pairs
         cdef uint32_t i

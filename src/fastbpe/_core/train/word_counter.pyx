@@ -379,7 +379,7 @@ cdef class WordCounter:
         return 0
 
     cdef void _find_ends(self, size_t start) noexcept nogil:
-        """Append the ends of the words of the sentence that begins at `start` in the block and ends with it.
+        """Append the ends of the words of the sentence from `start` to the end of the block.
 
         Requires: _reserve() has reserved space for them.
         """

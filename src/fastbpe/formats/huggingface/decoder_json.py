@@ -78,7 +78,7 @@ def _flat(step: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[str, Any]:
-    """Write the JSON of a decoder as tokenizers writes it.
+    """Return the JSON of a decoder as tokenizers writes it.
 
     depth: number of nested sequences around it; other arguments are as in `flattened`.
 
@@ -114,7 +114,7 @@ def canonical(described: Any, place: str = "decoder", depth: int = 0) -> dict[st
 
 
 def metaspace(described: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Write the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
+    """Return the JSON of a Metaspace, a decoder or a pre-tokenizer, as tokenizers writes it.
 
     Old files have add_prefix_space, which must not contradict prepend_scheme.
     """

@@ -117,7 +117,7 @@ def read_vocabulary(path: str) -> dict[str, int]:
 
 
 def read_lines(path: str) -> list[str]:
-    """Read the lines of a text file. Their endings, which may be any that Python knows, become line feeds."""
+    r"""Read the lines of a text file. The endings "\r\n" and "\r" become "\n"."""
     data = map_file(path)
     limits.check_entries(data, path, b"\n")
     return [*io.StringIO(as_text(data, path), newline=None)]

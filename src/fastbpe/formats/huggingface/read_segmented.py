@@ -144,7 +144,7 @@ def _laid_out(apart: ScoredVocab | Entries | None, kind: str) -> tuple[bytes, by
 def type_of(model: Part, *, may_merge: bool = True) -> str:
     """Return the type of a model; if the file does not state it, the type that tokenizers assumes.
 
-    may_merge: False if the model without a type is not a valid BPE: then tokenizers assumes the next type.
+    may_merge: whether a model without a type can be a BPE; False if reading it as one has failed.
     """
     value = model.value
     if "type" in value:

@@ -28,7 +28,7 @@ _NUMBER = "an integer from 0 to 2**64 - 1"
 
 
 def canonical(name: str, described: Any, where: str) -> dict[str, Any] | None:
-    """Write the JSON of "truncation" or "padding" as tokenizers writes it; None if it is not set.
+    """Return the JSON of "truncation" or "padding" as tokenizers writes it; None if it is not set.
 
     described: its JSON. Raises FormatError if tokenizers would refuse it.
 

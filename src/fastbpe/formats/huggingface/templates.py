@@ -48,7 +48,7 @@ def _chain(top: Part) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def canonical(described: Any, place: str = "post_processor", depth: int = 0) -> dict[str, Any]:
-    """Write the JSON of a post-processor as tokenizers writes it: each step with its type and its members alone.
+    """Return the JSON of a post-processor as tokenizers writes it: each step with only its type and its members.
 
     tokenizers takes the first kind whose members suit, whatever the type says.
 

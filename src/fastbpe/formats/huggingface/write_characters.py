@@ -31,7 +31,7 @@ def _checked_added(model: Model, vocabulary: Mapping[str, int], n: int) -> list[
     for token in added:
         if vocabulary.get(token.content, following) != token.id:
             raise FormatError(
-                f"the added token {token.content!r} has the id {token.id}, but the library tokenizers would give "
+                f"the added token {token.content!r} has the id {token.id}, but the tokenizers library would give "
                 f"this token the id {vocabulary.get(token.content, following)}; export this tokenizer as native"
             )
         following = max(following, token.id + 1)

@@ -97,7 +97,7 @@ def _symbols(
         text = first + bad
         raise FormatError(
             f"a tokenizer.json cannot store user-defined pieces together with the piece {bad!r}: in the text "
-            f"{text!r}, the library tokenizers might find this piece where sentencepiece does not; export this "
+            f"{text!r}, the tokenizers library might find this piece where sentencepiece does not; export this "
             "tokenizer as sentencepiece"
         )
     return described

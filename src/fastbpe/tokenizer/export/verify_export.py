@@ -54,8 +54,9 @@ class Difference(NamedTuple):
 class Verification(NamedTuple):
     """Result of a comparison.
 
-    Texts may get other ids if a part was dropped, or if a unigram model is converted to another library: where
-    scores nearly tie, the libraries normalize differently, or only one finds a special token.
+    Texts may get other ids if a part was dropped, or if a unigram model is converted for another library: those
+    whose two best segmentations nearly tie, that the libraries normalize differently, or in which only one
+    library finds a special token.
 
     n_texts: number of texts compared.
     owner: library that owns the format, if it produced the same ids for verify_text.

@@ -107,8 +107,8 @@ def _numbers(line: bytes, where: str) -> list[int]:
         if not word.isdigit() or len(word) > _LONGEST_NUMBER:
             shown = word[:40].decode(errors="backslashreplace")
             raise ValueError(
-                f"{where}: {shown!r} at position {position} is not a symbol or id: these are integers from 0 on, "
-                f"of at most {_LONGEST_NUMBER} digits"
+                f"{where}: {shown!r} at position {position} is not a symbol or id: these are integers "
+                f"of 0 or more, of at most {_LONGEST_NUMBER} digits"
             )
     return [int(word) for word in words]
 
@@ -146,7 +146,7 @@ def _rows(path: Path, kind: str, field: str) -> Iterator[tuple[str, Any]]:
 
 
 def _documents(path: Path) -> Any:
-    """Open a file of ids; its description must say the dtype."""
+    """Open a file of ids; FormatError if neither the file nor a .json file next to it says the dtype."""
     try:
         return open_ids(path)
     except FormatError:

@@ -230,7 +230,7 @@ class CharacterRemoval(ByteRemoval):
 
     @cached_property
     def _uncovered(self) -> set[int]:
-        """Ids of tokens with a character that is not itself a token, found as whole pieces.
+        """Ids of tokens that are found only as whole pieces, because one of their characters is not a token.
 
         Without them, text would lose that character, or get the unknown token.
         """
