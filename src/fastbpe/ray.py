@@ -199,7 +199,7 @@ def _number(at: int, table: Any) -> _Rows:
     """Add up the rows of a table of counts, and set the positions of the pieces in the dataset.
 
     at: the number of the table in the dataset.
-    table: concatenated results of `_count`, each of which ends with a row of numbers.
+    table: concatenated results of `_count`; each result ends with a row of numbers.
     """
     if not table.num_rows:  # of a dataset without rows; it has no columns either
         return []

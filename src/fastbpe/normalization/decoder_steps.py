@@ -236,7 +236,7 @@ def joined_english(text: str) -> str:
 
 
 def make_steps(decoder: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None) -> list[Step]:
-    """Build the steps of a decoder, from its JSON or that of its steps; None joins tokens by spaces.
+    """Build the steps of a decoder from its JSON, or from a list of steps as JSON; None joins tokens by spaces.
 
     Raises:
         FormatError: tokenizers would refuse it.

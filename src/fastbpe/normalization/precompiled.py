@@ -63,7 +63,7 @@ class Precompiled:
     def sources(self, text: str, normalized: str = "") -> list[int]:
         """Return for each character of the normalized text the index of the character of `text` it comes from.
 
-        The indices are those of tokenizers, which does not count characters removed at the beginning of a text.
+        The indices equal tokenizers', which does not count characters removed at the beginning of a text.
         """
         found: list[int] = []
         at = 0

@@ -27,8 +27,8 @@ def find_roles(
 ) -> Mapping[str, int | None]:
     """Find the id, or None, for each of ROLES.
 
-    It comes from the role's named token, else from the template, else from a special token in KNOWN. Of a named
-    token, the id of a special token takes precedence over that of `token_to_id`.
+    It comes from the role's named token, else from the template, else from a special token in KNOWN. If a named
+    token is a special token and an ordinary one, the id of the special token counts.
 
     named: the token of each role that the file sets.
     template: the ids before a text, and those after it.

@@ -252,7 +252,7 @@ cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_
 
 
 cdef Array _array_of(void* items, size_t n, size_t capacity, size_t n_units, size_t item_size, const char* format):
-    """Do the work of int64_array_of() for items of any size, whose format is that of the module struct."""
+    """Do the work of int64_array_of() for items of any size. format: as in the module struct."""
     cdef Array array = Array.__new__(Array)
     cdef void* fitting
     array._items, array._capacity, array._n_units = items, capacity, n_units

@@ -41,8 +41,8 @@ def verify_conversion(original: Exportable, converted: Exportable, where: str, l
     Returns the number of texts compared. where: the converted file, for the message.
 
     Raises FormatError if a text has other ids, a token another id, or a special token is no longer one. Warns with
-    FormatWarning if some texts get other ids because a unigram model is sentencepiece's in one file and that of
-    tokenizers in the other.
+    FormatWarning if some texts get other ids because one file's unigram model sums scores as sentencepiece does,
+    and the other's as tokenizers does.
     """
     one, other = original._remake(), converted._remake()
     excused = verify_export.Excused(unigram_sums.between(one, other))
