@@ -101,7 +101,10 @@ cdef class TwoPhases:
         return 0
 
     cdef int _add_members(self, members) except -1:
-        """Let any two ids join, and record the borders between any two members. Long stretches are still exact."""
+        """Let any two ids join, and record the borders between any two members. Longer stretches stay exact.
+
+        Does nothing without members.
+        """
         cdef const Tables* tables = &self.words.tables
         cdef uint32_t i
         cdef const uint8_t* token

@@ -298,7 +298,7 @@ cdef bint fill_text(
 
 
 cdef list next_batch(object iterator, size_t* n_ids):
-    """Take sequences from an iterator until they have BATCH_IDS ids or more, or are BATCH_TEXTS.
+    """Take sequences from an iterator until they have BATCH_IDS ids or more, or there are BATCH_TEXTS.
 
     n_ids: receives the number of ids in the lists and tuples among them.
     """

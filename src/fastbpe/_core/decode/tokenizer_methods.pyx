@@ -1,4 +1,4 @@
-"""Methods of `Tokenizer` that decode, compiled: a Python frame would cost as much as a short list of ids.
+"""Methods of `Tokenizer` that decode, compiled: a Python frame costs as much as decoding a few ids.
 
 The class body of `Tokenizer` binds and documents them. They read four attributes of `self`: `_decoding`, with
 `decode` and similar methods; `_skipping`, the same without special tokens; `_find`, a function that finds a token;

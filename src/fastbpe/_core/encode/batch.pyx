@@ -22,7 +22,7 @@ from fastbpe._utils.threads import usable_threads
 from fastbpe.errors import note_place
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate for the array: slightly more than English needs, less than some languages need
+    UNITS_PER_ID = 3  # estimate for the array: more ids than English has, fewer than some languages have
 
 
 # Lists

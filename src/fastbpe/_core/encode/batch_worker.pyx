@@ -1,4 +1,4 @@
-"""Encodes many texts without creating an object for each, for callers with their own threads and for rows.
+"""Encodes many texts to one array, for callers with their own threads and for rows.
 
 Threads of the caller encode without the GIL, however short the texts are. `encode_texts` and `encode_separated` need
 text that is known to be UTF-8; `encode_json_lines` checks it. In all three, special tokens are plain text, but the
@@ -24,8 +24,8 @@ from fastbpe._core.text.utf8_text cimport Text
 from fastbpe._utils.threads import usable_threads
 
 cdef enum:
-    UNITS_PER_ID = 3  # estimate: slightly more than English needs, less than some languages need
-    SIZE_STEP = 1 << 16  # blocks of a file differ by less, and so reuse each other's memory
+    UNITS_PER_ID = 3  # estimate: more ids than English has, fewer than some languages have
+    SIZE_STEP = 1 << 16  # sizes are rounded up to this, so most blocks of a file can reuse the last block's memory
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):

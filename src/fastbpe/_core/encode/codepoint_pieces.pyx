@@ -1,9 +1,10 @@
 """Encoding in code-point mode with the piece and the offsets of each id.
 
-For each byte that it writes, the normalizer records the offset of its source in the text; then the piece cache
-encodes as always. Each id determines how many bytes of normalized text it stands for: the length of its piece. The
-unknown id stands for the bytes of one unknown character; the byte ids of a character are adjacent and together
-stand for its bytes. So pieces and offsets need no merging of their own.
+If offsets are wanted, the normalizer records, for each byte that it writes, the offset of its source in the text.
+Then the text is encoded as always, with dropout, or along a path of the lattice. Each id determines how many bytes
+of normalized text it stands for: the length of its piece. The unknown id stands for the bytes of one unknown
+character; the byte ids of a character are adjacent and together stand for its bytes. So pieces and offsets need no
+merging of their own.
 """
 
 cimport cython
@@ -117,8 +118,8 @@ cdef class Tokens:
         in_characters: count characters, not bytes. A lead byte counts as a character together with as many bytes
             as it announces, an unexpected continuation byte as a character of one byte.
 
-        A span is empty if its token ends at the same place of the text as the one before: for example, a space
-        inserted before the text, and each byte id of a character except the last.
+        A span is empty if its token ends at the same offset as the token before it: for example, a space inserted
+        before the text, and each byte id of a character except the last.
         """
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
@@ -210,7 +211,7 @@ cdef class TokenEncoder:
         return out
 
     cdef Tokens _start(self, bytes text, bint offsets):
-        """Create the Tokens of a text, still empty, with memory for its normalized text."""
+        """Create the Tokens of a text, still empty, with an empty NormalizedText."""
         cdef Tokens out = Tokens.__new__(Tokens)
         check_n_bytes(<size_t> PyBytes_GET_SIZE(text))
         out._encoder = self
@@ -251,7 +252,7 @@ cdef class TokenEncoder:
         Raises ValueError for a model that merges, which has only one segmentation.
 
         n_best: draw from this many best segmentations; 0: from all.
-        milliseconds: as in encode_best().
+        milliseconds: as in encode_best(); no effect if n_best is 0.
         """
         cdef Tokens start = self._start(text, offsets)
         cdef Lattice lattice
@@ -354,7 +355,7 @@ cdef class TokenEncoder:
             dropout_free(&dropout)
 
     cdef int _measure(self, Ids* made, Tokens out) except -1 nogil:
-        """Move the ids to `out`, and store the end of each. Consecutive unknown characters become one if ids fuse.
+        """Move the ids to `out`, and store the end of each. Fuse consecutive unknown ids, if the pipeline does so.
 
         Requires: `made` has the ids of all of out._normalized, with an unknown id for each unknown character.
         """
@@ -377,7 +378,7 @@ cdef class TokenEncoder:
     cdef size_t _ends_of(
         self, const uint8_t* data, size_t n_data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
     ) noexcept nogil:
-        """Copy ids and store the end of each; return their number. Consecutive unknown characters fuse, if ids do.
+        """Copy ids, fuse consecutive unknown ones if the pipeline does so, and store their ends; return how many.
 
         data, n_data: normalized text that has these ids, with an unknown id for each unknown character.
         out: memory for n_ids ids; may be `ids`.

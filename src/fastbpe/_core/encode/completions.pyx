@@ -2,7 +2,7 @@
 
 The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of
 the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes to try are
-bytes that single tokens would add if they began anywhere inside the tail.
+bytes that single tokens would add if they began anywhere inside the tail, but not at its start.
 
 tiktoken splits and encodes the tail again for each of these tokens (100,000 of them after a space). Here a long
 piece inside the tail is merged once. If a long piece continues after the tail, only its end is merged again
@@ -40,9 +40,9 @@ cdef object SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205
 )
 
 cdef enum:
-    LONG_PIECE_BYTES = 48  # of a longer piece only the end is merged again for each continuation
-    FIRST_REMERGED_IDS = 4  # ids at the end of a long piece that are first merged again; then more
-    MAX_KNOWN_PIECES = 16  # number of long pieces whose ids are kept
+    LONG_PIECE_BYTES = 48  # length from which only the end of a piece is merged again for each continuation
+    FIRST_REMERGED_IDS = 4  # ids at the end of a long piece that are first merged again; then 8 more, 16 more, …
+    MAX_KNOWN_PIECES = 16  # number of long pieces whose ids are kept; one more, and all are dropped
 
 
 def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text not None):

@@ -15,7 +15,7 @@ from fastbpe._core.text.utf8_text cimport Text, text_of, text_release, text_unit
 from fastbpe._core.common.interrupts cimport check_signals
 
 cdef enum:
-    MAX_STRETCH_UNITS = 1 << 16  # units counted between two checks of the limit
+    MAX_STRETCH_UNITS = 1 << 16  # greatest number of units counted between two checks of the limit, up to a cut
     UNITS_PER_ID = 4  # estimate
     SPARE_STRETCH_UNITS = 1 << 8  # units of the first stretch beyond that estimate
     MIN_STEP_UNITS = 32  # smallest step of _search()
@@ -59,9 +59,9 @@ def takes_plain_text(Pipeline pipeline not None):
 def count_part(
     Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t place, size_t limit
 ):
-    """Count the ids of the text between origin and place that are beyond near, up to limit + 1.
+    """Count the ids between near and place in the text between origin and place, up to limit + 1.
 
-    origin, place: ends of the text, in characters, in any order.
+    origin, place: ends of that text, in characters, in any order.
     near: position between them, or equal to one of them; from `cut_range`.
     limit: stop counting above it.
     """
@@ -230,7 +230,7 @@ def parts_within(Pipeline pipeline not None, list texts not None, size_t n_ids, 
 cdef int _pass_over(
     Pipeline pipeline, const Text* text, size_t n_ids, double units_per_id, Scratch* scratch, CutRange* found
 ) except -1 nogil:
-    """Find the result of _search() from the start of a text, encoding hardly more of it than fits.
+    """Find the result of _search() from the start of a text, encoding little more of it than fits.
 
     units_per_id: estimate.
 
@@ -268,10 +268,10 @@ cdef bint _divide(
 ) noexcept nogil:
     """Find the safe cuts around the end of the first `room` ids; n_near counts from start.
 
-    start, end: safe cuts or ends of the text; its ids are in scratch.ids, more than `room`.
+    start, end: safe cuts or ends of the text. scratch.ids has the ids between them, which are more than `room`.
 
-    Returns False without a result if the tokens do not contain exactly the bytes of the text, because a pattern
-    leaves some text out.
+    Returns False, with `found` invalid, if the tokens do not contain exactly the bytes of the text, because a
+    pattern leaves some text out.
     """
     cdef const uint32_t* ids = scratch.ids.items
     cdef size_t n_before = 0, n_all, near, far, place, i

@@ -1,6 +1,6 @@
 """Encoding with BPE dropout. merge_dropout.pyx describes the method.
 
-The random numbers for a text depend only on the seed and on the text's index in its batch, and one thread draws
+The random numbers for a text depend only on the seed and on the text's index in the call, and one thread draws
 all of them. So the ids do not depend on the number of threads.
 """
 
@@ -84,7 +84,7 @@ cdef class Dropping:
         cdef list out = [], batch, results
         cdef double rate = rate_of(dropout)
         cdef uint64_t state = seed_of(seed)
-        from functools import partial  # here: few programs drop merges
+        from functools import partial  # imported here: few programs drop merges
 
         cdef TextBatches batches = TextBatches(texts)
         cdef Py_ssize_t n_jobs, i, n
@@ -119,7 +119,7 @@ cdef class Dropping:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed,
         size_t index, Flag abandoned,
     ):
-        """Encode one text of a batch on this thread. Its index in the batch seeds the random numbers."""
+        """Encode one text of a call on this thread. The seed and its index in the call decide the dropout."""
         cdef Text view
         cdef Dropout dropout
         cdef Scratch* scratch = self._pipeline.pool.take()

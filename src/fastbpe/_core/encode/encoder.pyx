@@ -91,7 +91,7 @@ cdef class Encoder:
         return is_set(&self._is_built)
 
     def _prepare(self):
-        """Raise RuntimeError; a subclass that postpones Encoder.__init__ until the first use calls it here."""
+        """Raise RuntimeError. A subclass that postpones Encoder.__init__ overrides this, to call it here."""
         raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
 
     cdef tuple _matchers(self, object allowed, object disallowed):
@@ -104,7 +104,7 @@ cdef class Encoder:
         return self._special.choose(allowed, disallowed)
 
     cdef SpecialMatcher _all(self):
-        """Return the matcher of all special tokens, which nearly every call disallows."""
+        """Return the matcher of all special tokens, which nearly every call disallows; None if there are none."""
         if not is_set(&self._has_all_special):
             self._make_all()
         return self._all_special
@@ -277,7 +277,7 @@ cdef class Encoder:
             pipeline.pool.give(scratch)
 
     cdef size_t _count_up_to(self, object text, object limit) except? 0:
-        """Count ids like count() with a limit."""
+        """Count the ids of a text; return limit + 1 if there are more than limit."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef Text view
@@ -296,9 +296,10 @@ cdef class Encoder:
             pipeline.pool.give(scratch)
 
     def _finding(self, texts, allowed_special, disallowed_special):
-        """Return an encoder that finds the allowed special tokens in any text, and shares the caches of this one.
+        """Return an encoder that finds the allowed special tokens in any text: this one or one with its caches.
 
-        Raises SpecialTokenError if a text contains a disallowed token; for a list of texts, a note has its index.
+        Raises SpecialTokenError if a text contains a disallowed token; if texts is a list, a note has the text's
+        index.
         """
         cdef SpecialMatcher allowed, disallowed
         cdef Encoder made

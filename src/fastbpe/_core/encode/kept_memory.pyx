@@ -22,6 +22,9 @@ def free_blocks():
 
 
 def give_to_system():
-    """Make glibc return free pages to the system: its malloc keeps up to 64 MB, and pages between used ones."""
+    """Make glibc return free pages to the system: its malloc keeps up to 64 MB, and pages between used ones.
+
+    With another C library, do nothing.
+    """
     with nogil:
         trim_malloc()

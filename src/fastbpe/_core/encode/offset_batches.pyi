@@ -1,1 +1,1 @@
-"""Encodes texts with the span of each id, in byte mode: to lists or to arrays."""
+"""Encodes texts with the span of each id: to lists or to arrays."""

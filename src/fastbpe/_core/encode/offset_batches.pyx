@@ -130,7 +130,7 @@ cdef int _append(
     Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch,
     Spans* spans, SpanTrimmer trimmer, int unit, object texts, size_t index
 ) except -1:
-    """Append ids and spans of a text. For an error, add a note with its index, unless texts is a tuple of one."""
+    """Append ids and spans of a text. An error gets a note with `index`, unless texts is a tuple of one text."""
     try:
         append_text_spans(pipeline, text, allowed, disallowed, scratch, spans, trimmer, unit)
     except (TypeError, ValueError) as error:

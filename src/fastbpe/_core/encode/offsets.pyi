@@ -1,4 +1,4 @@
-"""Offsets of ids and of pieces in the characters of their text."""
+"""Offsets of ids and of pieces in their text, in characters or another unit."""
 
 from fastbpe._core.encode.pipeline import Pipeline
 from fastbpe._core.split.splitter import Splitter

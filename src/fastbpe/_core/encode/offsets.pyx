@@ -153,10 +153,11 @@ cdef int encode_spans(
     allowed, disallowed: as in Pipeline.encode().
     found, words: as in Scratch.
 
-    The span of an id of normalized text covers the characters that its bytes come from. A space inserted before a
-    text belongs to the text's first character.
+    The span of an id of normalized text covers the characters that its bytes come from. In byte mode, a space
+    inserted before a text belongs to the text's first character.
 
-    In code-point mode, scratch.trace gets the indices of the spans that begin with a space inserted before a text.
+    In code-point mode, such a space covers no text, and scratch.trace gets the indices of the spans that begin
+    with one.
     """
     if pipeline.normalizing is not None:
         scratch.trace.n = 0

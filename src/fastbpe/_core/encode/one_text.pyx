@@ -1,7 +1,8 @@
 """Encodes one text, with or without the GIL, on one thread or several.
 
 A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded under the GIL, longer
-ones without it. A text of at least THREADS_FROM_UNITS is divided into the jobs of `parallel_encoding`.
+ones without it. A str or bytes object of at least THREADS_FROM_UNITS is divided into the jobs of
+`parallel_encoding`, if the text may be cut and there are several threads.
 """
 
 from fastbpe._core.common.id_buffer cimport ids_expect

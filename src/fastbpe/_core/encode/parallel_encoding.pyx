@@ -1,8 +1,8 @@
 """Encodes many texts, or a long one, on several threads.
 
-The work is divided into jobs: small texts with JOB_UNITS units in total, or a part of a long text between two safe
-cuts. A thread that is free takes the next job in order. Views of all texts are made once, with the
-GIL; then the threads work without it on the memory of the texts. The calling thread works too, so a busy thread
+The work is divided into jobs: small texts with about JOB_UNITS units in total, or a part of a long text between
+two safe cuts. A thread that is free takes the next job in order. Views of all texts are made once, with the GIL;
+then the threads work without it on the memory of the texts. The calling thread works too, so a busy thread
 pool makes a call slower, but cannot block it.
 """
 
@@ -37,7 +37,7 @@ cdef enum:
     SPARE_ITEMS = 1 << 10  # list items in addition to the estimate: nearly always enough
     MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two calls of settle(); the processor's caches hold them
     MORE_IDS_PER_TEXT = 4  # ids in addition to one per byte, for a space inserted before the text
-    UNITS_PER_ID = 3  # estimate: slightly more than English needs, less than some languages need
+    UNITS_PER_ID = 3  # estimate: more ids than English has, fewer than some languages have
 
 cdef double WAIT = 5e-5  # seconds between two checks whether other threads are done
 cdef double ITEMS_PER_ID = 1.05  # list items of a text per estimated id; the estimate is from its first part
@@ -252,7 +252,8 @@ cdef class Jobs:
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
         """Take and do up to n_jobs jobs; return False if there are no more to take.
 
-        Keeps the first job's error in _error; raises only exceptions such as KeyboardInterrupt.
+        Keeps the error of the first job that has one in _error. Raises it at once only if it is not an Exception,
+        for example a KeyboardInterrupt.
         """
         cdef size_t number = 0
         cdef bint more = True
@@ -367,7 +368,7 @@ cdef class Jobs:
         """Store a job's ids in _out, or leave them with the job if their offset is unknown or they do not fit.
 
         A job's offset is known when all earlier jobs are done. The thread that makes it known then stores the ids.
-        So ids are written to _out while other jobs run, and are never in memory twice.
+        So ids are written to _out while other jobs run, and only ids that must wait keep memory of their own.
         """
         cdef Job* job = &self._jobs[number]
         job.n_ids = scratch.ids.n
@@ -421,7 +422,7 @@ cdef class Jobs:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
     cdef int add_lists(self, int n_threads, list out, tuple before=(), tuple behind=()) except -1:
-        """Do all jobs, and append a list of ids per text to `out`, which is hidden from the garbage collector.
+        """Do all jobs, and append to `out` a list of ids for each text, hidden from the garbage collector.
 
         before, behind: ids of the template before and after each text.
 

@@ -27,6 +27,6 @@ cdef inline void shift_spans(const Scratch* scratch, size_t first, size_t by) no
 
 
 cdef inline int add_found(Scratch* scratch, const uint8_t* data, const Match* match) except -1 nogil:
-    """Append the id of a special or added token, and record the token if needed."""
+    """Append the id of a special or added token, and record the token if spans are recorded."""
     add_id(scratch, match.id)
     return 0 if scratch.spans == NULL else note_token_found(scratch, data, match)

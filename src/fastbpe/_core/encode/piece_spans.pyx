@@ -49,7 +49,7 @@ cdef void spans_without_prefix(Spans* spans, size_t first, size_t least_end) noe
 cdef void spans_at_places(Spans* spans, size_t first, const Places* places) noexcept nogil:
     """Convert spans of a changed text, from index first on, to spans of the text that it comes from.
 
-    places: for each byte of the changed text, a byte of the character that it comes from.
+    places: for each byte of the changed text, a byte of the character that it comes from, or FB_NOWHERE.
     """
     cdef size_t i, place
     cdef Span* span
@@ -83,7 +83,7 @@ cdef int merge_with_spans(
 
     With scratch.notes_texts, only append the texts of the pieces to scratch.words.
 
-    tables: those of the vocabulary; for a vocabulary of characters, with a spelling that traces.
+    tables: tables of the vocabulary; for a vocabulary of characters, `PieceSteps.traced`.
     drops_bytes: the vocabulary lacks some bytes, and these are left out.
 
     Requires: scratch.ends has the pieces.
@@ -287,8 +287,8 @@ cdef int _merge_known_bytes(
 
     begin: offset of the first piece.
 
-    As in tokenizers, the spans of a piece count from its beginning, in its own characters, as if no byte were
-    missing.
+    As in tokenizers, the spans of the ids of a piece begin at its first byte and follow each other as if no byte
+    had been left out.
     """
     cdef Buffer* kept = &scratch.kept
     cdef size_t i, k, end, first_id
@@ -312,8 +312,8 @@ cdef int _add_spans_by_characters(
 ) except -1 nogil:
     """Append the spans of the ids from index i on, in the piece data[at:end], as tokenizers counts them.
 
-    It writes each byte as a character (GPT-2's bytes_to_unicode) and counts bytes of the UTF-8 of these
-    characters.
+    tokenizers writes each byte as a character (GPT-2's bytes_to_unicode) and counts the bytes of these
+    characters' UTF-8.
     """
     cdef size_t n_left = _character_bytes(data[at]), n, start, token_at, token_end
     cdef uint32_t token

@@ -1,4 +1,4 @@
-"""Turns text that is ready to be split into ids: the last steps of one text, which follow those of `pipeline`.
+"""Turns text that is ready to be split into ids: the last steps of one text, which follow the steps of `pipeline`.
 
     text to be split
      │  find_symbols               user-defined symbols become ids (only in code-point mode)
@@ -123,7 +123,8 @@ cdef class PieceSteps:
         """Do the work of find_symbols() for normalized text that may not be UTF-8.
 
         sentencepiece reads a character as the number of bytes that its lead byte announces, without checking them.
-        A character that is not UTF-8 is in no token: it becomes the ids of its bytes, or one unknown id.
+        A character that is not UTF-8 is in no token: it becomes the ids of its bytes, or an
+        unknown id, which consecutive such characters share if ids fuse.
         """
         cdef const Characters* characters = self.vocabulary.tables.characters
         cdef size_t at = 0, start = 0, n_bytes
@@ -314,7 +315,10 @@ cdef void _drop(Scratch* scratch, size_t start, size_t n) noexcept nogil:
 
 
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
-    """Replace each run of ids `fused` by a single one, from scratch.ids.items[start] on."""
+    """Replace each run of ids `fused` by a single one, from scratch.ids.items[start] on.
+
+    If the id before them was also `fused` (scratch.after_fused), a run at the start is dropped.
+    """
     cdef uint32_t* ids = scratch.ids.items
     cdef size_t i, n = start
     cdef bint is_fused, after = scratch.after_fused

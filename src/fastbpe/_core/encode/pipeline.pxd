@@ -24,7 +24,7 @@ cdef class Pipeline:
     cdef readonly Normalizing normalizing  # of code-point mode; None: byte mode
     cdef readonly Stage stages  # stages that change the pieces of the splitter; None: no stages
     cdef readonly TwoPhases phases  # of a vocabulary with superwords; None: it has no superwords
-    cdef bint is_plain  # no added tokens and no normalization, and every byte has a token
+    cdef bint is_plain  # no added tokens, normalization or stages, and a vocabulary of bytes, each with a token
     cdef bint only_prefixes  # is_plain except for the dummy prefix of code-point mode, and one phase of merging
     cdef bint may_defer  # no step reads the ids of earlier pieces, so merging them may be deferred
     cdef ScratchPool pool  # buffers and caches of the threads

@@ -216,7 +216,7 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed, bint is_first,
         bint is_last, Scratch* scratch
     ) except -1 nogil:
-        """Do the work of encode() for UTF-8. is_first, is_last: data begins and ends as the text does."""
+        """Do the work of encode() for UTF-8. is_first, is_last: data begins, ends where the whole text does."""
         cdef Match match
         scratch.ends.text = data  # for errors, which only splitters without safe cuts raise
         if disallowed is not None and disallowed.find(data, n, 0, &match):
@@ -437,7 +437,7 @@ cdef class Pipeline:
     cdef bint wants_prefix(
         self, const uint8_t* data, size_t n, bint is_first, const Scratch* scratch
     ) noexcept nogil:
-        """Tell whether the pre-tokenizer puts a space before a text, which does not begin with one."""
+        """Tell whether the pre-tokenizer puts a space before a text; never if the text begins with one."""
         if n == 0:
             return False
         if self.normalizing is None:

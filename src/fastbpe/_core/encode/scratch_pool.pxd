@@ -39,7 +39,7 @@ cdef struct Scratch:
     # Buffers of the steps
     Buffer utf8  # the text
     Buffer changed  # normalized text, in byte mode
-    Places places  # places of its bytes, if spans are recorded
+    Places places  # sources of the bytes of `changed`, if spans are recorded
     Normalized normalized  # normalized text, in code-point mode
     Buffer prefixed  # text with a space inserted before it
     Ends ends  # pieces

@@ -40,7 +40,7 @@ cdef Lock _list_lock  # acquired before the lock of a pool, if both are needed
 
 @cython.final
 cdef class ScratchPool:
-    """Pool of the scratches of one pipeline.
+    """Pool of the scratches of a pipeline, which other pipelines with its vocabulary may share.
 
     vocabulary: the pipeline's vocabulary.
     cache_bytes: bytes that the piece caches of all threads together may take.

@@ -38,8 +38,8 @@ cdef struct Ends:
 def plan(SequenceVocabulary vocabulary not None, Sequences sequences not None):
     """Divide sequences into jobs: a list of (first, last, start, end).
 
-    A job is the sequences first to last (exclusive), which are all of items[start:end]. If last equals first, it
-    is a part of a sequence; if last is -1, it is the last part.
+    A job is the sequences first to last (exclusive), which are all of items[start:end]. If last equals first, the
+    job is the part items[start:end] of sequence `first`; if last is -1, it is the last part of that sequence.
     """
     cdef size_t overlap = max(<size_t> OVERLAP_SYMBOLS, OVERLAP_TOKENS * <size_t> vocabulary.tables.max_token_bytes)
     cdef size_t size = max(<size_t> JOB_SYMBOLS, MIN_OVERLAPS * overlap)
@@ -70,7 +70,7 @@ cdef class Merged:
     cdef SequenceVocabulary _vocabulary
     cdef Ids _ids
     cdef Ends _ends  # end of each sequence's ids
-    cdef size_t _behind  # for a part of a sequence: its end in the items
+    cdef size_t _behind  # end, in the items, of the last part appended or merged; 0: none
     cdef Watch _watch
 
     def __cinit__(self, SequenceVocabulary vocabulary not None):

@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
-    """Tell whether short_list() accepts a text: a short ASCII str, and no steps except a prefix and splitting."""
+    """Tell whether short_list() accepts a text: a short ASCII str, to be only prefixed, split and merged."""
     return (
         pipeline.only_prefixes and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
         and PyUnicode_GET_LENGTH(text) <= SHORT_UNITS

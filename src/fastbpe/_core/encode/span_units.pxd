@@ -11,9 +11,10 @@ cdef enum SpanUnit:
 
 
 cdef struct Cursor:
-    # A character of a text
-    size_t byte  # its offset in UTF-8
-    size_t at  # its index in the text's units
+    # A character of a str. For a text in UTF-8, two counters: _utf8_to_characters() counts bytes in `byte` and
+    # characters in `at`, and move_to() the reverse.
+    size_t byte  # offset of the character in UTF-8
+    size_t at  # index of the character in the units of the str
     size_t n_bytes
     size_t n_units
 

@@ -57,7 +57,7 @@ cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil:
 # Arrays
 
 cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
-    """Reuse the memory of a dropped array for the spans of a text of n_units; see take_spare().
+    """Reuse the memory of a dropped array for the spans of a text of n_units units; see take_spare().
 
     Requires: the GIL; `spans` owns no memory.
     """

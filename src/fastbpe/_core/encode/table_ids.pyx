@@ -11,7 +11,7 @@ from fastbpe._core.text.special_tokens cimport Match
 cdef void resolve(PieceIdTable table, Scratch* scratch, size_t first) noexcept nogil:
     """Replace the ids from scratch.ids.items[first] on by ids of the table, and adapt spans if they are recorded.
 
-    Requires: the ids are those of all pieces of a text, so that no run of unknown characters is cut.
+    Requires: they are the ids of all pieces of a text, so that no run of unknown characters is cut.
     """
     cdef uint32_t* ids = scratch.ids.items
     cdef Span* spans = NULL
@@ -39,7 +39,7 @@ cdef void resolve(PieceIdTable table, Scratch* scratch, size_t first) noexcept n
 
 
 cdef size_t take_code(PieceIdTable table, const uint8_t* data, size_t n, Scratch* scratch) except? <size_t> -1 nogil:
-    """Append the id of the code that a text begins with, and return its length in bytes; 0: there is no code."""
+    """Append the id of the code (>>…<<) at the start of a text; return the code's bytes; 0: there is no code."""
     cdef size_t end = 0
     cdef Match match
     cdef uint32_t found = table.unknown

@@ -33,7 +33,7 @@ cdef class SpanTrimmer:
         free(self._blanks)
 
     def __call__(self, ids, spans, found):
-        """Return the trimmed spans. found: (index, text) of the ids that are special or added tokens."""
+        """Return the trimmed spans. found: as for trim(), with the index 0 for ids[0]."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Spans out = Spans(NULL, 0, 0)
         try:
@@ -71,7 +71,7 @@ cdef class SpanTrimmer:
     cdef int trim(self, const uint32_t* ids, Span* spans, size_t n, list found, size_t first, int unit) except -1:
         """Trim the spans of n ids.
 
-        found: (index, text) of the ids that are special or added tokens; ids[0] has the index `first`.
+        found: (index, text) of each special, added or unknown Unigram token; ids[0] has the index `first`.
         unit: SpanUnit of the spans. White space is below U+10000 and has one UTF-16 unit.
         """
         cdef size_t i, next_found, at = 0, n_found = len(found)

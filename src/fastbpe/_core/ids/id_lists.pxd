@@ -16,7 +16,7 @@ cdef class Array:
     cdef void* _items
     cdef Py_ssize_t _n
     cdef size_t _capacity  # items that fit into the memory; 0: unknown
-    cdef size_t _n_units  # length of the text they belong to, in characters or bytes; 0: do not reuse the memory
+    cdef size_t _n_units  # length of the items' text, in characters or bytes; 0: do not reuse the memory
     cdef Py_ssize_t _item_size  # bytes of an item
     cdef const char* _format  # struct format character of an item
 

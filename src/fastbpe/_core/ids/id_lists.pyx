@@ -148,7 +148,7 @@ cdef class Array:
 
 
 cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
-    """Reuse the memory of a dropped array for the ids of a text of n_units, if its text was 1 to 2 times as long.
+    """Reuse the memory of a dropped array for ids of n_units units of text, if its text was 1 to 2 times as long.
 
     Its pages are already mapped, and page faults are a large part of the time of a call with several threads.
 
@@ -336,9 +336,9 @@ cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
 cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil:
     """Move ids to the end of a hidden list without the GIL, while the processor's caches hold them.
 
-    Returns False if the list lacks capacity or an id is not below Ints.n_row; then `ids` keeps those that are
-    left, and the caller must append them under the GIL. Taking the GIL for each group of ids might wait 5 ms each
-    time.
+    Returns False if the list lacks capacity or an id is not below Ints.n_row; then `ids` keeps the ids that
+    are left, and the caller must append them under the GIL. Taking the GIL for each group of ids might wait 5 ms
+    each time.
 
     Requires: the list is hidden and no other thread uses it.
     """

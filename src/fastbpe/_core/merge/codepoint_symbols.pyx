@@ -78,7 +78,7 @@ cdef class CodePoints:
     piece_bytes, piece_ends, scores, types: as in a CodePointModel.
     escapes: U+2581 stands for spaces.
     unknown_id: id of characters that are not a piece.
-    byte_ids: 256 ids; such characters become the ids of their bytes. None: they become unknown_id.
+    byte_ids: 256 ids; characters that are not a piece become the ids of their bytes. None: they become unknown_id.
     splits: leave out pieces with a U+2581 after their first character.
     """
 

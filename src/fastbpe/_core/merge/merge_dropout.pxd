@@ -27,7 +27,7 @@ cdef struct Dropout:
     Waiting* heap  # priority queue, a binary heap
     size_t n_heap
     size_t heap_capacity
-    Waiting* dropped  # pairs dropped since the last pair that was not; byte level only
+    Waiting* dropped  # pairs dropped since the last pair that was not; not with code points
     size_t n_dropped
     size_t dropped_capacity
     Link* links  # linked list, indexed by position

@@ -4,11 +4,12 @@ The symbols form a linked list, and the pairs wait in a binary heap. The two ori
 treat the best pair when it is dropped:
 
 - Code points, as in sentencepiece: it is never merged at its position.
-- Bytes, as in tokenizers: it waits until some other pair is taken, and is then queued again. Merging ends when all
-  remaining pairs are dropped in a row, so a rate near 1 takes 1 / (1 - rate) draws per merge.
+- All other vocabularies, as in tokenizers: it waits until some other pair is taken, and is then queued again.
+  Merging ends when all remaining pairs are dropped in a row, so a rate near 1 takes 1 / (1 - rate) draws a merge.
 
-The queue may have an outdated entry, whose symbols were merged with others. As in the originals, bytes draw for it as
-for any entry, and code points skip it without a draw. With a rate of 0 the ids equal those of merge_piece.
+The queue may have an outdated entry, whose symbols were merged with others. As in the originals, code points
+skip it without a draw, and other vocabularies draw for it as for any entry. With a rate of 0 the ids are the same
+as from merge_piece.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

@@ -109,7 +109,7 @@ cdef int _merge_windows(
     cdef Queue queue
     cdef Window window
     cdef size_t at = 0, n_before = out.n
-    cdef uint32_t expected = 0  # base symbols of the window's first token according to the previous window
+    cdef uint32_t expected = 0  # base symbols of the window's first token, from the last window; 0: any
     cdef bint done, in_rounds = tables.spelling != NULL and tables.spelling.in_rounds
     memset(&window, 0, sizeof(window))
     try:

@@ -7,6 +7,8 @@ Three methods give the same result:
 - merge_short, up to 64 bytes of other byte-level vocabularies, or with a limit: arrays that shrink, and a linear
   search.
 - merge_long, all other pieces: a linked list and a priority queue, because a linear search takes quadratic time.
+
+Vocabularies of characters use merge_spelled() instead, which also merges short pieces by a linear search.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t

@@ -1,7 +1,7 @@
 """Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
-`tests/reference/__init__.py` states the condition and proves it. The pair table gets only the pairs of the list.
-Other ways to split a token into two tokens never occur side by side in a merged text.
+`tests/reference/__init__.py` states the condition and proves it. The pair table gets only the merge of the
+list that makes each token. Other ways to split a token into two tokens never occur side by side in a merged text.
 
 Nearly all tokens pass a short check of the border between their two parts (`_is_left`). A few do not: some tokens
 of Llama 3 have parts with greater ids than their own. For these, and for the tokens that contain them, `_settle`
@@ -28,7 +28,7 @@ from fastbpe._core.merge.merge_piece import recover_merges
 cdef enum:
     MIN_LEFT = 3  # fewest ids that merging must leave of a token that no pair makes: two ids would be a pair
     MAX_UNSURE = 4096  # _settle() gives up if there are more unsure tokens
-    MAX_COMPARED = 1 << 26  # comparisons with tokens after which _settle() gives up looking for them inside others
+    MAX_COMPARED = 1 << 26  # comparisons of parts of tokens with unsure tokens, after which _settle() gives up
     MAX_SETTLED_BYTES = 128  # longest token that _settle() merges; takes quadratic time in the length
 
 

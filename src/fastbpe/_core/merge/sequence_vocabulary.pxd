@@ -5,7 +5,7 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef class SequenceVocabulary:
-    cdef Tables tables  # uses n_ids, pairs and max_token_bytes, which counts symbols here; the rest is empty
+    cdef Tables tables  # only n_ids, n_tokens, pairs, tied_key and max_token_bytes, which counts symbols, are set
     cdef readonly uint32_t base_size
     cdef readonly bytes packed_merges  # little-endian uint32 pairs (left id, right id), best first
     cdef bytes _read_merges  # packed_merges in the machine's byte order

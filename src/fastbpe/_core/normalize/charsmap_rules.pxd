@@ -37,7 +37,7 @@ cdef class Rules:
 
 
 cdef Rules read_rules(bytes charsmap, uint8_t* starts)
-# In `starts`, set the bit of each character whose UTF-8 begins with the bits c followed by n_left more bytes.
+# In `starts`, set the bit of each character whose number is the bits c, then any bits of n_left more bytes.
 cdef void mark_characters(uint8_t* starts, uint32_t c, int n_left) noexcept nogil
 
 

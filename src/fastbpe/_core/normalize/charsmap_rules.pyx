@@ -18,7 +18,7 @@ from fastbpe.errors import FormatError
 cdef enum:
     ABOVE = 1  # state of a base in _check: on the path from the root
     DONE = 2  # state of a base in _check: everything below it is checked
-    MAX_STEPS = 1 << 20  # children that _words_stay visits before it gives up
+    MAX_STEPS = 1 << 20  # steps of the walk, down or up, after which _words_stay gives up
 
 
 cdef struct Level:

@@ -45,7 +45,7 @@ cdef struct Written:
 cdef class GraphemeRules(TextStep):
     """Step that applies the rules of a charsmap.
 
-    charsmap: bytes – checked.
+    charsmap: bytes – precompiled charsmap. An inconsistent one raises FormatError.
     classes: list of (first, last, class) – code points of a range, and a class of its characters: JOINING to FLAG.
     parts: callable – parts(str) yields (source, replacement) of each grapheme or character.
     sources: callable – sources(str) returns for each character of the changed str the index of its source.

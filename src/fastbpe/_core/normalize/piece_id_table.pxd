@@ -5,8 +5,8 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 cdef class PieceIdTable:
     cdef readonly uint32_t unknown  # id of a piece that the table lacks
-    cdef readonly uint32_t n_ids  # from this id on, ids are those of pieces and characters that the table lacks
-    cdef readonly uint32_t first_character  # from this id on, ids are those of characters without a piece
+    cdef readonly uint32_t n_ids  # first of the ids for pieces and characters that the table lacks
+    cdef readonly uint32_t first_character  # first of the ids for characters without a piece
     cdef readonly bint finds_codes  # a text may begin with a code between ">>" and "<<"
     cdef readonly SpecialMatcher codes  # the codes that the table has; None: no code
     cdef uint32_t* _items  # the characters of all runs, one after the other

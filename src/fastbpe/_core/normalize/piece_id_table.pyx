@@ -21,10 +21,10 @@ cdef class PieceIdTable:
 
     unknown: id of a piece that the table lacks.
     n_ids: first of the ids for pieces and characters that the table lacks.
-    first_character: from this id on, ids are those of characters.
+    first_character: first of the ids for characters, after the ids for pieces.
     runs: ids of characters → id of the run, a dict.
     finds_codes: a text that begins with ">>" begins with a code, which ends with the next "<<".
-    codes: matcher of the codes that have an id; the others become the unknown id. None: no code has an id.
+    codes: matcher of the codes that have an id; other codes become the unknown id. None: no code has an id.
     """
 
     def __cinit__(

@@ -39,7 +39,7 @@ cdef class Normalizer:
         uint8_t _symbol_starts[256]  # bool by byte: a symbol begins with it
         uint8_t _ascii[128]  # replacement if ASCII or nothing follows; LOOK: search rules and symbols
         readonly bint gives_utf8  # each replacement and each symbol is UTF-8, and so is all output
-        bint _plain_words  # no character from ! to ~ is replaced by another
+        bint _plain_words  # _ascii has each character from ! to ~ itself: no rule or symbol concerns it
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil
     cdef void _set_ascii(self) noexcept nogil

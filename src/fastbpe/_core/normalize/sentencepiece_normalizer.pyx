@@ -163,7 +163,10 @@ cdef class Normalizer:
                 self._plain_words = False
 
     cdef void _step(self, const uint8_t* text, size_t n, size_t at, Step* step) noexcept nogil:
-        """Find the step for the text at `at`: a symbol, or else the longest rule, or else one character."""
+        """Find the step for the text at `at`: a symbol, or else the longest rule, or else one character.
+
+        A byte that is not UTF-8 becomes U+FFFD.
+        """
         cdef Match match
         cdef uint32_t c
         step.n_bytes = 0

@@ -46,7 +46,7 @@ cdef class TextStep:
     cdef bint map_ascii(self, uint8_t* table) noexcept nogil:
         """Replace each ASCII character in a table by the step's result for it: one ASCII character, or LOOK.
 
-        Returns False if the result may depend on the characters around it, or if the step changes those.
+        Returns False if the result for it may depend on the characters around it, or their results on it.
         """
         return False
 
@@ -307,7 +307,12 @@ cdef bint _apply(
     Link link, const uint8_t* data, size_t n, Buffer* out, Places* places, Buffer* spare, Places* spare_places,
     bint is_changed,
 ) except -1 nogil:
-    """Apply the steps starting at a link. Requires: data does not point into `spare`."""
+    """Apply the steps starting at a link; tell whether they or earlier steps have changed the text.
+
+    is_changed: an earlier step has changed the text; then data and places are its output.
+
+    Requires: data does not point into `spare`.
+    """
     cdef size_t i
     if link.step.apply(data, n, spare, NULL if places == NULL else spare_places):
         if places != NULL and is_changed:

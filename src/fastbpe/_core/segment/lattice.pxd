@@ -44,8 +44,8 @@ cdef struct Paths:
 
 cdef struct Hypothesis:
     # A path to the end of the text
-    int32_t node  # its first node; BEGINNING or END
-    int32_t behind  # the hypothesis without that node
+    int32_t node  # its first node, or BEGINNING or END
+    int32_t behind  # index in Search.made of the hypothesis without that node; NO_HYPOTHESIS (-1): none
     float total  # sum of its scores
     bint is_kept  # used while the agenda shrinks
 

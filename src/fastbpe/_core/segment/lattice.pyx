@@ -326,7 +326,7 @@ cdef size_t _shrink(Search* search, size_t n_least) except? 0 nogil:
     return n_kept
 
 
-# The agenda: a binary heap like that of libstdc++, greatest priority first
+# The agenda: a binary heap as in libstdc++, greatest priority first
 
 cdef int _push(Search* search, Waiting item) except -1 nogil:
     reserve(<void**> &search.agenda, &search.agenda_capacity, search.n_waiting + 1, sizeof(Waiting), LEAST_ITEMS)

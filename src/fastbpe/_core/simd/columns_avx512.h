@@ -97,8 +97,8 @@ FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) 
     return least;
 }
 
-/* Append the pairs of two symbols in the columns `which` after n others that will be looked up; return their
- * number. */
+/* Append the pairs of two symbols in the columns `which` to the n pairs that will be looked up; return how many
+ * pairs there are then. */
 FB_INLINE size_t fb_avx512_ask(
     fb_avx512_group *g, const fb_merge_tables *t, __m512i left, __m512i right, __mmask16 which, size_t n
 ) {
@@ -226,8 +226,8 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
     c->n_active = n_kept;
 }
 
-/* Merge all pieces, as declared in abreast.h: pieces of fewer than 16 bytes in columns if they fill a group, all others
- * in lanes. */
+/* Merge all pieces, as fb_merge_fn in merging.h says: pieces of fewer than 16 bytes in columns if they fill a
+ * group, all others in lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
     enum { N_LANES = FB_ABREAST / 4 * 3 };
     fb_avx512_lane lanes[N_LANES] __attribute__((aligned(64))), *free = lanes, *end = lanes + N_LANES;

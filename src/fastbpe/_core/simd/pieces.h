@@ -1,7 +1,8 @@
 /* Find the end of one piece, character by character: the meaning of each family of split patterns, in plain C.
  *
- * The block scanners are tested against this file. They call it if their algebra does not cover a block: white space or
- * numbers outside ASCII (without vectors, any characters outside ASCII), or a piece longer than a block.
+ * The block scanners are tested against this file. They call it where their algebra does not decide a piece: for
+ * example at white space outside ASCII (without vectors, at any character outside ASCII), or in a piece that is
+ * longer than a block.
  *
  * All functions require that n is fb_whole_end() of the text and, if they take i, that i < n. They return an offset,
  * which is at most n.
@@ -14,7 +15,7 @@
 typedef struct {
     int family;           /* FB_GPT2, FB_CL100K, FB_O200K or FB_DEEPSEEK */
     int n_digits;         /* maximum number of digits in a piece; 0: no limit */
-    int contractions;     /* cl100k: they are separate pieces; o200k: the end of a word; gpt2: always a piece */
+    int contractions;     /* cl100k: separate pieces; o200k: ends of words; gpt2, deepseek: not used */
     int end_is_one_piece; /* white space up to the end of the text is one piece, even with newlines */
 } fb_pattern;
 

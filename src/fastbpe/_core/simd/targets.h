@@ -61,7 +61,7 @@ static inline void fb_cpuid(unsigned leaf, unsigned part, unsigned registers[4])
 /* Registers whose contents the operating system saves for each thread. Requires: the processor has OSXSAVE. */
 __attribute__((target("xsave"))) static inline uint64_t fb_kept_registers(void) { return (uint64_t)_xgetbv(0); }
 
-/* Return those of some instruction sets that the processor and the operating system support. This does not use
+/* Return the instruction sets among `sets` that the processor and the operating system support. This does not use
  * __builtin_cpu_supports, because a program compiled by clang-cl and linked by MSVC has no library that defines it. */
 static inline unsigned fb_present(unsigned sets) {
     unsigned r[4], found = 0;

@@ -46,7 +46,7 @@ cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
 
 
 cdef size_t n_pieces(const Ends* ends) noexcept nogil:
-    """Count the ends of pieces, without those of gaps."""
+    """Count the pieces, without gaps."""
     cdef size_t n = ends.n, i
     for i in range(ends.n):  # by shifts, which plain SSE2 adds up two at a time
         n -= ends.items[i] >> (8 * sizeof(size_t) - 1)

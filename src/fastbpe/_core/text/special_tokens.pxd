@@ -34,7 +34,7 @@ cdef class SpecialMatcher:
     cdef size_t _n_words  # ranges
     cdef readonly list tokens  # of bytes
     cdef readonly SpecialMatcher then  # matcher of the tokens to find in normalized text, or None
-    cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes the matches, including those of `then`
+    cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes the matches, nor the matches of `then`
     cdef readonly bint ends_in_word  # the last byte of some token may belong to a letter or a number
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1

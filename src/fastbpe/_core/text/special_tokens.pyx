@@ -131,7 +131,7 @@ cdef class SpecialMatcher:
         return 0
 
     cdef int _keep_prefixes(self) except -1:
-        """Fill _prefixes. Its filter has eight groups; prefixes are sorted, so that those of a group are alike."""
+        """Fill _prefixes. It has eight groups; prefixes are sorted, so that the prefixes of a group are alike."""
         cdef list prefixes = sorted({token[:3] for token in self.tokens})
         cdef Py_ssize_t i, n = len(prefixes)
         cdef bytes prefix

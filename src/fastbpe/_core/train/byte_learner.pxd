@@ -18,7 +18,7 @@ cdef class Learner(MergeLearner):
     cdef readonly tuple known_pair  # (left id, right id, count) of the pair that ended learning; None: none did
     cdef size_t _shared_ids  # number of ids of the base, the learned merges and the merges of _shares
     cdef list _tokens  # bytes of each id with a base of bytes, limits or names, otherwise None
-    cdef set _known  # the bytes of _tokens and of names that no merge may form
+    cdef set _known  # _tokens, and the strings of `taken`: no merge may form these bytes
     cdef dict _ids_of_known  # `known`, if there are names
     cdef bytes _prefix
     cdef TokenLimits _limits

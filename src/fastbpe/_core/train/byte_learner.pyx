@@ -43,7 +43,7 @@ cdef class Learner(MergeLearner):
     base: Vocabulary, for Sequences SequenceVocabulary, or None – pieces consist of the tokens of this vocabulary,
         as it encodes them, instead of bytes or integers.
     n_base: int – the first id that a merge may have, above all ids of `base`.
-    taken: bytes – names that text always becomes before any merges: with a base of bytes, or limits, no merge
+    taken: iterable of bytes – strings that become ids before any merges: with a base of bytes, or limits, no merge
         forms one.
     names: list of bytes, or None – with Sequences, the token of each id below n_base. Then a merge may form
         a token of `known`.
@@ -57,8 +57,10 @@ cdef class Learner(MergeLearner):
         comes first in byte order.
     overlaps: bool – count n - 1 pairs in a run of n equal symbols; False: n // 2, the number that merging makes.
     shares: sequence of int – counts, in descending order, of other merges that also make ids up to max_ids, and
-        that precede merges of an equal count. Learning ends when no more merges are needed.
-    stops_at_known: bool – a pair that would form the bytes of a token ends learning: see known_pair.
+        that precede merges of an equal count. Learning ends when no more merges are needed. No effect without a
+        base of bytes or limits.
+    stops_at_known: bool – with a base of bytes, or limits: a pair that would form the bytes of a token ends
+        learning: see known_pair.
     """
 
     def __init__(
@@ -259,7 +261,7 @@ cdef class Learner(MergeLearner):
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
         """Tell whether a pair may become an id, and record its bytes.
 
-        With a base of bytes, or limits, it may not form the bytes of a token or of a taken name.
+        With a base of bytes, or limits, it may not form the bytes of a token, or a string of `taken`.
         """
         cdef Pair* it = &self._state.pairs[pair]
         if self._tokens is None:

@@ -53,8 +53,8 @@ cdef enum:
 
 cdef struct Hypothesis:
     # A path to the end of the text
-    int32_t node  # its first node; BEGINNING or END
-    int32_t behind  # the hypothesis without that node
+    int32_t node  # its first node, or BEGINNING or END
+    int32_t behind  # index in Work.made of the hypothesis without that node; -1: none
     double priority  # total of the best path through the text that ends with it
     double total  # sum of its scores
 
@@ -397,7 +397,7 @@ cdef class DoubleUnigramLearner:
 
 
 def add_doubles(array.array total not None, array.array part not None):
-    """Add the doubles of `part` to those of `total`, index by index."""
+    """Add the doubles of `part` to the doubles of `total`, index by index."""
     cdef size_t i, n = <size_t> len(total)
     if <size_t> len(part) != n:
         raise ValueError(f"cannot add an array of length {len(part)} to an array of length {n}")

@@ -1,4 +1,4 @@
-"""Choice of a language in parity-aware training, like that of tokenizers' ParityBpeTrainer.
+"""Choice of a language in parity-aware training, as in tokenizers' ParityBpeTrainer.
 
 In one case tokenizers searches for a language forever; this module chooses the neediest language instead: see
 `_choose_within_window`. With ratios, tokenizers also loops forever if the last languages with pairs left are

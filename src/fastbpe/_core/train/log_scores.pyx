@@ -57,7 +57,10 @@ cdef double digamma(double x) noexcept nogil:
 cdef float loss_without(
     const float* found, size_t i, const uint32_t* others, size_t n, float total, float log_total
 ) noexcept nogil:
-    """Return how much less likely the text becomes if these n pieces replace one piece."""
+    """Return how much the log-likelihood of the text falls if the n pieces `others` replace piece i.
+
+    found, total, log_total: count of each piece, their sum and its logarithm.
+    """
     cdef float own = <float> (log(<double> found[i]) - <double> log_total)
     cdef float moved = found[i] * <float> (n - 1)
     cdef float log_moved = <float> log(<double> (total + moved))

@@ -112,9 +112,10 @@ cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at) noexcept 
 
 
 cdef inline bint _loses_pair(const State* s, uint32_t at, uint32_t symbol, bint is_last) noexcept nogil:
-    """Tell whether a run of equal symbols has one pair fewer after losing its last or first symbol.
+    """Tell whether a run of equal symbols, counted as n // 2 pairs, loses a pair with its last or first symbol.
 
     at: start of that symbol.
+    is_last: the run loses its last symbol; False: its first.
     """
     cdef const Cell* cell = s.cells + at
     cdef uint32_t n = 1, length = s.length[symbol]

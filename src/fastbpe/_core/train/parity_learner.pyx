@@ -46,7 +46,7 @@ cdef class ParityLearner:
         is merged.
     n_merges: int – number of merges to learn.
     dev: list of PieceCounter or Sequences, or None – texts whose symbols show which language needs a merge; None:
-        the languages themselves.
+        the languages themselves, as also with `ratio`.
     ratio: list of float, or None – compare (symbols before the first merge) / (symbols now), relative to this
         number, for the words of the languages; None: compare the numbers of symbols.
     window: int or None – a language with more than alpha / len(languages) of the last `window` choices must wait,
@@ -187,7 +187,7 @@ cdef class ParityLearner:
         return [self._merges[i].language for i in range(self._n_merges)]
 
     def n_symbols(self):
-        """Return the current number of symbols of each language: in its dev text, if any, or else in its words."""
+        """Return the current number of symbols of each language: in its dev text, if used, or in its words."""
         return [(<Corpus> corpus).n_symbols for corpus in self._corpora[-self._choice.n_languages :]]
 
     def limits_met(self):

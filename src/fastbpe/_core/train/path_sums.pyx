@@ -34,7 +34,10 @@ cdef enum:
 
 
 cdef int add_expected(const Lattice* lattice, PathSums* sums, float count, float* expected) except -1 nogil:
-    """Add to the expected counts the pieces of a text that occurs `count` times."""
+    """Add to the expected counts the pieces of a text that occurs `count` times.
+
+    Raises SpecError if the sum over all paths is not a number, as for too long a text.
+    """
     cdef size_t n = lattice.n, at, i
     cdef const Node* node
     cdef float whole, sum, log2_count = <float> (_exponent(count) + 1)  # an upper bound

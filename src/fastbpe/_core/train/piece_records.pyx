@@ -163,7 +163,7 @@ def tables_of(PieceTable table not None):
 
 
 def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None):
-    """Add pieces that `tables_of` returned, each of them new; return None, or a sentence that states an error."""
+    """Add pieces that `tables_of` returned to an empty table; return None, or a sentence that states an error."""
     cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
     cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
     cdef const uint8_t* data = &pieces[0] if n else NULL
@@ -192,8 +192,8 @@ def add_columns(
 ):
     """Add rows of a file of counts to a table, which may already have the pieces and may spill.
 
-    pieces: bytes that begin with the pieces of the rows; there may be more of them.
-    lengths, counts: bytes – the rows.
+    pieces: bytes that begin with the pieces of the rows; other bytes may follow.
+    lengths, counts: bytes – a uint32 and an int64 per row.
     first: int – position of the first row among the rows of all files.
 
     Returns the number of bytes of the rows' pieces. Raises ValueError for a row that cannot be in a file of

@@ -29,7 +29,7 @@ cdef class PieceTable:
     cdef size_t _pieces_capacity
     cdef CountedPiece* _entries  # table of short pieces, aligned to cache lines inside _entries_block
     cdef void* _entries_block
-    cdef size_t _n_entries, _entries_bytes  # of the block
+    cdef size_t _n_entries, _entries_bytes  # number of entries; bytes of _entries_block
     cdef uint32_t _shift  # a hash >> _shift is the number of its cache line in _entries
     cdef size_t _n_short
     cdef LongSlot* _slots  # table of long pieces

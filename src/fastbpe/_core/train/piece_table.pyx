@@ -32,7 +32,7 @@ cdef enum:
     MIN_ENTRIES = 1 << 11  # entries of the first table of short pieces: 64 KB
     FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, then it doubles
     MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
-    LINE_BYTES = 64  # of a cache line
+    LINE_BYTES = 64  # bytes of a cache line
 
 
 cdef class PieceTable:

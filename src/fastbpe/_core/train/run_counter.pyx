@@ -27,7 +27,7 @@ cdef enum:
     MIN_BITS = 12  # log2 of the number of counts
     MAX_BITS = 25
     TEXT_BYTES_PER_COUNT = 16
-    MAX_RANKED = 1 << 20  # greatest count that nth_largest() distinguishes, about that of a merge in 1 TB of text
+    MAX_RANKED = 1 << 20  # greatest count that nth_largest() distinguishes; enough for about 1 TB of text
     ID_BYTES = 3  # bytes of an id in the key of a run: a run of five ids is a short piece of the table
     IDS_AHEAD = 16  # distance, in ids, at which counts are prefetched
     CACHE_BYTES = 64 << 20  # cache of the words of a counter
@@ -86,7 +86,7 @@ cdef class RunCounter(PieceCounter):
     neighbours: NeighbourCounts – shared by all counters of a source; None: count runs without cutting any.
     least: int – 0: count neighbours, and no runs. Otherwise count the runs of two ids or more whose neighbours all
         have at least this count.
-    by_pairs: bool – count every pair of neighbours as a separate run; nothing is cut.
+    by_pairs: bool – count every pair of neighbours as a separate run.
     spill, limit: as for PieceTable.
     """
 
@@ -145,7 +145,7 @@ cdef class RunCounter(PieceCounter):
         )
 
     cdef uint8_t* _end_run(self, uint8_t* to, size_t n_in_run) except NULL nogil:
-        """End the run of the last ids that were written. Returns the start of the next run."""
+        """End the run of the last n_in_run ids written, or drop a single id. Returns the start of the next run."""
         if n_in_run < 2:
             return to - ID_BYTES * n_in_run
         ends_add(&self._run_ends, to - self._runs.items)

@@ -52,7 +52,10 @@ cdef struct PieceCheck:
 cdef inline bint may_follow(
     const PieceRules* rules, PieceCheck* check, uint8_t class_, uint32_t i, uint32_t n
 ) noexcept nogil:
-    """Tell whether a character of this class may be at index i of the n characters of a piece."""
+    """Tell whether a character of this class may be at index i of the n characters of a piece, and update `check`.
+
+    For U+2581 the answer is always True: is_valid_end() decides about its position.
+    """
     cdef uint32_t position
     if class_ == METASPACE_CLASS:
         check.n_metaspaces += 1

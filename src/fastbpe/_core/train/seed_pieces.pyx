@@ -55,7 +55,7 @@ cdef class SeedFinder:
     max_length: maximum length of a piece in characters.
     n_kept: number of best strings that are wanted.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: see scripts.pxd.
-    by_characters: the strings of tokenizers instead of those of sentencepiece; each unit is a word and NO_SENTENCE.
+    by_characters: find the strings that tokenizers does, not sentencepiece's; each unit is a word and NO_SENTENCE.
     """
 
     cdef bytes _owner  # owner of the next attribute
@@ -267,7 +267,8 @@ cdef class SeedFinder:
     ) except -1 nogil:
         """Add `count` occurrences of a suffix's first n bytes to `found`, if they may be a piece of their own.
 
-        outer: bytes of the node above. If the n bytes have no more whole characters, it already stands for them.
+        outer: bytes of the node above. With _by_characters, that node already stands for the n bytes if they have
+            no more whole characters.
         """
         cdef const uint8_t* text = self._text + suffix.at
         cdef size_t whole = 0

@@ -25,9 +25,9 @@ cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"  # U+2585, which stands for 
 
 @cython.final
 cdef class KnownCharacters:
-    """Characters of the alphabet; U+2585 stands for the others.
+    """Characters of the alphabet; U+2585 stands for all other characters.
 
-    known: their code points.
+    known: code points of the alphabet.
     """
 
     def __cinit__(self, list known not None):
@@ -362,7 +362,7 @@ cdef class CountedSentences:
     """Words of sentences with their counts.
 
     words: PieceTable – as `WordCounter` counts them with marks_ends. It must not change.
-    last_word: bytes – of the last sentence; b"" or a text that is not among the words: not known.
+    last_word: bytes – last word of the last sentence; b"" or a text that is not among the words: not known.
     known: list of int – code points of the alphabet, including U+2581; U+2585 stands for the others.
     """
 
@@ -370,7 +370,7 @@ cdef class CountedSentences:
     cdef bytes _last
     cdef list _known
     cdef KnownCharacters _alphabet
-    cdef readonly int64_t n_bytes  # of all sentences, each with one more byte at its end; 2**63 - 1 if they are more
+    cdef readonly int64_t n_bytes  # of all sentences, plus one per sentence; 2**63 - 1 if they are more
 
     def __cinit__(self, PieceTable words not None, bytes last_word not None, list known not None):
         cdef Buffer made = Buffer(NULL, 0, 0)

@@ -82,7 +82,7 @@ cdef int sort_by_first(PieceCount** pieces, size_t* capacity, size_t n) except -
 cdef void _sort_by_bytes(
     const uint8_t* arena, const PieceCount* pieces, Keyed* order, size_t n, size_t depth
 ) noexcept nogil:
-    """Sort pieces that share their first `depth` bytes by the others. Requires: as for sort_pieces()."""
+    """Sort pieces that share their first `depth` bytes by the later ones. Requires: as for sort_pieces()."""
     cdef const PieceCount* piece
     cdef size_t i, longest = 0
     if n < 2:
@@ -101,7 +101,7 @@ cdef void sort_pieces(
     """Sort pieces, given by their indices `at`, by their keys, and pieces with equal keys by their bytes.
 
     n_first: number of pieces to order by their bytes; the pieces behind them are ordered by their keys alone.
-    depth: pieces with equal keys share so many bytes.
+    depth: number of leading bytes that pieces with equal keys share.
 
     Requires: no piece equals another one followed by zeros.
     """

@@ -54,7 +54,7 @@ cdef class TokenLimits:
         ]
 
     cdef int _append(self, const uint8_t* token, size_t n) except -1:
-        """Append a token. Requires: its bytes are not in the arena."""
+        """Append a token. Requires: its bytes are not in self._bytes, which may move."""
         cdef TokenFacts* facts
         cdef size_t i
         cdef bytes held

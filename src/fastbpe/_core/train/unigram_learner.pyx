@@ -146,7 +146,7 @@ cdef class UnigramLearner:
         return 0
 
     cdef int _keep(self, const uint32_t* kept, size_t n) except -1:
-        """Keep these pieces, in their order."""
+        """Keep only the n pieces with the indices `kept`, in that order."""
         cdef size_t i
         cdef Piece* pieces = <Piece*> malloc((n + 1) * sizeof(Piece))
         if pieces == NULL:
@@ -330,7 +330,7 @@ cdef class UnigramLearner:
             free(candidates)
 
     def drop_unreachable(self):
-        """Drop the pieces whose text has a better path: they are never on the best path of a text."""
+        """Drop the pieces whose text has a better path without them: they are never on the best path of a text."""
         cdef size_t i
         cdef int32_t last
         cdef list kept = []
@@ -383,7 +383,7 @@ cdef inline uint64_t _worst_last(float loss) noexcept nogil:
 
 
 def add_floats(total not None, part not None):
-    """Add the floats of `part` to those of `total`, index by index."""
+    """Add the floats of `part` to the floats of `total`, index by index."""
     cdef float[::1] to = memoryview(total).cast("B").cast("f")
     cdef const float[::1] added = memoryview(part).cast("B").cast("f")
     cdef Py_ssize_t i
