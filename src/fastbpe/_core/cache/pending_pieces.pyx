@@ -2,9 +2,9 @@
 
 Merging one piece spends most of its time waiting for slots of the pair table, which are spread over megabytes;
 merging a batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins
-the pending pieces, up to MAX_PIECES of them and across the texts of a call, and leaves a gap at its position in
-the output. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the gaps,
-copying everything after the first gap aside and back once. Gain: 52 % on a cold cache
+the pending pieces, and leaves a gap at its position in the output. Up to MAX_PIECES pieces wait, also across the
+texts of a call. fill_gaps() merges the pending pieces, stores them in the cache and writes their ids into the
+gaps, copying everything after the first gap aside and back once. Gain: 52 % on a cold cache
 (docs/how/optimizations.md).
 
 Each pending piece has a number. If a piece with a key occurs again while it is pending, its new gap gets the same

@@ -142,9 +142,9 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
     """Move the entries of an old table of n_old entries into the cache's table, which now has n_new.
 
     The tables may start at the same address; then the entries after the old ones are zeros. Growth in place works
-    because the low bits of a hash are the home line: the entries of PROBED_LINES old lines stay in these lines, or
-    move to new lines that get entries from no other line. So the function copies only PROBED_LINES lines aside at
-    a time.
+    because the low bits of a hash are the home line. The entries of PROBED_LINES old lines stay in these lines,
+    or move to new lines that get entries from no other line. So the function copies only PROBED_LINES lines aside
+    at a time.
     """
     cdef Entry[2 * PROBED_LINES] moved
     cdef size_t i, k

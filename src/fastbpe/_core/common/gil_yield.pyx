@@ -2,9 +2,9 @@
 
 A thread that waits for the GIL requests it only if nobody has released it for sys.getswitchinterval() (5 ms by
 default), and CPython hands the GIL over only to a thread that has requested it. A thread that releases the GIL
-more often takes it back before any waiting thread has woken up, and each release restarts the wait of the others:
-with a release every 0.1 ms, no other thread ever got the GIL. So this module waits 1.5 switch intervals between
-releases.
+more often takes it back before any waiting thread has woken up, and each release restarts the wait of the other
+threads. With a release every 0.1 ms, no other thread ever got the GIL. So this module waits 1.5 switch intervals
+between releases.
 
 On a free-threaded CPython the release lets the interpreter stop this thread, for garbage collection or a fork.
 """

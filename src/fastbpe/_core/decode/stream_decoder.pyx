@@ -1,7 +1,7 @@
 """Decodes ids as they arrive, and returns only complete characters.
 
-Fast path of push(): the str of a short ASCII token is made from its slot alone, unless bytes are waiting, a
-leading space may have to go, or a run of byte ids is broken.
+Fast path of push(): the str of a short ASCII token is made from its slot alone. push() does not take it if
+bytes are waiting, a leading space may have to go, or a run of byte ids is broken.
 `tests/reference/streaming.py` does the same in plain Python, and tests compare the two.
 """
 

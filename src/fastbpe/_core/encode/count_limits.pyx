@@ -45,7 +45,7 @@ cdef size_t count_up_to(
 
 
 cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
-    """Estimate the units of text with n_ids ids, up to a maximum."""
+    """Estimate generously the units of text with n_ids ids, at most about MAX_STRETCH_UNITS."""
     if n_ids > MAX_STRETCH_UNITS // UNITS_PER_ID:
         return MAX_STRETCH_UNITS
     return n_ids * UNITS_PER_ID + SPARE_STRETCH_UNITS

@@ -294,7 +294,7 @@ cdef class Jobs:
             self._store_or_leave(number, scratch)
         elif self.n_jobs > 1:
             self._keep(job, scratch.ids.items, scratch.ids.n)
-        else:  # add_lists() did the only job with its own scratch, and keeps that until the list exists
+        else:  # add_lists() did the only job with its own scratch, and keeps the scratch until the list exists
             job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
         return 0
 

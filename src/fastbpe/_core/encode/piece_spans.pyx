@@ -1,6 +1,6 @@
 """Spans of the ids of pieces, and other data that a pipeline records while it encodes.
 
-A pipeline with scratch.spans records the bytes that each id comes from: merge_with_spans() records a token's bytes
+A pipeline with scratch.spans records the bytes that each id comes from. merge_with_spans() records a token's bytes
 in the text that was split; then each earlier step converts the spans in its output to spans in its input.
 """
 

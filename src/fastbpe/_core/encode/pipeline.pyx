@@ -310,7 +310,7 @@ cdef class Pipeline:
             return 0
         n_bytes = min(fb_char_bytes(data[0]), n)
         if self.front is not None and self.front.apply(data, n, &scratch.changed, &scratch.staged.places):
-            # True for FB_NOWHERE, too: the sum is 0.
+            # Inserted text counts, too: its place is FB_NOWHERE, and FB_NOWHERE + 1 is 0.
             while i < scratch.changed.n and scratch.staged.places.items[i] + 1 <= n_bytes:
                 i += 1
             scratch.n_first = i

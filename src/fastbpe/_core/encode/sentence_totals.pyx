@@ -2,7 +2,8 @@
 
 For each piece, the cache stores the path that is best without rounding, and its margin (see merge.segmented).
 The total continues from piece to piece: the scores of cached paths are added one by one, in sentencepiece's order.
-Long pieces, which are not cached, and pieces whose margin is too small at their total are searched from it.
+Long pieces, which are not cached, and pieces whose margin is too small at the total before them are searched,
+starting from this total.
 """
 
 from libc.stdint cimport uint8_t, uint32_t

@@ -1,10 +1,10 @@
 """Encodes and decodes sequences of integers.
 
 Sequences are merged one after another, or in jobs: some whole sequences, or a part of a long one. Parts of a
-sequence overlap, and two of them are joined at a token that both contain. This is exact: merging turns a sequence
-into tokens t1 … tn if and only if it turns any two neighbours alone into themselves (merge_long has the proof),
-and any two neighbours of the joined list are neighbours in one of the parts. If two parts have no common token
-where they overlap, the whole sequence is merged at once.
+sequence overlap, and two of them are joined at a token that both contain. This is exact, because merging turns a
+sequence into tokens t1 … tn if and only if it turns any two neighbours alone into themselves (merge_long has the
+proof). Here, any two neighbours of the joined list are neighbours in one of the parts. If two parts have no common
+token where they overlap, the whole sequence is merged at once.
 """
 
 cimport cython

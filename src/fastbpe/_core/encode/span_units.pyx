@@ -133,7 +133,7 @@ cdef bint is_ascii(const uint8_t* data, size_t n) noexcept nogil:
 cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) noexcept nogil:
     """Convert spans in bytes of UTF-8 to spans in a SpanUnit, including every character that they touch.
 
-    The slow twin is to_characters() and to_unit(), which do this for str with surrogates.
+    For str with surrogates, to_characters() and to_unit() do this, more slowly.
     """
     cdef size_t i, start, end, at = 0, counted = 0, n_bytes
     cdef uint64_t word, kept
@@ -182,7 +182,7 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
             while n - ascii_end >= 8 and not load64(data + ascii_end) & HIGH:
                 ascii_end += 8
             next_scan = ascii_end
-            if ascii_end < at + MIN_ASCII_BYTES:  # branches would be mispredicted
+            if ascii_end < at + MIN_ASCII_BYTES:  # too short: the branch on ASCII would be mispredicted
                 ascii_end, next_scan = 0, at + MIN_ASCII_BYTES
 
 

@@ -1,6 +1,6 @@
 """Trims white space off the spans of tokens, like the post-processors of a tokenizer.json.
 
-The slow twin is `tests/reference/measuring.trimmed`.
+`tests/reference/measuring.py` has the same function in plain Python, `trimmed`.
 """
 
 cimport cython

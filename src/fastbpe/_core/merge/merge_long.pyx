@@ -4,17 +4,17 @@ The queue is `pair_queue`: a heap for short pieces, buckets for pieces of a rank
 BUCKETS_FROM_BYTES or more.
 
 The piece is merged in overlapping windows, so that the list and the queue fit into the second-level cache. The
-result is exact because merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if it
-turns the text of any two neighbours ti, ti+1 alone into ti, ti+1.
+result is exact for this reason: merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and
+only if it turns the text of any neighbours ti, ti+1 into these two.
 
 - "Only if": no merge crosses the boundary between two tokens of the result, so each side is merged as if the other
   did not exist.
 - "If": the first merge to cross a boundary would also happen in the text of the two neighbours alone.
 
-So two windows can be joined at a token that both contain: take the tokens of the first window up to a boundary
-near its end, start the second window at this boundary, and check that its first token is the next token of the
-first window. It nearly always is. If not, the text after the window affects tokens further back in it, and merging
-starts again with windows twice as long. All this also holds for merging in rounds.
+So two windows can be joined at a token that both contain. Take the tokens of the first window up to a boundary
+near its end, and start the second window at this boundary. Then check that its first token is the next token of
+the first window; it nearly always is. If not, the text after the window affects tokens further back in it, and
+merging starts again with windows twice as long. All this also holds for merging in rounds.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t

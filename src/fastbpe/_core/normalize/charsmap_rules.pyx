@@ -211,8 +211,8 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
 def words_stay(Rules rules not None):
     """Tell whether every letter or number before a space ends a word, and the space begins the next.
 
-    This holds if no rule is for a sequence with a space, and if each rule for a sequence that ends in a letter or
-    number has a replacement that ends in a character other than white space.
+    This holds if no rule is for a sequence with a space, and if the sequences that end in a letter or number have
+    replacements that end in a character other than white space.
     """
     cdef size_t n = rules.n_units + 1
     cdef uint32_t* first = <uint32_t*> calloc(n, sizeof(uint32_t))

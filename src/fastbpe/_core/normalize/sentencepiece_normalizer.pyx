@@ -2,7 +2,7 @@
 
 Few characters begin a rule; a bit map with one bit per character tells which. A table replaces ASCII characters
 that are followed by ASCII. `Normalizing` has the settings of code-point mode: the steps before a text is split,
-and one step after its ids are made. `tests/reference/normalization.py` is the slow twin.
+and one step after its ids are made. `tests/reference/normalization.py` does the same in plain Python.
 """
 
 cimport cython

@@ -180,7 +180,8 @@ cdef class Changed(TextStep):
 
     change: callable – change(str) returns the changed str.
     sources: callable – sources(str) returns for each character of change(str) the index of the character it comes
-        from, or -1 for a character inserted before all others; or None: each comes from the one at its own index.
+        from, or -1 for a character inserted before all others. It returns None if each character comes from the
+        one at its own index.
     """
 
     def __cinit__(self, change not None, sources not None):

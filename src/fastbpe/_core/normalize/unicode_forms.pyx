@@ -229,8 +229,8 @@ cdef enum:
 def _with_sources(str name, str text):
     """Return a text in a form, and for each character the index of the character it comes from.
 
-    The indices are the same as in tokenizers: the result of one character has the index of that character; if
-    several compose, the result has the index of the first; characters that are reordered leave the indices where
+    The indices are the same as in tokenizers. The result of one character has the index of that character; if
+    several compose, the result has the index of the first. Characters that are reordered leave the indices where
     they are.
     """
     cdef list made = [], used = []  # characters, and how many characters of the text each replaces

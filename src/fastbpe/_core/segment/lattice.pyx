@@ -3,8 +3,8 @@
 The best path is computed differently than in best_path: a node's score is added to each total before it, and only
 then are the totals compared, so rounding may choose another path.
 
-The n best paths come from an A* search from the end: a hypothesis is a path to the end of the text, and its
-priority is the best total of any whole path that ends with it, which Viterbi's algorithm has computed. Equal
+The n best paths come from an A* search from the end. A hypothesis is a path to the end of the text. Its priority
+is the best total of any whole path that ends with it, from the totals that Viterbi's algorithm has computed. Equal
 priorities come out in the order of the binary heap of GNU's libstdc++, as in sentencepiece on Linux. The limits on
 hypotheses are sentencepiece's, too.
 """

@@ -121,8 +121,8 @@ cdef class Trie:
     """Trie of tokens by their bytes.
 
     token_bytes, token_ends: the tokens, in the form that a Vocabulary accepts.
-    ids: uint32 array, the id of each token; NONE leaves it out. Empty tokens are left out; of equal ones the last
-        counts.
+    ids: uint32 array, the id of each token; NONE leaves it out. Empty tokens are left out; of equal tokens the
+        last counts.
     scores: float array, the score of each token.
 
     >>> from array import array
@@ -269,8 +269,8 @@ cdef inline uint32_t _find_first(const uint64_t* free_units, const uint8_t* byte
     """Find a unit of a block for the first byte such that the units of all other bytes are free; or return NONE.
 
     The unit of another byte is this unit xor d, where d is the first byte xor the other one. For few bytes, units
-    are tried one after another. For many, the bits of the block are permuted by d, 64 at a time: its two high bits
-    choose the word, and bit k of the rest swaps neighbouring groups of 2^k bits (a delta swap).
+    are tried one after another. For many, the bits of the block are permuted by d, 64 at a time. The two high bits
+    of d choose the word, and each lower bit k swaps neighbouring groups of 2^k bits (a delta swap).
     """
     cdef uint64_t word, found, moved
     cdef uint32_t w, k, xor, unit, base

@@ -1,8 +1,8 @@
 /* Merge sixteen pieces of fewer than 16 bytes together, one in each column of AVX-512 vectors: see merging.h.
  *
  * A lane takes a step of one piece at a time, in about 100 instructions; here all pieces of a group take a step at
- * once. The rows are the symbols of the pieces: as many as the longest piece has, one fewer after each step. Pairs are
- * still looked up one by one, one cache line of the table each, but only existing ones: a fourth of the pairs
+ * once. The rows are the symbols of the pieces: as many as the longest piece has, one fewer after each step. Pairs
+ * are still looked up one by one, one cache line of the table each, but only existing ones. A fourth of the pairs
  * do not exist, because the merged symbol is at the end of its piece.
  *
  * Columns are faster than lanes if groups are full, and slower with ten pieces per group: fb_avx512_merge chooses.

@@ -138,8 +138,8 @@ FB_INLINE uint64_t FB_FN(starts_o200k)(const uint8_t *p, size_t n, const fb_mask
     return FB_FN(suffix)(p, n, starts, m->quote & (words << 1), known, at_end);
 }
 
-/* The first byte that the algebra of o200k does not cover, or n: a mark after an "other" character (it may be a
- * word), or an upper-case letter after a caseless one (there may be a lower-case one before it). */
+/* The first byte that the algebra of o200k does not cover, or n. It does not cover a mark after an "other"
+ * character (it may be a word), or an upper-case letter after a caseless one (a lower-case one may precede it). */
 FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     uint64_t caseless = m->letter | m->mark;
     uint64_t other = ~(caseless | m->upper | m->lower | m->number | m->blank);

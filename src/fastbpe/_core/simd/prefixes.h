@@ -1,8 +1,8 @@
 /* Finds the positions at which one of several strings may begin, 32 positions at a time.
  *
  * This is the Teddy algorithm of Hyperscan. The strings are divided into eight groups. For offsets 0, 1 and 2 of a
- * string, two tables, indexed by the low and by the high nibble of a byte, tell which groups may have the byte there; a
- * byte shuffle looks both nibbles up. False positives are possible. */
+ * string, two tables, indexed by the low and by the high nibble of a byte, tell which groups may have the byte
+ * there. A byte shuffle per table looks the nibbles up. False positives are possible. */
 #ifndef FASTBPE_PREFIXES_H
 #define FASTBPE_PREFIXES_H
 

@@ -1,10 +1,10 @@
 /* Converting the characters of a str to UTF-8, sixteen at a time and without a branch per character.
  *
  * A unit is an item of the str: one character in 1, 2 or 4 bytes. Each becomes a 32-bit word whose low bytes are
- * its UTF-8; then the used bytes are moved together: by one instruction for sixteen words (AVX-512 VBMI2), or for
- * four words at a time by a shuffle whose control comes from a table (AVX2). Compared with a loop over characters,
- * this gains most if ASCII and other characters alternate, as in Russian or Greek. NEON would need separate tables
- * and uses the loop in utf8_text.pyx. The text ahead is prefetched: this gains 3 % on counting
+ * its UTF-8; then the used bytes are moved together. AVX-512 VBMI2 does this by one instruction for sixteen words,
+ * AVX2 for four words at a time by a shuffle whose control comes from a table. Compared with a loop over
+ * characters, this gains most if ASCII and other characters alternate, as in Russian or Greek. NEON would need
+ * separate tables and uses the loop in utf8_text.pyx. The text ahead is prefetched: this gains 3 % on counting
  * (docs/how/optimizations.md). */
 #ifndef FASTBPE_TRANSCODE_H
 #define FASTBPE_TRANSCODE_H

@@ -10,8 +10,8 @@
 /* The number of bytes of a character with this lead byte. */
 static inline size_t fb_char_bytes(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
 
-/* The last position up to which a walk from any character to the next stays in the text, wherever it begins: n if the
- * text is UTF-8; otherwise at most a few bytes, or a run of lead bytes, come after it. */
+/* The last position up to which a walk from any character to the next stays in the text, wherever it begins. It is
+ * n if the text is UTF-8; otherwise at most a few bytes, or a run of lead bytes, come after it. */
 static inline size_t fb_whole_end(const uint8_t *text, size_t n) {
     size_t end, k;
     do {

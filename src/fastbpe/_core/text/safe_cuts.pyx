@@ -11,10 +11,10 @@ unchanged:
   and the character before the cut is a letter or a number.
 - The part after the cut splits as if the text began there: no pattern looks back.
 
-A sequence of splitters also keeps its pieces if one of them has a scanner, and each splitter before that one
-decides about a piece end from the two neighbouring characters alone, as character classes do. For these splitters,
-a cut only adds a piece end at the cut; the scanner would have put one there anyway and splits both sides as said
-above. Splitters after the scanner see the same pieces.
+A sequence of splitters also keeps its pieces if one of them has a scanner, and each splitter before it decides
+about a piece end from the two neighbouring characters alone, like character classes. For these splitters, a cut
+only adds a piece end at the cut; the scanner would have put one there anyway and splits both sides as said above.
+Splitters after the scanner see the same pieces.
 
 Special tokens are different: many of them contain a safe cut, so search for them before cutting. The cuts of
 BEFORE_SPACE_OR_STOP are the few safe cuts before a space, a newline, or a CJK comma or full stop. Hardly any

@@ -66,9 +66,8 @@ cdef class SpecialMatcher:
     ids: the id of each.
     flags: a byte for each token, the sum of 1 (includes the white space before it), 2 (includes the white space
         after it), 4 (found only if no word character is next to it), 8 (passed over: neither the token nor tokens
-        that begin inside it are found), 16 (U+001C to U+001F are white space), 32 (found also inside a token that
-        is passed over);
-        empty: no token has flags.
+        that begin inside it are found, except tokens with 32), 16 (U+001C to U+001F are white space), 32 (found
+        also inside a token that is passed over); empty: no token has flags.
     then: matcher of the tokens to find in the rest of the text after it is normalized; None: no such tokens.
     words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
         ascending; needed for flag 4.

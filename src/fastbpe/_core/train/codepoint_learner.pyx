@@ -60,8 +60,9 @@ cdef class CodePointLearner(MergeLearner):
     max_length: int – maximum length of a piece in characters.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as for WordCounter.
     base: list of list of int – the symbols of each base piece, two or more; a symbol is an index in the alphabet.
-    cuts: bytes – uint32 for each part of each word, in the order of the table: its length in characters if it is a
-        symbol or a base piece; 0 for a character that ends the word. b"": words begin as characters.
+    cuts: bytes – uint32 for each part of each word, in the order of the table. It is the part's length in
+        characters if the part is a symbol or a base piece, and 0 for a character that ends the word. b"": words
+        begin as characters.
     """
 
     cdef uint8_t* _class  # class of each symbol

@@ -8,13 +8,13 @@ links: the right neighbour starts `length[id]` cells later, and the left neighbo
 
 Pairs. The first cell of a symbol also contains the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
-indexed by the other id finds it. No pair gains occurrences after the merge that creates it, so they fit into one
-slice of an arena. A pair that may not be merged is kept like others, but never queued.
+indexed by the other id finds it. No pair gains occurrences after the merge that creates it, so its occurrences fit
+into one slice of an arena. A pair that may not be merged is kept like others, but never queued.
 
 Choice. Counts only decrease, so the count of a waiting pair may be too high. When the pair is taken and its count
 has changed, it is queued again with its current count (a lazy priority queue). Pairs with counts below N_BUCKETS
-wait in buckets, one list per count (a bucket queue); the heap contains only pairs with counts of
-N_BUCKETS or more, and the bucket that is being merged, so it stays small.
+wait in buckets, one list per count (a bucket queue). The heap contains only pairs with counts of N_BUCKETS or
+more, and the bucket that is being merged, so it stays small.
 
 Memory. A merge reads cells, counts and marks at random. So it prefetches cells and marks of the next
 occurrences, and counts are stored apart from the rest of a pair. Large arrays are on huge pages: `allocated` asks for

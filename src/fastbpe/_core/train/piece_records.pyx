@@ -1,7 +1,7 @@
 """Write piece tables as bytes and read them back.
 
-There are two forms: records (a piece with its count and position), in which spilled tables are stored and from
-which they are summed up; and columns (all pieces, all lengths, all counts), in which counts are saved.
+There are two forms. Spilled tables are stored as records (a piece with its count and position), and summed up from
+these. Counts are saved as columns (all pieces, all lengths, all counts).
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t

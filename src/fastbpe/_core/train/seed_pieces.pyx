@@ -4,7 +4,7 @@ sentencepiece joins all sentences, each ended by a NUL, builds the suffix array 
 nodes of the suffix tree: strings that are followed by at least two different bytes. Here suffixes of the distinct
 units (see sentence_store) are sorted, each with the count of its unit: a unit contains everything that decides
 about a string that can be a piece. A string that is a whole unit also has a node with a NUL at its end, if
-different sentences follow; sentencepiece adds the count of that node to the string's, so that it counts twice.
+different sentences follow. sentencepiece adds the count of that node to the string's, so that it counts twice.
 This module does the same.
 
 For tokenizers (by_characters), the suffix tree has characters instead of bytes, each distinct word occurs once, and

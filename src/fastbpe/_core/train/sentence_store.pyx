@@ -4,7 +4,7 @@ Training reads two things from sentences: words with their counts, for expectati
 that occur in different contexts, which are the initial pieces. The context of a string depends on the sentence
 after its own, so the order of the sentences matters. The counts of words give the same results
 (`CountedSentences`) if each sentence begins with U+2581 and words end at white space. Then every word is followed
-by the first byte of U+2581, or by the end of its sentence; so it is enough to know how often a word ends a
+by the first byte of U+2581, or by the end of its sentence. So it is enough to know how often a word ends a
 sentence, and which word is the last of all.
 """
 
@@ -228,10 +228,10 @@ cdef class SentenceStore:
     def units(self, size_t first, size_t max_bytes):
         """Count the units of a chunk: sentences from index `first` on, until they have max_bytes.
 
-        A unit is a word with its context: the first byte of the next word; or at the end of a sentence a NUL, and
-        the first byte of the next sentence, or NO_SENTENCE at the end of the chunk. A sentence that occurs several
-        times is followed by itself. In sentencepiece a NUL ends each sentence, and the last copy in a chunk is the
-        one that reaches max_bytes.
+        A unit is a word with its context. This is the first byte of the next word; or at the end of a sentence a
+        NUL, and the first byte of the next sentence, or NO_SENTENCE at the end of the chunk. A sentence that
+        occurs several times is followed by itself. In sentencepiece a NUL ends each sentence, and the last copy in
+        a chunk is the one that reaches max_bytes.
 
         Returns (PieceTable, index of the first sentence of the next chunk).
         """

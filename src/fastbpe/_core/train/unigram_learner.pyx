@@ -1,8 +1,8 @@
 """Expectation maximization of unigram models, with the sums of sentencepiece 0.2.3.
 
 The rounding of sums is part of the model (see `path_sums`). Words are divided among slots as sentencepiece divides
-them among threads, and the sums of slots are added in their order; so the model depends on the number of slots, but
-not on the number of threads.
+them among threads, and the sums of slots are added in their order. So the model depends on the number of slots,
+but not on the number of threads.
 """
 
 cimport cython
